@@ -22,15 +22,14 @@ from ironic_ownership.engine.host.action_guard import NO_INSTANCE
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.host.feed_entries import NodeView
 from ironic_ownership.engine.host.permission import Permission
-from ironic_ownership.engine.host.place import (
-    LostPlace,
-    PlaceMonitor,
-    PlaceState,
-)
+from ironic_ownership.engine.host.place import LostPlace, PlaceMonitor
 from ironic_ownership.engine.host.record_monitor import RecordMonitor
+from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring.overrides import Overrides, apply
 
 LOG = log.getLogger(__name__)
+
+PlaceState = Role
 
 __all__ = (
     'NO_INSTANCE',

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import sdnotify
 
-from ironic_ownership.engine.host.health import Health, Role
+from ironic_ownership.engine.host.health import Health
+from ironic_ownership.engine.membership.registration import Role
 
 _OF_ROLES = {
     Role.STARTING: 'starting',

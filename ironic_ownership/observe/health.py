@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.engine.host.health import Health, Role
+from ironic_ownership.engine.host.health import ROLES, Health
 from ironic_ownership.observe import metrics
 from ironic_ownership.observe.metrics import PREFIX, Family
 
@@ -36,7 +36,7 @@ def families(health: Health) -> list[Family]:
             ('service', 'role'),
             [
                 ((health.host, role.value), float(role == health.role))
-                for role in Role
+                for role in ROLES
             ],
         ),
         _single(

@@ -7,7 +7,6 @@ also answers while all of them are down.
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Mapping
 
 from ironic_ownership.contracts.conditions import Condition, Loop
@@ -16,11 +15,7 @@ from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
-from ironic_ownership.engine.membership.registration import (
-    Active,
-    ForcedDown,
-    Standby,
-)
+from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 MONITOR_PATIENCE = 180.0
@@ -28,19 +23,15 @@ MONITOR_PATIENCE = 180.0
 much longer than a write of conditions to a frozen database takes."""
 
 
-class Role(enum.StrEnum):
-    """The role of a process for its host."""
-
-    STARTING = 'starting'
-    ACTIVE = 'active'
-    STANDBY = 'standby'
-    FORCED_DOWN = 'forced_down'
+ROLES = (Role.STARTING, Role.ACTIVE, Role.STANDBY, Role.FORCED_DOWN)
+"""Roles that a process shows. Heartbeats that fail are a fault, no role."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Health:
     """The health of one process at one moment.
 
+    :param role: one of :data:`ROLES`.
     :param fence_remaining: seconds for which it may still act without another
         heartbeat; 0 if it may not.
     :param heartbeat_age: seconds since the last accepted heartbeat; ``None``
@@ -106,7 +97,7 @@ class HealthReader:
         )
         return Health(
             self.context.host,
-            self._role(),
+            self.member.state.role,
             max(0.0, self.context.fence.remaining),
             None if beaten_at is None else now - beaten_at,
             now,
@@ -116,16 +107,6 @@ class HealthReader:
             self.activity.changes,
             self.refresh_loop.last,
         )
-
-    def _role(self) -> Role:
-        state = self.member.state
-        if isinstance(state, Active):
-            return Role.ACTIVE
-        if isinstance(state, Standby):
-            return Role.STANDBY
-        if isinstance(state, ForcedDown):
-            return Role.FORCED_DOWN
-        return Role.STARTING
 
     @property
     def is_watched(self) -> bool:

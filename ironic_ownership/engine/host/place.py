@@ -8,7 +8,6 @@ it, an operator has forced the service down, or the process cannot go on.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,11 +17,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.membership.local_member import LocalMember
-from ironic_ownership.engine.membership.registration import (
-    Active,
-    ForcedDown,
-    Standby,
-)
+from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
@@ -33,29 +28,8 @@ LONGEST_WAIT = 1.0
 """Seconds after which a stop is noticed at the latest."""
 
 
-class PlaceState(enum.StrEnum):
-    """The state of a process, as far as it knows."""
-
-    STARTING = 'starting'
-    """It waits for database, Ironic or membership, or for its epoch."""
-    ACTIVE = 'active'
-    """It holds the place of its host, and may act."""
-    SUSPENDED = 'suspended'
-    """It holds the place, and may not act: its heartbeats fail."""
-    STANDBY = 'standby'
-    """Another process of the host holds the place."""
-    FORCED_DOWN = 'forced_down'
-    """An operator keeps all processes of the host from acting."""
-    STOPPED = 'stopped'
-    """It was stopped."""
-    FAILED = 'failed'
-    """It cannot go on: an error has ended it."""
-
-
-LOST = frozenset(
-    (PlaceState.STANDBY, PlaceState.FORCED_DOWN, PlaceState.FAILED)
-)
-"""States in which a process that was active has lost its place."""
+LOST = frozenset((Role.STANDBY, Role.FORCED_DOWN, Role.FAILED))
+"""Roles in which a process that was active has lost its place."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +40,7 @@ class LostPlace:
     :param reason: for the log, with what an operator can do.
     """
 
-    state: PlaceState
+    state: Role
     reason: str
 
 
@@ -94,26 +68,22 @@ class PlaceMonitor:
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._was_active = False
-        self._last = PlaceState.STARTING
+        self._last = Role.STARTING
         self._subscribers: list[_Subscriber] = []
 
     @property
-    def state(self) -> PlaceState:
+    def state(self) -> Role:
         """The state of this moment."""
         if self._failure is not None:
-            return PlaceState.FAILED
+            return Role.FAILED
         if self._stopping.is_set():
-            return PlaceState.STOPPED
-        state = self.member.state
-        if isinstance(state, Standby):
-            return PlaceState.STANDBY
-        if isinstance(state, ForcedDown):
-            return PlaceState.FORCED_DOWN
+            return Role.STOPPED
+        role = self.member.state.role
+        if role in LOST:
+            return role
         if self.context.fence.may_act:
-            return PlaceState.ACTIVE
-        if isinstance(state, Active):
-            return PlaceState.SUSPENDED
-        return PlaceState.STARTING
+            return Role.ACTIVE
+        return Role.SUSPENDED if role is Role.ACTIVE else role
 
     @property
     def failure(self) -> Exception | None:
@@ -141,8 +111,8 @@ class PlaceMonitor:
             seen, state = changes.count, self.state
             if self._failure is not None:
                 raise self._failure
-            if state in (PlaceState.ACTIVE, PlaceState.STOPPED):
-                return state is PlaceState.ACTIVE
+            if state in (Role.ACTIVE, Role.STOPPED):
+                return state is Role.ACTIVE
             remaining = until - clock()
             if remaining <= 0:
                 return False
@@ -180,8 +150,8 @@ class PlaceMonitor:
 
     def _observe(self) -> None:
         state = self.state
-        if state is PlaceState.ACTIVE:
-            if self._last is PlaceState.SUSPENDED:
+        if state is Role.ACTIVE:
+            if self._last is Role.SUSPENDED:
                 self.on_restored()
             self._was_active = True
         elif state in LOST and self._was_active:
@@ -198,7 +168,7 @@ class PlaceMonitor:
             if found:
                 _call('a subscriber of the feed', subscriber.receive, found)
 
-    def _lost_place(self, state: PlaceState) -> None:
+    def _lost_place(self, state: Role) -> None:
         if self._failure is not None:
             reason = str(self._failure)
         else:

@@ -11,11 +11,13 @@ only while the state is :class:`Active`.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import threading
 import uuid
 from collections.abc import Callable
 from concurrent import futures
+from typing import ClassVar
 
 from oslo_log import log
 
@@ -48,9 +50,30 @@ class Identity:
     )
 
 
+class Role(enum.StrEnum):
+    """The role of a process for its host, as far as it knows."""
+
+    STARTING = 'starting'
+    """It waits for database, Ironic or membership, or for its epoch."""
+    ACTIVE = 'active'
+    """It holds the place of its host, and may act."""
+    SUSPENDED = 'suspended'
+    """It holds the place, and may not act: its heartbeats fail."""
+    STANDBY = 'standby'
+    """Another process of the host holds the place."""
+    FORCED_DOWN = 'forced_down'
+    """An operator keeps all processes of the host from acting."""
+    STOPPED = 'stopped'
+    """It was stopped."""
+    FAILED = 'failed'
+    """It cannot go on: an error has ended it."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Unregistered:
     """No epoch: the process requests one."""
+
+    role: ClassVar[Role] = Role.STARTING
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,6 +85,7 @@ class Active:
 
     epoch: int
     settings: model.MemberSettings
+    role: ClassVar[Role] = Role.ACTIVE
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,11 +96,14 @@ class Standby:
     """
 
     active: str
+    role: ClassVar[Role] = Role.STANDBY
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ForcedDown:
     """An operator keeps all processes of the host from registering."""
+
+    role: ClassVar[Role] = Role.FORCED_DOWN
 
 
 State = Unregistered | Active | Standby | ForcedDown

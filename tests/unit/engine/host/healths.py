@@ -6,8 +6,9 @@ import dataclasses
 from typing import Any
 
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.engine.host.health import Health, Role
+from ironic_ownership.engine.host.health import Health
 from ironic_ownership.engine.host.refresh_result import Summary
+from ironic_ownership.engine.membership.registration import Role
 
 WORKS = Condition(Loop.HEARTBEAT, succeeded_at=98.0)
 FAILS = Condition(

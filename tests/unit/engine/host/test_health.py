@@ -16,7 +16,7 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.engine.conditions import Conditions, hangs
 from ironic_ownership.engine.host.activity import Activity
-from ironic_ownership.engine.host.health import Role
+from ironic_ownership.engine.membership.registration import Role
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 
 
