@@ -20,6 +20,7 @@ import functools
 import importlib.metadata
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import cast
 
 import stevedore
@@ -37,6 +38,7 @@ LOG = logging.getLogger(__name__)
 
 POLICIES = 'ironic_ownership.policies'
 BACKENDS = 'ironic_ownership.backends'
+COMPANIONS = 'ironic_ownership.companions'
 
 LOAD_LIMIT = 10.0
 """Seconds that the import of a plugin may take."""
@@ -127,6 +129,19 @@ def backend_class(name: str) -> type[backend.MembershipBackend]:
     """
     found = _load(BACKENDS, [name])[name]
     return cast('type[backend.MembershipBackend]', found)
+
+
+def companions(names: Iterable[str]) -> dict[str, ModuleType]:
+    """Load the named companions; see ``contracts.companion``.
+
+    :raises ConfigurationError: listing the faults of all of them.
+    """
+    return cast('dict[str, ModuleType]', _load(COMPANIONS, names))
+
+
+def loaded_companions() -> dict[str, ModuleType]:
+    """Return the companions that this process has loaded, by name."""
+    return {p.name: cast('ModuleType', p.target) for p in loaded(COMPANIONS)}
 
 
 def failed(
@@ -332,4 +347,9 @@ def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
 _VALIDATORS: dict[str, Callable[[object], str | None]] = {
     POLICIES: plugin_validation.policy_fault,
     BACKENDS: plugin_validation.backend_fault,
+    COMPANIONS: lambda module: (
+        None
+        if hasattr(module, 'OPTS') and hasattr(module, 'open_companion')
+        else 'it has no OPTS or no open_companion'
+    ),
 }

@@ -193,9 +193,9 @@ class RequestContext:
     ) -> deployment_snapshot.DeploymentSnapshot:
         """Read the whole deployment, as far as it answers.
 
-        :param complete: read open reservations and the rows of a Nova cell
+        :param complete: read open reservations and the rows of a companion
             too, of which there may be one for each node.
-        :param placement: read Placement next to a Nova cell, too.
+        :param placement: read Placement next to a companion, too.
         """
         from ironic_ownership.engine.queries import deployment_snapshot
 
@@ -206,7 +206,7 @@ class RequestContext:
                     lambda: lent.enter_context(self._inventory()),
                     lambda: self.backend,
                     (lambda: self.reservations) if complete else None,
-                    lambda: self.wired.cell if complete else None,
+                    lambda: self.wired.companion if complete else None,
                     functools.partial(
                         policy_set.prepare, interpret=self.interpret
                     ),

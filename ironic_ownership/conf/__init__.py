@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import pathlib
 from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from ironic_ownership import plugins
 from ironic_ownership.conf import api, core
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, extras
 
 PROJECT = 'ironic-ownership'
+_NOVA = 'nova'
 
 _PLACES = ('~/.ironic-ownership', '~', '/etc/ironic-ownership', '/etc')
 """Where oslo.config looks for the files, see ``cfg.find_config_files``."""
@@ -68,7 +71,8 @@ def new(
     :param search: whether the usual places below ``/etc`` and the home are
         read without arguments.
     :raises cfg.Error: if a file can't be read or a value has a wrong type.
-    :raises ConfigurationError: if a file is not text, or not a file.
+    :raises ConfigurationError: if a file is not text, or not a file; and if
+        a companion that it configures cannot be loaded.
     """
     conf = Configuration()
     conf.searches = search
@@ -101,7 +105,28 @@ def new(
         raise exceptions.ConfigurationError(
             [f'a configuration file is not text in UTF-8: {read}']
         ) from exc
+    _add_companions(conf)
     return conf
+
+
+def _add_companions(conf: cfg.ConfigOpts) -> None:
+    """Load the companions whose group is configured, with their options."""
+    groups = {*conf.list_all_sections()}
+    # oslo.config also reads OS_GROUP__NAME.
+    groups |= {
+        name[3:].partition('__')[0].lower()
+        for name in os.environ
+        if name.startswith('OS_') and '__' in name
+    }
+    installed = plugins.names(plugins.COMPANIONS)
+    if _NOVA in groups and _NOVA not in installed:
+        raise exceptions.ConfigurationError(
+            [f'[{_NOVA}] is for {extras.NOVA}, which is not installed'],
+            hint=extras.directory_hint('./nova_driver'),
+        )
+    found = plugins.companions(groups.intersection(installed))
+    for group, module in found.items():
+        conf.register_opts(module.OPTS, group)
 
 
 def database_url(conf: cfg.ConfigOpts) -> str:

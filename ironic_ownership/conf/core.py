@@ -8,7 +8,7 @@ import socket
 from oslo_config import cfg
 from oslo_db import options as db_options
 
-from ironic_ownership.conf import health, notifications, nova
+from ironic_ownership.conf import health, notifications
 
 _DEFAULT = (
     cfg.StrOpt(
@@ -222,6 +222,5 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'database': tuple(map(_with_our_default, db_options.database_opts)),
     health.GROUP: health.OPTS,
     notifications.GROUP: notifications.OPTS,
-    nova.GROUP: nova.OPTS,
 }
 """The options of each group; ``database`` has those of oslo.db."""

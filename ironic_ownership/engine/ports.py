@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import inventory
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.cell import Cell
+from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 
@@ -41,10 +41,10 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Ports:
-    """Records, Ironic, membership, Placement and a cell of Nova.
+    """Records, Ironic, membership, Placement and a companion.
 
     :param placement: ``None`` where the deployment does not use it.
-    :param cell: likewise.
+    :param companion: likewise.
     """
 
     records: Records
@@ -52,4 +52,4 @@ class Ports:
     backend: MembershipBackend
     interpret: policy_set.Interpreter
     placement: Placement | None = None
-    cell: Cell | None = None
+    companion: Companion | None = None

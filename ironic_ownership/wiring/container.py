@@ -16,7 +16,7 @@ from ironic_ownership.contracts import (
     foreign_errors,
     model,
 )
-from ironic_ownership.contracts.cell import Cell
+from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.notifications import Notifier
 from ironic_ownership.contracts.placement import Placement
@@ -39,7 +39,8 @@ from ironic_ownership.settings import (
 from ironic_ownership.wiring import member_policies
 
 if TYPE_CHECKING:
-    from ironic_ownership.db import companion, connection
+    from ironic_ownership.db import connection
+    from ironic_ownership.db.companion import Companion as Transactions
     from ironic_ownership.engine.deletion.missing_nodes import Limits
 
 
@@ -122,44 +123,21 @@ class Container:
         )
 
     @functools.cached_property
-    def _companion(self) -> companion.Companion:
-        from ironic_ownership.db import companion, url
-        from ironic_ownership.db.cell import companion as cell
+    def companion(self) -> Companion | None:
+        """The other tables, without a check of the schema of the records.
 
-        group = self.conf.nova
-        if not group.cell_schema:
-            return companion.Companion()
-        if url.is_file(self.conf.database.connection):
-            raise exceptions.ConfigurationError(
-                ['[nova] cell_schema is set, and the records are in SQLite'],
-                hint='Set [database] connection to the server of the cell',
-            )
-        return cell.Cell(group.cell_schema, group.service_down_time)
-
-    @functools.cached_property
-    def cell(self) -> Cell | None:
-        """The Nova cell, without a check of the schema of the records.
-
-        ``None`` if none is configured.
+        ``None`` if none are configured.
         """
-        from ironic_ownership.db.cell import companion, port
+        opened = (
+            module.open_companion(self.conf, lambda: self._database)
+            for name, module in plugins.loaded_companions().items()
+            if name in self.conf
+        )
+        return next(filter(None, opened), None)
 
-        found = self._companion
-        if not isinstance(found, companion.Cell):
-            return None
-        return port.SqlCell(self._database, found)
-
-    def ready_cell(self) -> Cell:
-        """Return the Nova cell, with the schema of the records in place.
-
-        :raises ConfigurationError: if none is configured.
-        """
-        if self.cell is None:
-            raise exceptions.ConfigurationError(
-                ['[nova] cell_schema: no Nova cell is configured']
-            )
-        self.ready_records()
-        return self.cell
+    @property
+    def _companion(self) -> Transactions | None:
+        return self.companion.transactions if self.companion else None
 
     @functools.cached_property
     def records(self) -> Records:
@@ -297,7 +275,7 @@ class Container:
         """
         from ironic_ownership.clients.placement import options
 
-        return not self.conf.nova.cell_schema and options.reports(self.conf)
+        return self.companion is None and options.reports(self.conf)
 
     @property
     def reports_status(self) -> bool:
@@ -308,9 +286,7 @@ class Container:
         """
         from ironic_ownership.clients.placement import options
 
-        return not self.conf.nova.cell_schema and options.reports_status(
-            self.conf
-        )
+        return self.companion is None and options.reports_status(self.conf)
 
     @functools.cached_property
     def scope(self) -> model.Scope:

@@ -22,7 +22,6 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
-from ironic_ownership.engine.host.cell_settings import CellSettings
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.condition_monitor import (
     ConditionMonitor,
@@ -213,7 +212,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
                 heartbeat,
                 context.conditions,
                 context.clock,
-                CellSettings(context).try_to_follow,
+                _follower(context),
             ),
             **({'placement': placement_loop} if placement_loop else {}),
             **({'sources': sources} if sources else {}),
@@ -236,11 +235,18 @@ def _context(wired: Container) -> ServiceContext:
             wired.backend,
             wired.interpret,
             wired.placement_of(),
-            wired.cell,
+            wired.companion,
         ),
         Fence(settings.member_ttl, settings.fence_margin),
         Conditions(monotonic),
     )
+
+
+def _follower(context: ServiceContext) -> Callable[[], None]:
+    companion = context.ports.companion
+    if companion is None:
+        return lambda: None
+    return functools.partial(companion.try_to_follow_settings, context.host)
 
 
 def _notification_loop(

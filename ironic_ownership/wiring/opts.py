@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from oslo_config import cfg
 
@@ -40,6 +41,10 @@ def _list_opts(
         *client.list_opts(),
         *options.list_opts(),
     ]
+    for companion in listed(plugins.COMPANIONS):
+        module: Any = companion.target
+        if module is not None:
+            found.append((companion.name, list(module.OPTS)))
     for group in (plugins.POLICIES, plugins.BACKENDS):
         for plugin in listed(group):
             if plugin.target is None:

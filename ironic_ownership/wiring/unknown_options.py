@@ -86,6 +86,7 @@ def ours() -> Known:
             *core_conf.list_opts(),
             (client.GROUP, client.OPTS),
             (options.GROUP, options.OPTS),
+            *_of_companions(),
             *_of_own_plugins(),
         ]
     )
@@ -125,6 +126,7 @@ def find(
         group
         for group in ours
         if (group in core.OPTS and group not in _SHARED)
+        or group in plugins.names(plugins.COMPANIONS)
         or group.startswith(tuple(_PLUGIN_GROUPS))
     }
     for group, names in written.items():
@@ -193,6 +195,12 @@ def _of_own_plugins() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
                 assert target is not None
                 for group, option in plugin_conf.declared(name, target):
                     yield group, [option]
+
+
+def _of_companions() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    modules = plugins.loaded_companions()
+    for name in plugins.names(plugins.COMPANIONS):
+        yield name, modules[name].OPTS if name in modules else ()
 
 
 def _of_library() -> Iterator[tuple[str | None, Iterable[cfg.Opt]]]:

@@ -9,10 +9,10 @@ import uuid as uuid_
 from ironic_ownership.contracts import exceptions, model, moves, records
 from ironic_ownership.contracts.events import EventFilter, EventKind
 from ironic_ownership.db import connection, schema
-from ironic_ownership.db.cell import companion
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.db.removals import SqlRemovals
+from ironic_ownership_nova.cell import companion
 from tests.contract import database
 from tests.contract.suites import hand_overs, record_claims, record_operators
 from tests.contract.suites import moves as move_suite

@@ -8,14 +8,14 @@ import unittest
 import uuid as uuid_
 from unittest import mock
 
-from ironic_ownership.contracts import cell, exceptions, model, moves
+from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.records import Forget
 from ironic_ownership.db import connection, schema
-from ironic_ownership.db.cell import companion, port
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host.record_cache import RecordCache
-from ironic_ownership_nova.cell import check
+from ironic_ownership_nova.cell import check, companion, port
+from ironic_ownership_nova.cell import model as cell
 from lab import mariadb
 from tests.contract.suites import records as suite
 from tests.functional import test_cell

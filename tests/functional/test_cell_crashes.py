@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import event
 
 from ironic_ownership.contracts import moves
-from ironic_ownership.contracts.cell import AdoptionState
 from ironic_ownership.db import connection
-from ironic_ownership.db.cell import port
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership_nova.cell import port
+from ironic_ownership_nova.cell.model import AdoptionState
 from tests.contract.suites import records as suite
 from tests.functional import test_cell
 

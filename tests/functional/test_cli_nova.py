@@ -10,8 +10,8 @@ import re
 import uuid
 from typing import Any
 
-from ironic_ownership.db.cell import companion
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership_nova.cell import companion
 from tests.functional.support import cells, command_line, databases, ironics
 
 

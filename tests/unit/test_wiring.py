@@ -141,13 +141,21 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
             self.assertIs(counts, inventory.outage_counts)
 
 
+_CELL = """
+[nova]
+cell_schema = n
+[database]
+connection = mysql+pymysql://u:p@127.0.0.1:1/x
+"""
+
+
 class TestReports(configurations.ConfiguredCase):
     def test_nodes_are_not_reported_next_to_a_nova_cell(self) -> None:
         placement = (
             '[placement]\nauth_type = admin_token\ntoken = admin\n'
             'endpoint = http://127.0.0.1:1\nreport_inventory = true\n'
         )
-        for more, reports in (('', True), ('[nova]\ncell_schema = n', False)):
+        for more, reports in (('', True), (_CELL, False)):
             conf = self.configure(placement + more)
             found = wiring.Wiring(conf).reports_inventory
             self.assertIs(reports, found, more)
@@ -225,7 +233,7 @@ class TestWiring(configurations.ConfiguredCase):
                 '[database]\nconnection = sqlite:////tmp/absent.sqlite'
             )
         )
-        for use in (wired.ready_cell, lambda: wired.records):
+        for use in (lambda: wired.companion, lambda: wired.records):
             with self.assertRaises(exceptions.ConfigurationError) as caught:
                 use()
             self.assertEqual(

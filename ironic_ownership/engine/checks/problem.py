@@ -6,7 +6,15 @@ import collections
 import dataclasses
 import enum
 import functools
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+    Set,
+)
+from typing import NamedTuple
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.availability import Unavailable
@@ -233,6 +241,18 @@ class Facts:
             policies.may_admit(node.shard, node.conductor_group, node)
             for policies in self.unreadable
         )
+
+
+class Check(NamedTuple):
+    """One check.
+
+    :ivar needs: it is skipped if one of these parts does not answer.
+    """
+
+    title: str
+    needs: Set[deployment_snapshot.Part]
+    find: Callable[[Facts], Iterable[Problem]]
+    codes: Collection[str]
 
 
 def _checked(

@@ -6,17 +6,16 @@ names the skipped checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.checks import cell_problems as cells
 from ironic_ownership.engine.checks import conductor_problems as conductors
 from ironic_ownership.engine.checks import loop_problems as loops
 from ironic_ownership.engine.checks import node_problems as nodes
 from ironic_ownership.engine.checks import scope_problems as scopes
 from ironic_ownership.engine.checks import service_problems as services
 from ironic_ownership.engine.checks.problem import (
+    Check,
     Facts,
     Kind,
     Problem,
@@ -30,39 +29,31 @@ _ALL = frozenset((Part.RECORDS, Part.IRONIC, Part.MEMBERSHIP))
 _RECORDED = frozenset((Part.RECORDS, Part.MEMBERSHIP))
 _PLACES = frozenset((Part.IRONIC, Part.MEMBERSHIP))
 _MEMBERS = frozenset((Part.MEMBERSHIP,))
-_CELL = frozenset((Part.RECORDS, Part.MEMBERSHIP, Part.CELL))
 _NODES = frozenset((Part.RECORDS, Part.IRONIC))
 _IRONIC = frozenset((Part.IRONIC,))
 _ORDER = tuple(Severity)
 
 
-class _Check(NamedTuple):
-    title: str
-    needs: frozenset[Part]
-    find: Callable[[Facts], Iterable[Problem]]
-    codes: Collection[str]
-
-
 _CHECKS = (
-    _Check('loops of services', _RECORDED, loops.stalled, loops.CODES),
-    _Check('mass loss', _RECORDED, loops.mass_loss, ('mass_loss',)),
-    _Check(
+    Check('loops of services', _RECORDED, loops.stalled, loops.CODES),
+    Check('mass loss', _RECORDED, loops.mass_loss, ('mass_loss',)),
+    Check(
         'conditions of services',
         _RECORDED,
         loops.outdated,
         ('conditions_outdated',),
     ),
-    _Check('unowned nodes', _ALL, nodes.unowned, ('unowned',)),
-    _Check('contested nodes', _ALL, nodes.contested, ('contested',)),
-    _Check('conflicts', _ALL, nodes.conflict, ('conflict',)),
-    _Check('conductors', _IRONIC, conductors.no_conductor, ('no_conductor',)),
-    _Check(
+    Check('unowned nodes', _ALL, nodes.unowned, ('unowned',)),
+    Check('contested nodes', _ALL, nodes.contested, ('contested',)),
+    Check('conflicts', _ALL, nodes.conflict, ('conflict',)),
+    Check('conductors', _IRONIC, conductors.no_conductor, ('no_conductor',)),
+    Check(
         'unlisted conductors',
         _IRONIC,
         conductors.unknown_conductors,
         ('conductors_unknown',),
     ),
-    _Check(
+    Check(
         'nodes out of service',
         _ALL,
         conductors.out_of_service,
@@ -71,16 +62,16 @@ _CHECKS = (
             'out_of_service_unowned',
         ),
     ),
-    _Check(
+    Check(
         'owners that are gone', _RECORDED, nodes.left_behind, nodes.OWNER_CODES
     ),
-    _Check(
+    Check(
         'settings of peers',
         _MEMBERS,
         services.settings_differ,
         ('settings_differ',),
     ),
-    _Check(
+    Check(
         'shared filters',
         _MEMBERS,
         services.shared_filters,
@@ -89,33 +80,27 @@ _CHECKS = (
             'shard_shared',
         ),
     ),
-    _Check(
+    Check(
         'shards without a service',
         _PLACES,
         scopes.unserved_shards,
         ('shard_without_service',),
     ),
-    _Check(
+    Check(
         'conductor groups without a service',
         _PLACES,
         scopes.unserved_groups,
         ('conductor_group_without_service',),
     ),
-    _Check('case of shards', _PLACES, scopes.shard_case, ('shard_case',)),
-    _Check(
-        'rows of the Nova cell',
-        _CELL,
-        cells.rows,
-        cells.CODES,
-    ),
-    _Check('unclaimed nodes', _ALL, nodes.unclaimed, ('unclaimed',)),
-    _Check(
+    Check('case of shards', _PLACES, scopes.shard_case, ('shard_case',)),
+    Check('unclaimed nodes', _ALL, nodes.unclaimed, ('unclaimed',)),
+    Check(
         'released nodes', _ALL, nodes.unreturned, ('released_with_instance',)
     ),
-    _Check('misplaced nodes', _ALL, nodes.misplaced, ('misplaced',)),
-    _Check('nodes kept by a record', _ALL, nodes.kept_from, ('record_keeps',)),
-    _Check('filtered nodes', _ALL, nodes.filtered, ('filtered',)),
-    _Check(
+    Check('misplaced nodes', _ALL, nodes.misplaced, ('misplaced',)),
+    Check('nodes kept by a record', _ALL, nodes.kept_from, ('record_keeps',)),
+    Check('filtered nodes', _ALL, nodes.filtered, ('filtered',)),
+    Check(
         'orphans',
         _NODES,
         nodes.orphans,
@@ -125,80 +110,74 @@ _CHECKS = (
             'orphan_not_verified',
         ),
     ),
-    _Check('unlisted nodes', _IRONIC, nodes.unlisted, ('not_listed',)),
-    _Check(
+    Check('unlisted nodes', _IRONIC, nodes.unlisted, ('not_listed',)),
+    Check(
         'shard keys without nodes',
         _PLACES,
         scopes.empty_shards,
         ('shard_without_nodes',),
     ),
-    _Check(
+    Check(
         'case of settings',
         _MEMBERS,
         services.settings_case,
         ('settings_case',),
     ),
-    _Check(
+    Check(
         'names of peers', _RECORDED, services.unknown_peers, ('peer_unknown',)
     ),
-    _Check('views', _RECORDED, services.views_differ, ('view_differs',)),
-    _Check(
+    Check('views', _RECORDED, services.views_differ, ('view_differs',)),
+    Check(
         'unreadable settings',
         _MEMBERS,
         services.unreadable,
         ('settings_unreadable',),
     ),
-    _Check(
+    Check(
         'failing policies',
         _RECORDED,
         services.plugin_faults,
         ('plugin_fault',),
     ),
-    _Check(
+    Check(
         'lost commits',
         _RECORDED,
         services.records_rewound,
         ('records_rewound',),
     ),
-    _Check(
+    Check(
         'clocks of the database',
         _RECORDED,
         services.clock_skew,
         ('clock_skew',),
     ),
-    _Check(
+    Check(
         'rejected configurations',
         _RECORDED,
         services.config_errors,
         ('config_error',),
     ),
-    _Check(
+    Check(
         'reservations of dead services',
         _RECORDED,
         services.unsettled,
         ('reservation_left',),
     ),
-    _Check(
+    Check(
         'reports to Placement',
         _ALL,
         nodes.placement_behind,
         ('placement_behind',),
     ),
-    _Check(
+    Check(
         'resource classes', _ALL, nodes.without_class, ('no_resource_class',)
     ),
-    _Check(
-        'nodes that Nova does not choose',
-        frozenset((Part.RECORDS, Part.CELL, Part.PLACEMENT)),
-        cells.hidden_from_nova,
-        ('hidden_from_nova',),
-    ),
-    _Check('balance', _RECORDED, services.imbalance, ('imbalance',)),
+    Check('balance', _RECORDED, services.imbalance, ('imbalance',)),
 )
 
 CODES = frozenset(code for one in _CHECKS for code in one.codes)
-"""The codes of all findings; none is ever removed. What does not answer has
-the code of its error instead."""
+"""The codes of all findings but those of a companion; none is ever removed.
+What does not answer has the code of its error instead."""
 
 
 def check(
@@ -213,10 +192,11 @@ def check(
 
 def find(facts: Facts) -> list[Problem]:
     """Return all problems that the facts show, errors first."""
-    unread = facts.snapshot.unread
+    unread, companion = facts.snapshot.unread, facts.snapshot.companion
+    checks = (*_CHECKS, *companion.checks) if companion else _CHECKS
     problems: list[Problem] = []
     failed: dict[str, list[str]] = {}
-    for one in _CHECKS:
+    for one in checks:
         if one.needs & unread.keys():
             continue
         try:
@@ -227,7 +207,7 @@ def find(facts: Facts) -> list[Problem]:
     for what, titles in failed.items():
         problems.append(_unknown(code, what, 'policies', titles))
     for part, error in unread.items():
-        titles = [one.title for one in _CHECKS if part in one.needs]
+        titles = [one.title for one in checks if part in one.needs]
         what = f'{part}: {" ".join(str(error).split())}'
         problems.append(_unknown(error.code, what, str(part), titles))
     return sorted(problems, key=lambda problem: _ORDER.index(problem.severity))

@@ -13,8 +13,6 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import snapshot
-from ironic_ownership.engine.host.cell_drift import CellDrift
-from ironic_ownership.engine.host.cell_settings import CellSettings
 from ironic_ownership.engine.host.clock_skew import ClockSkew
 from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.fleet_reader import FleetReader
@@ -88,8 +86,6 @@ class Refresher:
         )
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
-        self._cell_drift = CellDrift(self.context)
-        self._cell_settings = CellSettings(self.context)
         self._clock_skew = ClockSkew(
             self._host, self.context.fence.margin, self.context.conditions
         )
@@ -194,9 +190,10 @@ class Refresher:
         self._status.clock_skew = self._clock_skew.observe(seen.view)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
-        self._cell_settings.follow()
-        self._cell_drift.correct(epoch)
-        self._feed.withhold([one.uuid for one in self._cell_drift.left])
+        companion = self.context.ports.companion
+        if companion is not None:
+            companion.follow_settings(self._host)
+            self._feed.withhold(companion.correct(self._host, epoch))
         changed = self._changed(seen)
         if changed is None or changed:
             self._own = self._own_nodes(seen, changed)
@@ -228,8 +225,8 @@ class Refresher:
 
     def _changed(self, seen: snapshot.Snapshot) -> Set[str] | None:
         """Return what changed since the last own nodes; ``None`` for any."""
-        # The feed may lack nodes of a cell that it can have again.
-        if self._own is None or self.context.ports.cell is not None:
+        # The feed may lack nodes of a companion that it can have again.
+        if self._own is None or self.context.ports.companion is not None:
             return None
         return seen.changed
 

@@ -12,11 +12,11 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.cell import Cell, CellNode, Drift
+from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.placement import Placement
@@ -52,9 +52,9 @@ class Sources:
     backend: Callable[[], MembershipBackend]
     # Not for every caller: there may be one for each node.
     reservations: Callable[[], Reservations] | None = None
-    cell: Callable[[], Cell | None] = lambda: None
+    companion: Callable[[], Companion | None] = lambda: None
     prepare: Callable[[Iterable[model.Service]], object] = list
-    # Read only next to a cell.
+    # Read only next to a companion.
     placement: Callable[[], Placement | None] = lambda: None
 
 
@@ -100,12 +100,7 @@ class DeploymentSnapshot:
     :param unread: the error of each part that did not answer.
     :param reservations: the open ones; ``None`` also if not requested.
     :param reports: what the services stored of their loops, by host.
-    :param drift: rows of a Nova cell that name another host than the record;
-        ``None`` also without a cell.
-    :param strays: rows of a Nova cell whose uuid is not that of their node;
-        ``None`` also without a cell.
-    :param hidden: providers in Placement that Nova does not choose, because
-        they lack its trait; empty without a cell or Placement.
+    :param companion: what a companion has read, with its ``checks``.
     """
 
     services: Sequence[model.Service] | None
@@ -115,9 +110,7 @@ class DeploymentSnapshot:
     unread: Mapping[Part, exceptions.OwnershipError]
     reservations: Sequence[Reservation] | None = None
     reports: Mapping[str, ConditionReport] | None = None
-    drift: Sequence[Drift] | None = None
-    strays: Sequence[CellNode] | None = None
-    hidden: frozenset[str] = frozenset()
+    companion: Any = None
 
     def require(self) -> None:
         """Raise the error of the first part that did not answer, if any."""
@@ -169,17 +162,11 @@ def read(sources: Sources, *, sharded: bool) -> DeploymentSnapshot:
         Part.MEMBERSHIP,
         lambda: sources.backend().view().serving(services or ()),
     )
-    cell = attempt(Part.CELL, sources.cell)
-    drift = strays = hidden = None
-    if cell is not None:
-        drift = attempt(Part.CELL, cell.drift)
-        strays = attempt(Part.CELL, cell.stray_rows)
-        placement = attempt(Part.PLACEMENT, sources.placement)
-        if placement is not None:
-            hidden = attempt(Part.PLACEMENT, placement.hidden_from_nova)
+    companion = attempt(Part.CELL, sources.companion)
+    found = companion and companion.read(attempt, sources.placement)
     return DeploymentSnapshot(
         *(services, records, nodes, view, unread),
-        *(reservations, reports, drift, strays, hidden or frozenset()),
+        *(reservations, reports, found),
     )
 
 

@@ -6,15 +6,15 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.cell import (
-    AdoptedNode,
-    AdoptionState,
-    Cell,
-    CellNode,
-)
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import check
+from ironic_ownership_nova.cell.model import (
+    AdoptedNode,
+    AdoptionState,
+    CellNode,
+)
+from ironic_ownership_nova.cell.port import SqlCell
 
 BATCH = 500
 """Nodes of one transaction."""
@@ -47,7 +47,7 @@ class AdoptCell:
         names a shard, each of Ironic in turn.
     """
 
-    cell: Cell
+    cell: SqlCell
     records: Records
     source: Inventory
     scope: model.Scope

@@ -9,15 +9,15 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from ironic_ownership.contracts.cell import (
-    Cell,
+from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership_nova.cell import problems
+from ironic_ownership_nova.cell.model import (
     CellNode,
     CellSnapshot,
     Drift,
 )
-from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.engine.checks import cell_problems
 from ironic_ownership_nova.cell.nova_conf import NovaConfiguration
+from ironic_ownership_nova.cell.port import SqlCell
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Finding:
 class CheckCell:
     """Check one cell, its permissions, and a nova.conf if there is one."""
 
-    cell: Cell
+    cell: SqlCell
     configuration: NovaConfiguration | None = None
 
     def run(self) -> list[Finding]:
@@ -110,7 +110,7 @@ def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
                 f'{one.owner} owns it on record, its row names {one.host}; '
                 'no instance is on it',
                 (one.uuid,),
-                cell_problems.repaired(one),
+                problems.repaired(one),
             )
         else:
             yield Finding(
@@ -118,7 +118,7 @@ def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
                 f'{one.owner} owns it on record; its row and its instance '
                 f'{one.instance_uuid} name {one.host}',
                 (one.uuid,),
-                cell_problems.move_to_instance(one, one.uuid),
+                problems.move_to_instance(one, one.uuid),
             )
 
 
@@ -148,7 +148,7 @@ def _uuids(cell: CellSnapshot) -> Iterator[Finding]:
             'uuid_differs',
             f'its row has the uuid {node.uuid} and not that of the node',
             (node.name,),
-            cell_problems.rename(node),
+            problems.rename(node),
             prevents_adoption=True,
         )
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.cli import base, confirmation, connection, errors
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import request_id
 from ironic_ownership.observe.columns import Column
+
+if TYPE_CHECKING:
+    from ironic_ownership.wiring import Wiring
+    from ironic_ownership_nova.cell.port import SqlCell
 
 LOG = logging.getLogger(__name__)
 
@@ -25,6 +30,22 @@ _STATE: tuple[Column[Any], ...] = (
     Column('detail', lambda one: one.detail),
 )
 _ADOPTED = (Column[Any]('uuid', lambda node: node.uuid), *_STATE)
+
+
+def _cell(wiring: Wiring) -> SqlCell:
+    """Return the cell, with the schema of the records in place.
+
+    :raises ConfigurationError: if none is configured.
+    """
+    from ironic_ownership_nova.cell.nova_tables import NovaTables
+
+    found = wiring.companion
+    if not isinstance(found, NovaTables):
+        raise exceptions.ConfigurationError(
+            ['[nova] cell_schema: no Nova cell is configured']
+        )
+    wiring.ready_records()
+    return found.port
 
 
 def _announced(change: str) -> str:
@@ -55,13 +76,15 @@ missing permission comes with the statement that gives it."""
         return '\n'.join(cell) if isinstance(cell, list) else cell
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership_nova.cell import check, nova_conf
+        from ironic_ownership_nova.cell import check, nova_conf, plugin
 
-        configuration = nova_conf.read(self.wiring.conf.nova.config_file)
+        conf = self.wiring.conf
+        conf.register_opts(plugin.OPTS, plugin.GROUP)  # without [nova], too
+        configuration = nova_conf.read(conf.nova.config_file)
         if configuration is not None:
             text = configuration.summary()
             self.app.stderr.write(f'{errors.PROG}: {text}\n')
-        found = check.CheckCell(self.wiring.ready_cell(), configuration).run()
+        found = check.CheckCell(_cell(self.wiring), configuration).run()
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         return self.table(_FINDINGS, found)
@@ -94,12 +117,12 @@ To return to stock Nova see "nova return"."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership.contracts.cell import AdoptionState
         from ironic_ownership_nova.cell import adopt
+        from ironic_ownership_nova.cell.model import AdoptionState
 
         wiring = self.wiring
         operation = adopt.AdoptCell(
-            wiring.ready_cell(),
+            _cell(wiring),
             wiring.ready_records(),
             wiring.inventory,
             wiring.scope,
@@ -169,7 +192,7 @@ free nodes of a service as soon as it is stopped."""
 
         wiring = self.wiring
         operation = return_services.ReturnServices(
-            wiring.ready_cell(), wiring.ready_records(), wiring.backend
+            _cell(wiring), wiring.ready_records(), wiring.backend
         )
         found = operation.propose(parsed_args.hosts)
         state = return_services.ReturnState

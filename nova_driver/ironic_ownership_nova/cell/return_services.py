@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.cell import Cell
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Records
+from ironic_ownership_nova.cell.port import SqlCell
 
 
 class ReturnState(enum.StrEnum):
@@ -46,7 +46,7 @@ class ReturnServices:
     adoption follows what stock Nova does.
     """
 
-    cell: Cell
+    cell: SqlCell
     records: Records
     backend: MembershipBackend
 

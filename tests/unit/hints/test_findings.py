@@ -16,7 +16,7 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.records import Report
 from ironic_ownership.db.reservations import SqlReservations
-from ironic_ownership.engine.checks import cell_problems, loop_problems, runner
+from ironic_ownership.engine.checks import loop_problems, runner
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import service, world
 from tests.unit.engine.service import LIMITS
@@ -58,7 +58,7 @@ class TestFindings(site.Site):
     """
 
     def test_every_finding_has_a_case(self) -> None:
-        self.assertEqual(runner.CODES, CASES.keys() | cell_problems.CODES)
+        self.assertEqual(runner.CODES, CASES.keys())
 
     def play(self, code: str) -> None:
         story = CASES[code](self)

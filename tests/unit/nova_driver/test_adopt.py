@@ -5,8 +5,10 @@ import unittest
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
-from ironic_ownership.contracts import cell, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_nova.cell import adopt, check
+from ironic_ownership_nova.cell import model as cell
+from ironic_ownership_nova.cell.port import SqlCell
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 
@@ -21,7 +23,7 @@ def row(number: int, host: str | None = 'Stock') -> cell.CellNode:
 
 class TestAdoption(unittest.TestCase):
     def setUp(self) -> None:
-        self.cell = mock.create_autospec(cell.Cell, instance=True)
+        self.cell = mock.create_autospec(SqlCell, instance=True)
         self.cell.adopt.side_effect = self.adopt
         self.records = mock.Mock()
         self.records.services.return_value = []
@@ -111,7 +113,7 @@ class TestAdoption(unittest.TestCase):
 
 class TestCheck(unittest.TestCase):
     def test_only_grants_are_reported_if_nothing_can_be_read(self) -> None:
-        port = mock.create_autospec(cell.Cell, instance=True)
+        port = mock.create_autospec(SqlCell, instance=True)
         port.missing_grants.return_value = [
             cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
         ]

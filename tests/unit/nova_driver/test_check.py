@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts.cell import CellService, CellSnapshot
 from ironic_ownership_nova.cell import check
+from ironic_ownership_nova.cell.model import CellService, CellSnapshot
 from ironic_ownership_nova.cell.nova_conf import NovaConfiguration
 
 

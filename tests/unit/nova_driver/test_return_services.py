@@ -3,8 +3,9 @@ from __future__ import annotations
 import unittest
 from unittest import mock
 
-from ironic_ownership.contracts import cell, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_nova.cell import return_services
+from ironic_ownership_nova.cell.port import SqlCell
 from tests.unit.engine import world
 
 State = return_services.ReturnState
@@ -14,7 +15,7 @@ class TestReturn(unittest.TestCase):
     """host1 is alive, host2 was stopped, stock has never registered."""
 
     def setUp(self) -> None:
-        self.cell = mock.create_autospec(cell.Cell, instance=True)
+        self.cell = mock.create_autospec(SqlCell, instance=True)
         records, backend = mock.Mock(), mock.Mock()
         records.services.return_value = [
             model.Service('host1', registered_at=1.0),

@@ -42,7 +42,7 @@ class Wired:
         self.scope = model.Scope()
         self.service = 'here'
         self.placement = None
-        self.cell = None
+        self.companion = None
         self.reports_inventory = False
         self.own_scope_only = False
         self.permission = 0.0

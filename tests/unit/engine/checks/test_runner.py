@@ -527,13 +527,6 @@ class TestUnread(CheckCase):
         self.members.append(world.member('host3', A))
         self.assertIn('shard_shared', self.codes())
 
-    def test_without_the_cell_only_its_rows_are_not_checked(self) -> None:
-        found = self.without(Part.CELL)
-        self.assertIn('rows of the Nova cell', found.hint)
-        self.assertNotIn('owners', found.hint)
-        self.nodes.append(world.node(3, shard='c'))
-        self.assertIn('unowned', self.codes())
-
     def test_without_anything_nothing_is_guessed(self) -> None:
         self.unread = dict.fromkeys(
             Part, exceptions.RecordsUnavailableError('no answer')

@@ -6,17 +6,20 @@ Pure.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 
-from ironic_ownership.contracts.cell import CellNode, Drift
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
+    Check,
     Facts,
     Kind,
     Problem,
     Severity,
 )
+from ironic_ownership.engine.queries.deployment_snapshot import Part
+from ironic_ownership_nova.cell.model import CellNode, Drift
 
 CODES = frozenset(
     ('row_drifted', 'row_drifted_deployed', 'uuid_differs', 'hidden_from_nova')
@@ -36,18 +39,49 @@ _RENAMED = (
 )
 
 
-def rows(facts: Facts) -> Iterator[Problem]:
-    """Find rows that do not agree with the records, or with Ironic."""
-    yield from row_drifted(facts)
-    yield from uuid_differs(facts)
+@dataclasses.dataclass(frozen=True)
+class CellRows:
+    """Rows of a cell that do not agree, and the checks that evaluate them.
+
+    :param drift: rows that name another host than the record.
+    :param strays: rows whose uuid is not that of their node.
+    :param hidden: providers in Placement that Nova does not choose, because
+        they lack its trait.
+    """
+
+    drift: Sequence[Drift] = ()
+    strays: Sequence[CellNode] = ()
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """The checks of a cell."""
+        return (
+            Check(
+                'rows of the Nova cell',
+                frozenset((Part.RECORDS, Part.MEMBERSHIP, Part.CELL)),
+                self._rows,
+                CODES,
+            ),
+            Check(
+                'nodes that Nova does not choose',
+                frozenset((Part.RECORDS, Part.CELL, Part.PLACEMENT)),
+                lambda facts: hidden_from_nova(facts, self.hidden),
+                ('hidden_from_nova',),
+            ),
+        )
+
+    def _rows(self, facts: Facts) -> Iterator[Problem]:
+        yield from row_drifted(facts, self.drift)
+        yield from uuid_differs(self.strays)
 
 
-def row_drifted(facts: Facts) -> Iterator[Problem]:
+def row_drifted(facts: Facts, drift: Sequence[Drift]) -> Iterator[Problem]:
     """Find nodes whose row names another host than the record."""
     groups: dict[tuple[str, str, bool], list[Drift]] = collections.defaultdict(
         list
     )
-    for one in facts.snapshot.drift or ():
+    for one in drift:
         groups[
             one.owner, one.host or 'no host', one.instance_uuid is not None
         ].append(one)
@@ -66,9 +100,9 @@ def row_drifted(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def uuid_differs(facts: Facts) -> Iterator[Problem]:
+def uuid_differs(strays: Sequence[CellNode]) -> Iterator[Problem]:
     """Find rows whose uuid is not that of their node."""
-    for row in facts.snapshot.strays or ():
+    for row in strays:
         yield Problem(
             'uuid_differs',
             Severity.ERROR,
@@ -134,9 +168,11 @@ def move_to_instance(one: Drift, node: str) -> str:
     )
 
 
-def hidden_from_nova(facts: Facts) -> Iterator[Problem]:
+def hidden_from_nova(
+    facts: Facts, hidden: frozenset[str]
+) -> Iterator[Problem]:
     """Find nodes whose provider lacks the trait that Nova requires."""
-    found = sorted(facts.snapshot.hidden & facts.records.keys())
+    found = sorted(hidden & facts.records.keys())
     if not found:
         return
     owners = {facts.records[uuid].host for uuid in found} - {None}

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 
-from ironic_ownership.contracts.cell import MissingGrant
-from ironic_ownership.db.cell.tables import WRITTEN, CellTables
+from ironic_ownership_nova.cell.model import MissingGrant
+from ironic_ownership_nova.cell.tables import WRITTEN, CellTables
 
 _DENIED_ON_MYSQL = frozenset((1142, 1143))
 _POSTGRESQL = 'postgresql'

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import cell, exceptions, model
+from collections.abc import Sequence
+
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.checks import problem, runner
 from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership_nova.cell import model as cell
+from ironic_ownership_nova.cell.problems import CellRows
 from tests.unit.engine import world
 from tests.unit.engine.checks import test_runner
 
@@ -12,8 +16,8 @@ Part = deployment_snapshot.Part
 
 
 class TestDrift(test_runner.CheckCase):
-    drift: list[cell.Drift] | None = None
-    strays: list[cell.CellNode] | None = None
+    drift: Sequence[cell.Drift] = ()
+    strays: Sequence[cell.CellNode] = ()
     hidden: frozenset[str] = frozenset()
 
     def check(self) -> list[problem.Problem]:
@@ -24,15 +28,12 @@ class TestDrift(test_runner.CheckCase):
                 deployment_snapshot.Nodes(test_runner.by_uuid(self.nodes)),
                 model.View.of(self.members),
                 self.unread,
-                drift=self.drift,
-                strays=self.strays,
-                hidden=self.hidden,
+                companion=CellRows(self.drift, self.strays, self.hidden),
             ),
             world.interpret,
         )
 
     def test_rows_that_agree_are_no_problem(self) -> None:
-        self.drift = []
         self.assertEqual([], self.check())
 
     def test_free_node_of_a_live_service_is_corrected_by_it(self) -> None:
@@ -95,6 +96,9 @@ class TestDrift(test_runner.CheckCase):
         self.assertIs(problem.Severity.UNKNOWN, found.severity)
         self.assertEqual(('cell',), found.subjects)
         self.assertIn('rows of the Nova cell', found.hint)
+        self.assertNotIn('owners', found.hint)
+        self.nodes.append(world.node(3, shard='c'))
+        self.assert_found('unowned', world.uuid(3))
 
     def test_nodes_without_the_trait_of_nova_are_named(self) -> None:
         # The provider of something else is none of a node.

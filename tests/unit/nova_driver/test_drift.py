@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.cell import Cell, Drift
-from ironic_ownership.engine.host.cell_settings import CellSettings
+from ironic_ownership_nova.cell.model import Drift
+from ironic_ownership_nova.cell.nova_tables import NovaTables
+from ironic_ownership_nova.cell.port import SqlCell
 from tests.unit.engine import service, world
 
 
@@ -15,18 +16,17 @@ class TestDrift(service.ServiceCase):
         super().setUp()
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
         self.host = self.start('host1', world.runs(shard_key='a'))
-        self.cell = mock.create_autospec(Cell, instance=True)
+        self.cell = mock.create_autospec(SqlCell, instance=True)
         self.cell.repair.side_effect = self.repair
         self.cell.follow_settings.return_value = ()
         self.drifted: list[Drift] = []
         self.cell.drift.side_effect = lambda host: list(self.drifted)
+        self.tables = NovaTables(self.cell, mock.Mock())
         refresher = self.host.refresher
-        context = refresher._cell_drift.context
-        context = dataclasses.replace(
-            context, ports=dataclasses.replace(context.ports, cell=self.cell)
+        ports = dataclasses.replace(
+            refresher.context.ports, companion=self.tables
         )
-        refresher._cell_drift.context = context
-        refresher._cell_settings = CellSettings(context)
+        refresher.context = dataclasses.replace(refresher.context, ports=ports)
 
     def repair(
         self, host: str, epoch: int, uuids: Sequence[str]
@@ -54,11 +54,10 @@ class TestDrift(service.ServiceCase):
         self.assertIn('host2', logged.output[0])
 
     def test_refresh_repeats_what_could_not_be_followed(self) -> None:
-        settings = self.host.refresher._cell_settings
         self.cell.follow_settings.side_effect = exceptions.RecordsError('down')
-        settings.try_to_follow()
+        self.tables.try_to_follow_settings('host1')
         with self.assertRaises(exceptions.RecordsError):
-            settings.follow()
+            self.host.refresh()
 
     def test_free_row_is_corrected_and_the_node_served(self) -> None:
         self.host.refresh()

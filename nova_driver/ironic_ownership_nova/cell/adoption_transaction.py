@@ -14,7 +14,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.cell import AdoptedNode, AdoptionState
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.db import (
@@ -25,7 +24,8 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.cell.companion import Cell, LockedRows
+from ironic_ownership_nova.cell.companion import Cell, LockedRows
+from ironic_ownership_nova.cell.model import AdoptedNode, AdoptionState
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c

@@ -1,4 +1,8 @@
-"""The port to a cell on SQL."""
+"""The port to a Nova cell: what it has, and the adoption of its nodes.
+
+The records live on the cell's database server. The cell's tables are read and
+written by SQL; Nova is not asked.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import cell, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     connection,
@@ -16,8 +20,9 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.cell import adoption, grants
-from ironic_ownership.db.cell.companion import Cell
+from ironic_ownership_nova.cell import adoption_transaction, grants
+from ironic_ownership_nova.cell import model as cell
+from ironic_ownership_nova.cell.companion import Cell
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -34,18 +39,28 @@ def _node(row: sa.Row[Any]) -> cell.CellNode:
     )
 
 
-class SqlCell(connection.Port, cell.Cell):
-    """A cell on the server of the records."""
+class SqlCell(connection.Port):
+    """One cell.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsUnavailableError` when the database does not answer, and
+    :class:`RecordsError` for a missing table or permission.
+    """
 
     def __init__(self, database: connection.Database, companion: Cell) -> None:
         super().__init__(database, companion)
         self._cell = companion
 
     def missing_grants(self) -> Sequence[cell.MissingGrant]:
+        """Return all permissions that are missing, one by one.
+
+        Each is tried with a statement that changes no row.
+        """
         tried = self._cell.tables
         return self._database.read(lambda conn: grants.missing(conn, tried))
 
     def read(self) -> cell.CellSnapshot:
+        """Return the services, and Ironic's nodes and instances."""
         found = self._cell.tables
         service, instance = found.services.c, found.instances.c
         services = sa.select(
@@ -87,9 +102,29 @@ class SqlCell(connection.Port, cell.Cell):
         actor: str,
         request_id: str | None = None,
     ) -> Sequence[cell.AdoptedNode]:
-        return adoption.adopt(conn, self._cell, nodes, actor, request_id)
+        """Make the hosts of some rows owners on record, as one transaction.
+
+        Services without a record get one with epoch 0, which never
+        registered. A record whose owner has registered is not changed.
+        A record of any other owner follows the row: stock Nova moves free
+        nodes by itself. Repeated, it changes nothing.
+
+        :param nodes: as Ironic has them, by uuid; ``None`` for one that
+            Ironic does not have: it is adopted, and its owner deletes it.
+        :param actor: user and place, for the events.
+        :param request_id: of the operator's request, for the events.
+        """
+        return adoption_transaction.adopt(
+            conn, self._cell, nodes, actor, request_id
+        )
 
     def drift(self, host: str | None = None) -> Sequence[cell.Drift]:
+        """Return the nodes whose row names another host than the record.
+
+        One query.
+
+        :param host: only those of this owner on record.
+        """
         found = self._cell.tables
         node, instance = found.compute_nodes.c, found.instances.c
         statement = (
@@ -120,6 +155,11 @@ class SqlCell(connection.Port, cell.Cell):
         )
 
     def stray_rows(self) -> Sequence[cell.CellNode]:
+        """Return the rows whose uuid is not that of their node. One query.
+
+        Nova finds the row of a node by the node's uuid, and so does not use
+        them; but it can create no other row on the same host.
+        """
         node = self._cell.tables.compute_nodes.c
         strays = node.uuid != node.hypervisor_hostname
         return self._database.select(self._rows().where(strays), _node)
@@ -154,6 +194,15 @@ class SqlCell(connection.Port, cell.Cell):
         actor: str,
         request_id: str | None = None,
     ) -> bool:
+        """Treat a service like one that was adopted and never registered.
+
+        Its records stay, and no other service takes them. A process that
+        holds its place may not write any more. Repeated, it changes nothing.
+
+        :param actor: user and place, for the events.
+        :returns: whether it was registered.
+        :raises NotFoundError: if the service is not on record.
+        """
         before = service_admin.lock_known(conn, host)
         if before.never_registered:
             return False
@@ -179,6 +228,15 @@ class SqlCell(connection.Port, cell.Cell):
         return True
 
     def follow_settings(self, actor: str) -> Sequence[str]:
+        """Write the settings of services in the cell into the records.
+
+        They count already, but only the row of the records ends the right to
+        write of a service that Nova's API has forced down. One query, and a
+        transaction for each service whose settings differ.
+
+        :param actor: for the events.
+        :returns: the hosts whose settings have changed.
+        """
         return [
             host
             for host in self._database.select(
@@ -203,6 +261,12 @@ class SqlCell(connection.Port, cell.Cell):
         epoch: int,
         uuids: Sequence[str],
     ) -> Sequence[str]:
+        """Write the owner on record into the rows of free nodes.
+
+        :param host: the owner, which has the right to write.
+        :returns: the uuids of those that were free and its own.
+        :raises FencedError: if the epoch is no longer the current one.
+        """
         service = transaction.lock_service(conn, host)
         transaction.check_right(host, epoch, service)
         own: list[str] = []

@@ -17,7 +17,11 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.db import companion, queries, tables
-from ironic_ownership.db.cell.tables import BINARY, HYPERVISOR_TYPE, CellTables
+from ironic_ownership_nova.cell.tables import (
+    BINARY,
+    HYPERVISOR_TYPE,
+    CellTables,
+)
 
 Row = Any
 """A row of a result; its columns depend on the statement."""

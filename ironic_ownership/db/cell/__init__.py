@@ -1,1 +1,0 @@
-"""The tables of a Nova cell, written by SQL; Nova itself is not imported."""
