@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import wiring
-from ironic_ownership.conf import database_url
+from ironic_ownership.conf import add_companions, database_url
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import METHOD
 from ironic_ownership.db import connection, moves, reservations, schema
@@ -31,6 +31,7 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that a service of this release accepts the configuration."""
         wired = wiring.Wiring(self._conf)
         try:
+            add_companions(self._conf)
             remarks = (
                 *wired.settings.remarks,
                 *unknown_options.remarks(self._conf),

@@ -105,12 +105,15 @@ def new(
         raise exceptions.ConfigurationError(
             [f'a configuration file is not text in UTF-8: {read}']
         ) from exc
-    _add_companions(conf)
+    add_companions(conf)
     return conf
 
 
-def _add_companions(conf: cfg.ConfigOpts) -> None:
-    """Load the companions whose group is configured, with their options."""
+def add_companions(conf: cfg.ConfigOpts) -> None:
+    """Load the companions whose group is configured, with their options.
+
+    :raises ConfigurationError: if one is not installed or cannot be loaded.
+    """
     groups = {*conf.list_all_sections()}
     # oslo.config also reads OS_GROUP__NAME.
     groups |= {

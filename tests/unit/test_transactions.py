@@ -9,6 +9,11 @@ import unittest
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parents[2]
+MODULES = [
+    module
+    for package in ('ironic_ownership', 'nova_driver/ironic_ownership_nova')
+    for module in (ROOT / package).rglob('*.py')
+]
 PAGE = ROOT / 'doc/source/contributor/transactions.rst'
 CONNECTION = 'connection.py'
 OPENS = re.compile(r'engine\.(begin|connect|raw_connection)\(')
@@ -49,7 +54,7 @@ class TestTransactions(unittest.TestCase):
     def test_table_names_every_transaction(self) -> None:
         found = {
             name
-            for module in (ROOT / 'ironic_ownership').rglob('*.py')
+            for module in MODULES
             if module.name != CONNECTION
             for name in transactions(module)
         }
@@ -60,7 +65,7 @@ class TestTransactions(unittest.TestCase):
     def test_no_other_module_opens_a_transaction(self) -> None:
         found = {
             module.name
-            for module in (ROOT / 'ironic_ownership').rglob('*.py')
+            for module in MODULES
             if OPENS.search(module.read_text())
         }
         self.assertEqual({CONNECTION, SCHEMA_LOCK}, found)
