@@ -23,7 +23,7 @@ def row(number: int, host: str | None = 'Stock') -> cell.CellNode:
 
 class TestAdoption(unittest.TestCase):
     def setUp(self) -> None:
-        self.cell = mock.create_autospec(SqlCell, instance=True)
+        self.cell = mock.Mock(spec=SqlCell)
         self.cell.adopt.side_effect = self.adopt
         self.records = mock.Mock()
         self.records.services.return_value = []
@@ -113,7 +113,7 @@ class TestAdoption(unittest.TestCase):
 
 class TestCheck(unittest.TestCase):
     def test_only_grants_are_reported_if_nothing_can_be_read(self) -> None:
-        port = mock.create_autospec(SqlCell, instance=True)
+        port = mock.Mock(spec=SqlCell)
         port.missing_grants.return_value = [
             cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
         ]

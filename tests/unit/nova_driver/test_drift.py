@@ -16,7 +16,7 @@ class TestDrift(service.ServiceCase):
         super().setUp()
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
         self.host = self.start('host1', world.runs(shard_key='a'))
-        self.cell = mock.create_autospec(SqlCell, instance=True)
+        self.cell = mock.Mock(spec=SqlCell)
         self.cell.repair.side_effect = self.repair
         self.cell.follow_settings.return_value = ()
         self.drifted: list[Drift] = []
@@ -49,7 +49,7 @@ class TestDrift(service.ServiceCase):
         self.host.refresh()
         self.cell.follow_settings.assert_called_once_with('host1')
         self.cell.follow_settings.return_value = ('host2',)
-        with self.assertLogs(service.LOGGER, 'WARNING') as logged:
+        with self.assertLogs('ironic_ownership_nova', 'WARNING') as logged:
             self.host.refresh()
         self.assertIn('host2', logged.output[0])
 
@@ -62,7 +62,7 @@ class TestDrift(service.ServiceCase):
     def test_free_row_is_corrected_and_the_node_served(self) -> None:
         self.host.refresh()
         self.drift(1)
-        with self.assertLogs(service.LOGGER, 'WARNING') as logged:
+        with self.assertLogs('ironic_ownership_nova', 'WARNING') as logged:
             self.host.refresh()
         self.assertIn('Stock', logged.output[0])
         self.assertEqual([], self.drifted)
@@ -72,7 +72,7 @@ class TestDrift(service.ServiceCase):
         self.host.refresh()
         self.assertEqual(3, len(self.host.feed.owned()))
         self.drift(1, 'instance')
-        with self.assertLogs(service.LOGGER, 'ERROR') as logged:
+        with self.assertLogs('ironic_ownership_nova', 'ERROR') as logged:
             self.host.refresh()
             self.host.refresh()
         self.assertEqual(1, len(logged.output))

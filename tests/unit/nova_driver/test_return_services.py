@@ -15,7 +15,7 @@ class TestReturn(unittest.TestCase):
     """host1 is alive, host2 was stopped, stock has never registered."""
 
     def setUp(self) -> None:
-        self.cell = mock.create_autospec(SqlCell, instance=True)
+        self.cell = mock.Mock(spec=SqlCell)
         records, backend = mock.Mock(), mock.Mock()
         records.services.return_value = [
             model.Service('host1', registered_at=1.0),
