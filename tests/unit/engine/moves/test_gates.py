@@ -110,6 +110,31 @@ class MoveGatesTest(unittest.TestCase):
         unknown = dataclasses.replace(gone, view='etcd is down')
         self.assertIn('source_stopped', failed(unknown))
 
+    def test_live_source_releases_a_node_that_is_free_everywhere(
+        self,
+    ) -> None:
+        both = model.View.of([world.member('new'), world.member('old')])
+        agrees, stopped = 'instance_agrees', 'source_stopped'
+        for in_ironic, running, members, fails in (
+            (None, [], both, set()),
+            ('i1', ['i1'], both, {stopped}),
+            ('i1', [], both, {agrees, stopped}),
+            (None, ['i1'], both, {agrees, stopped}),
+            (None, [], model.View.of([world.member('new')]), {stopped}),
+            (None, [], 'etcd is down', {stopped, 'destination_alive'}),
+        ):
+            snapshot = dataclasses.replace(
+                with_node(instance_uuid=in_ironic),
+                services=with_service('old', disabled=False).services,
+                records={UUID: world.record(1, 'old')},
+                instances={UUID: running},
+                view=members,
+            )
+            case = Case(Change('new', snapshot, world.interpret), UUID)
+            with self.subTest(ironic=in_ironic, running=running):
+                self.assertEqual(fails, failed(snapshot))
+                self.assertIs(not fails, case.hands_over)
+
     def test_unowned_node_has_no_source_to_stop(self) -> None:
         snapshot = dataclasses.replace(
             GOOD, records={UUID: world.record(1, None, 'i1')}
