@@ -6,11 +6,11 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
-from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.operations import release_nodes
 from ironic_ownership.engine.operations.release_nodes import (
     NodeRelease,
     ReleaseNodes,
+    Releaser,
 )
 from ironic_ownership.observe.columns import Column, Columns
 

@@ -18,7 +18,6 @@ from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.moves import selection
 from ironic_ownership.engine.moves.case import Change
-from ironic_ownership.engine.moves.handover import Releaser
 from ironic_ownership.engine.moves.proposal import (
     PlannedNode,
     Proposal,
@@ -34,6 +33,7 @@ from ironic_ownership.engine.operations.caller import (
     never_stopping,
     no_progress,
 )
+from ironic_ownership.engine.operations.release_nodes import Releaser
 from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)

@@ -8,14 +8,13 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import Move, NodeState
+from ironic_ownership.contracts.moves import HandOver, Move, NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.moves import handover
 from ironic_ownership.engine.moves.proposal import Proposal
 from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.operations import move_nodes, release_nodes
 from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.engine.operations.release_nodes import ReleaseNodes
 from ironic_ownership.policies import all_nodes
@@ -53,7 +52,7 @@ class HandOverCase(service.ServiceCase):
             self.meanwhile()
             self.shared.clock.elapse(seconds)
 
-        real = handover.Releaser
+        real = release_nodes.Releaser
         self.releaser = lambda *args, **values: real(
             *args, **{**values, 'pause': pause}
         )
@@ -186,7 +185,7 @@ class TestMoveOfFreeNodes(HandOverCase):
         proposal = self.propose()
         self.operation.store(proposal)
         self.moves.release(
-            proposal.planned, handover.HandOver('req-1', 'operator', 0.0)
+            proposal.planned, HandOver('req-1', 'operator', 0.0)
         )
         self.ironic.put(world.node(1, shard='a', driver='fake'))
         self.source.refresh()
