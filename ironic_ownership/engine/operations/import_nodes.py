@@ -64,7 +64,7 @@ class ImportedNode(Item):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Case:
+class Case:
     """One entry, and what is known about it."""
 
     operation: ImportNodes
@@ -88,18 +88,18 @@ class _Case:
         return 'Start it'
 
 
-def _not_owned(case: _Case) -> str | None:
+def _not_owned(case: Case) -> str | None:
     owner = case.record.host if case.record else None
     return owner and f'{owner} owns it on record'
 
 
-def _service_known(case: _Case) -> str | None:
+def _service_known(case: Case) -> str | None:
     if case.service is not None or case.operation.create:
         return None
     return f'{case.entry.service} is not on record'
 
 
-def _service_may_write(case: _Case) -> str | None:
+def _service_may_write(case: Case) -> str | None:
     service = case.service
     if service is None or not (service.fenced or service.forced_down):
         return None
@@ -107,7 +107,7 @@ def _service_may_write(case: _Case) -> str | None:
     return f'{service.host} is {what}'
 
 
-def _admitted(case: _Case) -> Found | str | None:
+def _admitted(case: Case) -> Found | str | None:
     """Evaluate the policies of a service that has registered before."""
     service, node = case.service, case.node
     if service is None or node is None or not service.settings.policies:
@@ -122,20 +122,20 @@ def _admitted(case: _Case) -> Found | str | None:
 
 
 _REPEAT = 'Repeat the import'
-NOT_OWNED: Gate[_Case] = Gate(
+NOT_OWNED: Gate[Case] = Gate(
     'not_owned',
     'no service owns it on record',
     'To move it: ironic-ownership compute node move {case.entry.uuid} '
     '--service {case.entry.service}',
     _not_owned,
 )
-SERVICE_MAY_WRITE: Gate[_Case] = Gate(
+SERVICE_MAY_WRITE: Gate[Case] = Gate(
     'service_may_write',
     'the service is neither stopped nor forced down',
     '{case.start}, and repeat the import when it has registered',
     _service_may_write,
 )
-GATES: tuple[Gate[_Case], ...] = (
+GATES: tuple[Gate[Case], ...] = (
     Gate(
         'node_exists',
         'Ironic has the node',
@@ -198,7 +198,7 @@ class ImportNodes:
         nodes = read_nodes(source, new, shards, self.sharded)
         return [
             _evaluate(
-                _Case(
+                Case(
                     self,
                     entry,
                     known.get(entry.uuid),
@@ -258,7 +258,7 @@ class ImportNodes:
         ]
 
 
-def _evaluate(case: _Case) -> ImportedNode:
+def _evaluate(case: Case) -> ImportedNode:
     if _is_done(case.record, case.entry):
         return ImportedNode(result=Result.UNCHANGED, entry=case.entry)
     results = gates.evaluate(GATES, case)
@@ -270,7 +270,7 @@ def _evaluate(case: _Case) -> ImportedNode:
     )
 
 
-def _late(one: ImportedNode, gate: Gate[_Case], detail: str) -> ImportedNode:
+def _late(one: ImportedNode, gate: Gate[Case], detail: str) -> ImportedNode:
     failed = GateResult(gate.code, Outcome.FAILED, detail, hint=_REPEAT)
     return one.refused_by(failed)
 
