@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from ironic_ownership.contracts.allocations import Allocations
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.wiring.container import Container
 
 if TYPE_CHECKING:
@@ -16,26 +15,19 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.reservations import recovery, release
     from ironic_ownership.engine.reservations.reserver import Reserver
 
+T = TypeVar('T')
+
 
 def reserver(wired: Container, request_id: str | None = None) -> Reserver:
     """Build the reserver, for any number of threads."""
     from ironic_ownership.engine.reservations.reserver import build
-
-    mine = threading.local()
-
-    def source_of() -> Inventory:
-        if not hasattr(mine, 'source'):
-            with wired.options_lock:
-                mine.source = wired.inventory_of(request_id)
-        source: Inventory = mine.source
-        return source
 
     return build(
         wired.records,
         wired.ready_reservations(),
         wired.backend,
         wired.interpret,
-        source_of,
+        _of_thread(wired, lambda: wired.inventory_of(request_id)),
         allocations_of(wired, request_id),
     )
 
@@ -46,18 +38,22 @@ def allocations_of(
     """Return a function that gives each thread its own client."""
     from ironic_ownership.clients.ironic.allocations import open_allocations
 
+    return _of_thread(
+        wired, lambda: open_allocations(wired.conf, request_id=request_id)
+    )
+
+
+def _of_thread(wired: Container, build: Callable[[], T]) -> Callable[[], T]:
     mine = threading.local()
 
-    def opened() -> Allocations:
+    def client() -> T:
         if not hasattr(mine, 'client'):
             with wired.options_lock:
-                mine.client = open_allocations(
-                    wired.conf, request_id=request_id
-                )
-        client: Allocations = mine.client
-        return client
+                mine.client = build()
+        found: T = mine.client
+        return found
 
-    return opened
+    return client
 
 
 def recovery_of(
@@ -69,7 +65,7 @@ def recovery_of(
     clients = allocations_of(wired)
     return recovery.Recovery(
         context.host,
-        recovery.Ports(wired.reservations, clients, wired.inventory_of()),
+        wired.inventory_of(),
         release.Releaser(
             wired.reservations, clients, may_act=context.fence.epoch
         ),

@@ -27,7 +27,6 @@ from ironic_ownership.contracts.reservations import (
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
-from ironic_ownership.engine.ports import Reservations
 from ironic_ownership.engine.reservations import release
 
 LOG = log.getLogger(__name__)
@@ -35,23 +34,10 @@ LOG = log.getLogger(__name__)
 MAX_PER_REFRESH = 50
 """Reservations that one refresh settles, so that claims do not wait."""
 
-PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
-DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
+ACTIVE, DELETING = ReservationState.ACTIVE, ReservationState.DELETING
 
 _UNUSED = (None, 'available')
 """Provision states of a node without a deployment."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Ports:
-    """Ports of the recovery.
-
-    :param allocations_of: used by no other thread.
-    """
-
-    reservations: Reservations
-    allocations_of: release.AllocationsOf
-    source: inventory.Inventory
 
 
 @dataclasses.dataclass
@@ -60,16 +46,21 @@ class Recovery:
 
     Threading: the refresh thread only.
 
+    :param releaser: used by no other thread, nor are its ports.
     :param take_over_after: seconds without a change after which a
         reservation counts as abandoned.
     """
 
     host: str
-    ports: Ports
+    source: inventory.Inventory
     releaser: release.Releaser
     fence: Fence
     conditions: Conditions
     take_over_after: float = release.TAKE_OVER_AFTER
+
+    def __post_init__(self) -> None:
+        self._reservations = self.releaser.reservations
+        self._allocations_of = self.releaser.allocations_of
 
     def recover(self, seen: refresh_result.RefreshResult) -> None:
         """Settle the reservations that can be settled now.
@@ -99,10 +90,10 @@ class Recovery:
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         # Read before the records: an allocation is recorded before it exists.
         held = self._held() if seen.policies.releases_free else {}
-        mine = self.ports.reservations.reservations(host=self.host)
+        mine = self._reservations.reservations(host=self.host)
         if not mine and not held:
             return []
-        now = self.ports.reservations.now()
+        now = self._reservations.now()
         nodes = seen.nodes
         errors: list[str] = []
         settled = 0
@@ -122,7 +113,7 @@ class Recovery:
         return errors
 
     def _held(self) -> dict[str, allocations.Allocation]:
-        found = self.ports.allocations_of().mine(self.host)
+        found = self._allocations_of().mine(self.host)
         return {one.instance_uuid: one for one in found}
 
     def _settle_one(
@@ -151,14 +142,12 @@ class Recovery:
             return False
         node = None
         if found is not None and found.node_uuid is not None:
-            node = self.ports.source.get(found.node_uuid)
+            node = self.source.get(found.node_uuid)
         if node is None:
             self._release(one, 'its request was unfinished')
             return True
         try:
-            self.ports.reservations.activate(
-                one.id, node, epoch=self.fence.epoch()
-            )
+            self._reservations.activate(one.id, node, epoch=self.fence.epoch())
         except (
             exceptions.ReservationConflictError,
             exceptions.ServiceRefusedError,
@@ -191,7 +180,7 @@ class Recovery:
         if one.confirmed:
             return False
         if is_on_it and node is not None and _is_used(node):
-            self.ports.reservations.confirm(one.id)
+            self._reservations.confirm(one.id)
             return True
         if one.expires_at is None or one.expires_at > now:
             return False
@@ -212,15 +201,15 @@ class Recovery:
         return found is not None and found.node_uuid == one.node_uuid
 
     def _expire(self, one: Reservation) -> bool:
-        node = self.ports.source.get(one.node_uuid or '')
+        node = self.source.get(one.node_uuid or '')
         if node is not None and _is_used(node):
-            self.ports.reservations.confirm(one.id)
+            self._reservations.confirm(one.id)
             return True
         self._release(one, 'expired: not confirmed in time')
         return True
 
     def _get(self, one: Reservation) -> allocations.Allocation | None:
-        return self.ports.allocations_of().get(one.instance_uuid)
+        return self._allocations_of().get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> None:
         LOG.info('releasing reservation %s: %s', one.id, detail)

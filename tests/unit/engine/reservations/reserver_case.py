@@ -127,9 +127,6 @@ class ReservingCase(service.ServiceCase):
         )
 
     def recovery(self, host: service.Service) -> recovery.Recovery:
-        ports = recovery.Ports(
-            self.reservations, lambda: self.allocations, self.ironic
-        )
         releaser = release.Releaser(
             self.reservations,
             lambda: self.allocations,
@@ -137,7 +134,7 @@ class ReservingCase(service.ServiceCase):
             may_act=host.fence.epoch,
         )
         return recovery.Recovery(
-            host.host, ports, releaser, host.fence, host.conditions
+            host.host, self.ironic, releaser, host.fence, host.conditions
         )
 
     def age(self, seconds: float) -> None:
