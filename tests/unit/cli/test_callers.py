@@ -1,0 +1,153 @@
+"""Commands through three callers: the same output and exit code.
+
+In this process, over HTTP, and as OpenStackClient runs them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import types
+from typing import Any
+
+from ironic_ownership import plugins
+from ironic_ownership.cli import errors
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.osc import commands
+from tests.unit.cli import test_move
+from tests.unit.engine import world
+
+_REQUEST = re.compile(r'req-[0-9a-z-]+ *')
+NODE = world.uuid(1)
+UNKNOWN = world.uuid(99)
+LONG = 'x' * 300
+
+ROWS = (
+    # words, exit code
+    ('compute node list', 0),
+    ('compute node list --long', 0),
+    ('compute node list --service OLD', 0),
+    ('compute node list --shard a --state owned --state unowned orphan', 0),
+    ('compute node list --state orphan', 0),
+    ('compute node list --recorded', 0),
+    ('compute node list --recorded --long', 2),
+    ('compute node list --recorded --state owned', 2),
+    ('compute node list --service odl', 1),
+    ('compute node list --shard A', 1),
+    (f'compute node show {NODE}', 0),
+    (f'compute node show {NODE.upper()} --events 0', 0),
+    ('compute node show node1 --events 1', 0),
+    ('compute node show no-such-node', 1),
+    (f'compute node explain {NODE}', 0),
+    ('compute node explain node2', 0),
+    (f'compute node explain {UNKNOWN}', 1),
+    (f'compute node check-action {NODE}', 3),
+    ('compute node check-delete node1', 3),
+    (f'compute node check-delete {UNKNOWN}', 1),
+    ('compute node delete node1 --dry-run', 3),
+    ('compute node delete node1 --yes', 3),
+    ('compute node release node1 --dry-run', 0),
+    ('compute node move node1 --service new --dry-run', 0),
+    (f'compute node move node1 --service new --dry-run --reason {LONG}', 2),
+    ('compute node move node1 --service nwe --dry-run', 3),
+    ('compute node move node1 --service nwe --yes', 3),
+    ('compute node move no-such-node --service new --yes', 2),
+    ('compute node move --service new --yes', 2),
+    ('compute node move --all --from old --service new --dry-run', 0),
+    ('instance forget node1 --reason x --dry-run', 1),
+    ('service list', 0),
+    ('service list --long', 0),
+    ('service show NEW', 0),
+    ('service show odl', 1),
+    ('service show a/b', 1),
+    ('service show ..', 1),
+    ('service set new --disable --dry-run', 0),
+    ('service set new --disable-reason x --dry-run', 2),
+    ('service set nwe --down --dry-run', 1),
+    ('service delete old --dry-run', 3),
+    ('service delete nwe --yes', 1),
+    ('service drain old --dry-run', 0),
+    ('service failover new --dry-run', 3),
+    ('member list', 0),
+    ('member list --long', 0),
+    ('ring show', 0),
+    ('ring show --long', 0),
+    ('ring preview', 2),
+    ('ring preview --without new', 0),
+    ('ring preview --with x --like new --nodes', 0),
+    ('ring preview --with new', 1),
+    ('ring preview --without nwe', 1),
+    ('ring preview --like new', 2),
+    ('policy compare all peer_list', 0),
+    ('policy compare all peer_list --nodes', 0),
+    ('policy compare all al', 1),
+    ('policy compare all shard_key', 1),
+    ('move list', 0),
+    ('move list --unfinished --limit 1', 0),
+    ('move show first', 1),
+    ('move show first --nodes', 1),
+    ('move resume first --yes', 1),
+    ('event list', 0),
+    ('event list --long --node node1 --limit 2', 0),
+    ('event list --service OLD --since 1d --kind owner_changed', 0),
+    ('event list --node no-such-node', 1),
+    ('reservation list', 0),
+    ('reservation list --all --limit 1 --service OLD', 0),
+    (f'reservation show {UNKNOWN}', 1),
+    ('reservation delete x --yes', 1),
+    ('reservation confirm x --dry-run', 1),
+    ('check', 4),
+    ('check --long', 4),
+)
+
+
+class CallersTest(test_move.CommandCase):
+    def kind_of(self, words: list[str]) -> tuple[Any, list[str]]:
+        """Return the class of a command, and its arguments."""
+        for entry_point in plugins.entry_points(commands.COMMANDS):
+            name = entry_point.name.split()
+            if words[: len(name)] == name:
+                return entry_point.load(), words[len(name) :]
+        raise AssertionError(words)
+
+    def outcome(self, kind: Any, words: list[str]) -> tuple[int, str, str]:
+        """Return exit code, output and error of a command."""
+        stdout = io.StringIO()
+        app = types.SimpleNamespace(
+            api=self.caller(),
+            stderr=io.StringIO(),
+            stdout=stdout,
+            LOG=logging.getLogger('test'),
+            deadline=None,
+            options=types.SimpleNamespace(ownership_timeout=None, debug=False),
+        )
+        command = kind(app, None)
+        if issubclass(kind, commands.UnderOpenStack):
+            command.__dict__['api'] = app.api
+        error = ''
+        try:
+            code = command.run(command.get_parser('test').parse_args(words))
+        except exceptions.OwnershipError as exc:
+            code, error = errors.exit_code(exc), errors.line(exc)
+        shown = _REQUEST.sub('req', stdout.getvalue())
+        return code, shown, _REQUEST.sub('req', error)
+
+    def test_output_and_exit_code_are_the_same(self) -> None:
+        logging.disable(logging.CRITICAL)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        for row, code in ROWS:
+            kind, words = self.kind_of(row.split())
+            osc = type('Osc', (commands.UnderOpenStack, kind), {})
+            for more in ([], ['-f', 'json']):
+                with self.subTest(row, more=more):
+                    given = [*words, *more]
+                    self.remote = False
+                    local = self.outcome(kind, given)
+                    self.assertEqual(code, local[0], local)
+                    if more and local[1]:
+                        json.loads(local[1])
+                    self.remote = True
+                    self.assertEqual(local, self.outcome(kind, given))
+                    self.assertEqual(local[:2], self.outcome(osc, given)[:2])
