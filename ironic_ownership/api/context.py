@@ -9,29 +9,38 @@ import contextlib
 import functools
 import queue
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ironic_ownership.contracts import inventory, model
-from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts import inventory
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import (
-    Moves,
-    NodeImports,
     Ports,
-    Records,
-    Removals,
-    Reservations,
 )
 
 if TYPE_CHECKING:
     from ironic_ownership.api.background import BackgroundWork
     from ironic_ownership.api.metrics_cache import Gauges
-    from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.queries import deployment_snapshot
     from ironic_ownership.engine.reservations.reserver import Reserver
     from ironic_ownership.wiring import Wiring
+
+T = TypeVar('T')
+
+
+class _Built(Generic[T]):
+    """One thing of the wiring, which one thread at a time builds.
+
+    :param build: errors are those of the wiring.
+    """
+
+    def __init__(self, build: Callable[[Wiring], T]) -> None:
+        self._build = build
+
+    def __get__(self, context: RequestContext, owner: type) -> T:
+        with context.building:
+            return self._build(context.wired)
 
 
 class RequestContext:
@@ -53,43 +62,23 @@ class RequestContext:
         self.interpret = interpret
         self._metrics_interval = metrics_interval
         self._request_id = request_id
-        self._building = threading.RLock()
+        self.building = threading.RLock()
         self._idle: queue.SimpleQueue[inventory.Inventory] = (
             queue.SimpleQueue()
         )
 
-    @property
-    def records(self) -> Records:
-        """The records, with a schema.
+    records = _Built(lambda wired: wired.ready_records())
+    """The records, with a schema; the other stores are in their database."""
 
-        :raises RecordsError: if the database can't be used.
-        """
-        with self._building:
-            return self.wired.ready_records()
-
-    @property
-    def moves(self) -> Moves:
-        """The moves in the same database."""
-        with self._building:
-            return self.wired.ready_moves()
-
-    @property
-    def removals(self) -> Removals:
-        """The deletions by operators, in the same database."""
-        with self._building:
-            return self.wired.ready_removals()
-
-    @property
-    def node_imports(self) -> NodeImports:
-        """The imports by operators, in the same database."""
-        with self._building:
-            return self.wired.ready_node_imports()
-
-    @property
-    def reservations(self) -> Reservations:
-        """The reservations in the same database."""
-        with self._building:
-            return self.wired.ready_reservations()
+    moves = _Built(lambda wired: wired.ready_moves())
+    removals = _Built(lambda wired: wired.ready_removals())
+    node_imports = _Built(lambda wired: wired.ready_node_imports())
+    reservations = _Built(lambda wired: wired.ready_reservations())
+    backend = _Built(lambda wired: wired.backend)
+    reports_inventory = _Built(lambda wired: wired.reports_inventory)
+    scope = _Built(lambda wired: wired.scope)
+    limits = _Built(lambda wired: wired.limits)
+    permission = _Built(lambda wired: wired.permission)
 
     @functools.cached_property
     def _reserver(self) -> Reserver:
@@ -101,7 +90,7 @@ class RequestContext:
 
         :raises OwnershipError: if the database or Ironic can't be used.
         """
-        with self._building:
+        with self.building:
             return self._reserver
 
     @functools.cached_property
@@ -115,7 +104,7 @@ class RequestContext:
     @property
     def gauges(self) -> Gauges:
         """The cached metrics."""
-        with self._building:
+        with self.building:
             return self._gauges
 
     @functools.cached_property
@@ -127,46 +116,13 @@ class RequestContext:
     @property
     def background(self) -> BackgroundWork:
         """The threads for long operations."""
-        with self._building:
+        with self.building:
             return self._background
-
-    @property
-    def backend(self) -> MembershipBackend:
-        """The membership."""
-        with self._building:
-            return self.wired.backend
-
-    @property
-    def reports_inventory(self) -> bool:
-        """Tell whether nodes are reported to Placement.
-
-        :raises ConfigurationError: if its options can't work.
-        """
-        with self._building:
-            return self.wired.reports_inventory
-
-    @property
-    def scope(self) -> model.Scope:
-        """The scope of the configured policies."""
-        with self._building:
-            return self.wired.scope
-
-    @property
-    def limits(self) -> Limits:
-        """The configured limits of a plausible loss of nodes."""
-        with self._building:
-            return self.wired.limits
 
     @property
     def sharded(self) -> bool:
         """Tell whether nodes may be listed by shard only: law 4."""
         return self.scope.shard is not None
-
-    @property
-    def permission(self) -> float:
-        """Seconds after which a permission that is not confirmed has ended."""
-        with self._building:
-            return self.wired.permission
 
     @contextlib.contextmanager
     def ports(self) -> Iterator[Ports]:
@@ -176,7 +132,7 @@ class RequestContext:
 
     def ports_of(self, request_id: str) -> Ports:
         """Return ports whose client sends the request id to Ironic."""
-        with self._building:
+        with self.building:
             source = self.wired.inventory_of(request_id)
         return Ports(self.records, source, self.backend, self.interpret)
 
@@ -185,7 +141,7 @@ class RequestContext:
 
         :returns: ``None`` where the deployment does not use Placement.
         """
-        with self._building:
+        with self.building:
             return self.wired.placement_of(request_id)
 
     def overview(
@@ -220,7 +176,7 @@ class RequestContext:
         try:
             lent = self._idle.get_nowait()
         except queue.Empty:
-            with self._building:
+            with self.building:
                 lent = self.wired.inventory_of(self._request_id)
         try:
             yield lent

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.observe.columns import Column
 
 Schema = Mapping[str, Any]
 """A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
@@ -89,6 +90,8 @@ class Operation:
     :param errors: statuses beyond those of every operation.
     :param body: schema of the body, if it takes one.
     :param media_type: of a successful answer.
+    :param columns: of the things that the answer has; also those of a table.
+    :param short: the columns of a table that is not to be long.
     """
 
     name: str
@@ -104,6 +107,8 @@ class Operation:
     body: Schema | None = None
     errors: Sequence[int] = ()
     media_type: str = 'application/json'
+    columns: Sequence[Column[Any]] = ()
+    short: Sequence[Column[Any]] = ()
 
     @property
     def noun(self) -> str:

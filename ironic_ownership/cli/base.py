@@ -48,7 +48,6 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
-    shown: ClassVar[Sequence[columns.Column[Any]]]
     program: ClassVar[str] = errors.PROG
     uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
@@ -64,6 +63,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def api(self) -> Caller:
         """The caller of operations, as the options choose it."""
         return cast('Caller', cast(Any, self.app).api)
+
+    @property
+    def described(self) -> Operation:
+        """The description of the operation."""
+        return resources.find(self.operation)
 
     @property
     def deadline(self) -> deadline.Deadline | None:
@@ -105,15 +109,14 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         if self.operation:
-            one = resources.find(self.operation)
-            arguments.add(parser, one, self.options, self.limit)
+            arguments.add(parser, self.described, self.options, self.limit)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> Any:
         """Call the operation with the arguments, and show its warnings."""
-        one, given = resources.find(self.operation), vars(parsed_args)
+        one, given = self.described, vars(parsed_args)
         body = self.api.call(
             self.operation,
             path={p.name: given[p.name] for p in one.parameters},
@@ -159,11 +162,9 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     """A command that shows many things of one kind.
 
     :cvar nothing: text that replaces an empty table, if it is not empty.
-    :cvar short: the columns without --long, if there are fewer.
     """
 
     nothing = ''
-    short: ClassVar[Sequence[columns.Column[Any]]] = ()
 
     def produce_output(
         self,
@@ -186,8 +187,8 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         self, parsed_args: argparse.Namespace
     ) -> Sequence[columns.Column[Any]]:
         """Return the columns to show."""
-        is_short = self.short and not parsed_args.long
-        return self.short if is_short else self.shown
+        one = self.described
+        return one.short if one.short and not parsed_args.long else one.columns
 
     @staticmethod
     def table(
@@ -230,7 +231,9 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     more: ClassVar[Sequence[str]] = ()
 
     def take_action(self, parsed_args: argparse.Namespace) -> Record:
-        return self.cells(self.shown, self.read(parsed_args), *self.more)
+        return self.cells(
+            self.described.columns, self.read(parsed_args), *self.more
+        )
 
     @staticmethod
     def cells(

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.api.resources.check import COLUMNS
 from ironic_ownership.cli import base, errors
 from ironic_ownership.observe import columns
 
@@ -31,18 +30,19 @@ without a shard are then counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
     nothing = 'No problems found'
 
+    operation = 'check:show'
     long = f'name all subjects of a problem, not only {_FEW}'
 
     def words(self, cell: Any) -> Any:
         return _readable(cell)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        found = self.api.call('check:show')['problems']
+        found = self.read(parsed_args)['problems']
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         if not parsed_args.long:
             found = [_shortened(one) for one in found]
-        return self.rows(COLUMNS, found)
+        return self.rows(self.described.columns, found)
 
 
 def _shortened(problem: Mapping[str, Any]) -> dict[str, Any]:

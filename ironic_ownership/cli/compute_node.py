@@ -9,11 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.resources import (
-    compute_node_records,
-    compute_nodes,
-    explanation,
-)
 from ironic_ownership.cli import base, errors
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.observe import columns
@@ -31,6 +26,7 @@ A table of what Ironic says now is in the order of the names, everything else
 in the order of the uuids. -f csv, -f json and -f value write each page when it
 is read. If an error comes after that, standard error says that the list is
 incomplete, the exit code is not 0, and JSON is not closed."""
+_RECORDS = 'compute_node_record:list'
 _WIDTH = 76
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
@@ -60,7 +56,6 @@ class ListComputeNode(base.Lister):
     )
 
     operation = 'compute_node:list'
-    short, shown = compute_nodes.SHORT, compute_nodes.LONG
     long = (
         'also show driver, provision state, maintenance, the owner as decided '
         'now, the service that the policies want, contending services, and '
@@ -78,9 +73,7 @@ class ListComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        query = base.query_of(
-            resources.find(self.operation), vars(parsed_args)
-        )
+        query = base.query_of(self.described, vars(parsed_args))
         if parsed_args.recorded:
             return self._recorded(parsed_args, query)
         found: Iterable[Mapping[str, Any]] = self.listed(
@@ -88,10 +81,7 @@ class ListComputeNode(base.Lister):
         )
         if parsed_args.formatter == 'table':
             found = sorted(found, key=_name_and_uuid)
-        long = parsed_args.long
-        return _rows(
-            compute_nodes.LONG if long else compute_nodes.SHORT, found
-        )
+        return _rows(self.chosen(parsed_args), found)
 
     def _recorded(
         self, parsed_args: argparse.Namespace, query: Mapping[str, Any]
@@ -104,10 +94,8 @@ class ListComputeNode(base.Lister):
                 )
         query = {key: value for key, value in query.items() if key != 'state'}
         return _rows(
-            compute_node_records.COLUMNS,
-            self.listed(
-                'compute_node_record:list', 'compute_node_records', query
-            ),
+            resources.find(_RECORDS).columns,
+            self.listed(_RECORDS, 'compute_node_records', query),
         )
 
 
@@ -135,7 +123,7 @@ class ShowComputeNode(base.ShowOne):
         'compute node show rack1-node7 -f json',
         'compute node show rack1-node7 -f value -c service',
     )
-    operation, shown = 'compute_node:show', compute_nodes.DETAILS
+    operation = 'compute_node:show'
     more = ('events',)
 
 
@@ -156,7 +144,7 @@ done. The node is found in any shard and conductor group."""
         'compute node explain 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node explain rack1-node7 -f json',
     )
-    operation, shown = 'compute_node:explain', explanation.COLUMNS
+    operation = 'compute_node:explain'
 
     def words(self, cell: Any) -> Any:
         return readable(cell)
@@ -178,7 +166,7 @@ not known."""
         'compute node check-action 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node check-action rack1-node7 -f value -c service',
     )
-    operation, shown = 'compute_node:check_action', compute_nodes.ACTION
+    operation = 'compute_node:check_action'
 
 
 def readable(cell: columns.Cell) -> str | int | float:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api import resources
 from ironic_ownership.cli import base, connection, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.pending_calls import pending
@@ -40,7 +39,7 @@ class WritingCommand(base.Shown[Any]):
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         """Call the operation, and return the body of its answer."""
-        one = resources.find(self.operation)
+        one = self.described
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         trial = {'dry_run': dry_run}
         if one.body is None:

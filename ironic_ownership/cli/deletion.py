@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.api.resources import compute_node_deletion as deletion
 from ironic_ownership.cli import base, errors, gated_change
 from ironic_ownership.engine.gates import Outcome
 
@@ -28,6 +27,7 @@ class CheckDeleteComputeNode(base.Lister):
     Exit code 0: each of the nodes could be deleted; 3: at least one not.
     """
 
+    operation = 'compute_node:bulk_check_delete'
     notes = _GATES
     examples = (
         'compute node check-delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
@@ -41,15 +41,13 @@ class CheckDeleteComputeNode(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         answer = self.api.call(
-            'compute_node:bulk_check_delete',
+            self.operation,
             body={'uuids': gated_change.uuids_of(self.api, parsed_args.names)},
         )
-        outcomes = [
-            Outcome(gate[deletion.OUTCOME]) for gate in answer['gates']
-        ]
+        outcomes = [Outcome(gate['verdict']) for gate in answer['gates']]
         if not all(outcome.passed for outcome in outcomes):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.rows(deletion.GATES, answer['gates'])
+        return self.rows(self.described.columns, answer['gates'])
 
 
 class DeleteComputeNode(gated_change.GatedChange):
@@ -63,7 +61,7 @@ class DeleteComputeNode(gated_change.GatedChange):
     """
 
     operation, verb = 'compute_node:bulk_delete', 'delete'
-    shown, notes = deletion.RESULTS, _GATES
+    notes = _GATES
     examples = (
         'compute node delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11 --dry-run',
         'compute node delete rack1-node7 rack1-node8 --yes',

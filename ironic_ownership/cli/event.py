@@ -7,7 +7,6 @@ import datetime
 import re
 from typing import ClassVar
 
-from ironic_ownership.api.resources import events
 from ironic_ownership.cli import base
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.observe import columns
@@ -54,7 +53,6 @@ class ListEvent(base.Lister):
         'event list --since 2025-01-31T22:00 --until 2025-02-01 --limit 1000',
     )
     operation, limit = 'event:list', 100
-    short, shown = events.SHORT, events.LONG
     long = 'also show instance, request id and id'
     options: ClassVar = {
         'since': {

@@ -7,10 +7,8 @@ it: cliff's own for JSON keeps all rows first.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -38,8 +36,6 @@ def of(name: str, formatter: Any, words: Callable[[Any], Any]) -> Any:
         return Table(formatter, words)
     if name == 'json':
         return JSON(formatter)
-    if name == 'csv':
-        return CSV(formatter)
     # YAML has lists and dictionaries, and the others only text.
     return formatter if name == 'yaml' else Flat(formatter)
 
@@ -116,27 +112,6 @@ class Flat(_Wrapper):
     ) -> None:
         """Format one row."""
         self.formatter.emit_one(column_names, _flat(data), *how)
-
-
-class CSV(Flat):
-    """CSV: the same text as that of cliff, with fewer copies of a row."""
-
-    def emit_list(
-        self,
-        column_names: Sequence[str],
-        data: Iterable[Row],
-        stdout: Any,
-        parsed_args: argparse.Namespace,
-    ) -> None:
-        """Format many rows, one after the other."""
-        writer = csv.writer(
-            stdout,
-            quoting=self.formatter.QUOTE_MODES[parsed_args.quote_mode],
-            lineterminator=os.linesep,
-            escapechar='\\',
-        )
-        writer.writerow(column_names)
-        writer.writerows(map(_flat, _whole(data)))
 
 
 class JSON(_Wrapper):

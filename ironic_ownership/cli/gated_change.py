@@ -99,7 +99,7 @@ class GatedChange(base.Lister):
     def _result(self, rows: Sequence[Row]) -> base.Table:
         if any(row['result'] == _REFUSED for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
-        return self.rows(self.shown, rows)
+        return self.rows(self.described.columns, rows)
 
     def _phrase(self, names: Sequence[str]) -> str:
         rest = f' and {len(names) - 1} more' if len(names) > 1 else ''

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ironic_ownership.api.resources import instances
 from ironic_ownership.cli import gated_change
 from ironic_ownership.cli.service_change import reason_text
 
@@ -22,7 +21,7 @@ class ForgetInstance(gated_change.GatedChange):
     """
 
     operation, verb = 'instance:forget', 'forget'
-    thing, shown = 'the instance', instances.RESULTS
+    thing = 'the instance'
     given = 'uuid of an instance, or uuid or name of its node'
     notes = (
         'The gates are those of "compute node delete", without no_instance.\n'

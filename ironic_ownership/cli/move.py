@@ -164,7 +164,7 @@ class ListMove(base.Lister):
     """List the moves of operators, newest first."""
 
     examples = ('move list --unfinished', 'move list -f json')
-    operation, limit, shown = 'move:list', 100, move_columns.MOVE
+    operation, limit = 'move:list', 100
 
 
 class ShowMove(base.ShowOne):
@@ -178,7 +178,9 @@ class ShowMove(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         more = ('nodes',) if parsed_args.nodes else ()
-        return self.cells(move_columns.MOVE, self.read(parsed_args), *more)
+        return self.cells(
+            self.described.columns, self.read(parsed_args), *more
+        )
 
 
 class ResumeMove(operation_command.OperationCommand):

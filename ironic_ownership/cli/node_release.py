@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ironic_ownership.api.resources import compute_node_release
 from ironic_ownership.cli import gated_change
 from ironic_ownership.cli.service_change import reason_text
 
@@ -22,7 +21,6 @@ class ReleaseComputeNode(gated_change.GatedChange):
     """
 
     operation, verb = 'compute_node:release', 'release'
-    shown = compute_node_release.RESULTS
     examples = (
         'compute node release rack1-node7 --dry-run',
         'compute node release rack1-node7 rack1-node8 --reason CHG-42 --yes',

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api.resources.nodes import FAULT
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.engine.checks import node_validation
 
@@ -35,7 +34,7 @@ The exit code is 0 if no node is refused, else 3. Nothing is changed."""
 class ValidateNode(base.Lister):
     """Check nodes in a file before they are enrolled in Ironic."""
 
-    notes = _HELD
+    operation, notes = 'node:validate', _HELD
     examples = (
         'node validate new-rack.yaml',
         'node validate new-rack.json -f json',
@@ -60,14 +59,14 @@ class ValidateNode(base.Lister):
             )
         # YAML has dates, JSON has not.
         body = self.api.call(
-            'node:validate', body=json.loads(json.dumps(document, default=str))
+            self.operation, body=json.loads(json.dumps(document, default=str))
         )
         self.note(body)
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
         self._checked = body['nodes']
-        return self.rows(FAULT, body['faults'])
+        return self.rows(self.described.columns, body['faults'])
 
     def produce_output(
         self,

@@ -68,7 +68,7 @@ class ListReservation(base.Lister):
         'reservation list --service rack1 --all -f json',
     )
 
-    operation, shown = 'reservation:list', columns.RESERVATION
+    operation = 'reservation:list'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -88,7 +88,7 @@ class ShowReservation(base.ShowOne):
     """Show one reservation, with the request that it was made for."""
 
     examples = ('reservation show ID -f json',)
-    operation, shown = 'reservation:show', columns.DETAILED
+    operation = 'reservation:show'
 
 
 class _Changing(ShowReservation):
@@ -113,7 +113,7 @@ class _Changing(ShowReservation):
             found = self.api.call(
                 f'reservation:{self.verb}', path={'id': found['id']}
             )
-        return self.cells(self.shown, found)
+        return self.cells(self.described.columns, found)
 
 
 class ConfirmReservation(_Changing):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.api.resources import rings
 from ironic_ownership.cli import base, comparison, errors
 from ironic_ownership.contracts import model
 
@@ -24,7 +23,7 @@ that the assigner declares, such as weights, or else the mean of the ring. It
 is empty if none can be expected. Disabled and forced-down services, and
 members whose settings cannot be read here, are in no ring."""
     examples = ('ring show', 'ring show --long -f json')
-    operation, short, shown = 'ring:show', rings.SHORT, rings.LONG
+    operation = 'ring:show'
     long = 'also show policies, settings and the names of all peers'
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.api.resources import members, services
 from ironic_ownership.cli import base
 
 _NOTES = """\
@@ -35,8 +34,6 @@ class ListService(base.Lister):
     operation, notes = 'service:list', f'{_NOTES}\n\n{_LONG_NOTES}'
     examples = ('service list', 'service list --long -f json')
 
-    short, shown = services.SHORT, services.LONG
-
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         keys, rows = super().take_action(parsed_args)
         if not rows:
@@ -47,7 +44,7 @@ class ListService(base.Lister):
 class ShowService(base.ShowOne):
     """Show one compute service: row, membership, settings, nodes owned."""
 
-    operation, notes, shown = 'service:show', _NOTES, services.DETAILS
+    operation, notes = 'service:show', _NOTES
     examples = ('service show rack1', 'service show rack1 -f json')
 
 
@@ -70,7 +67,7 @@ program decides. If the records do not answer, "role" is "unknown" and the
 exit code is 4."""
     examples = ('member list', 'member list --long', 'member list -f json')
 
-    operation, shown = 'member:list', members.COLUMNS
+    operation = 'member:list'
     long = 'show all columns in a table, as other formats do'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:

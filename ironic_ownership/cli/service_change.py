@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.cli.confirmation import Body
 
@@ -79,7 +78,9 @@ class SetService(confirmation.WritingCommand, base.ShowOne):
                 hint='Add --disable, --enable, --down or --up',
             )
         body = self.operate(parsed_args)
-        return self.cells(shown.CHANGE, body, 'dry_run', 'request_id')
+        return self.cells(
+            self.described.columns, body, 'dry_run', 'request_id'
+        )
 
     def body(self, parsed_args: argparse.Namespace) -> Body:
         names = 'disabled', 'disabled_reason', 'forced_down', 'reason'
@@ -110,7 +111,9 @@ class DeleteService(confirmation.WritingCommand, base.Lister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.rows(shown.GATES, self.operate(parsed_args)['gates'])
+        return self.rows(
+            self.described.columns, self.operate(parsed_args)['gates']
+        )
 
     def describe(self, proposal: Body) -> str:
         return f'delete service {proposal["host"]}'

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.cli import base
 from ironic_ownership.cli.confirmation import Body, WritingCommand
 
@@ -44,7 +43,9 @@ process that was active registers again by itself."""
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Sequence[Any]]:
         body = self.operate(parsed_args)
-        return self.cells(shown.FAILOVER, body, 'dry_run', 'request_id')
+        return self.cells(
+            self.described.columns, body, 'dry_run', 'request_id'
+        )
 
     def body(self, parsed_args: argparse.Namespace) -> Body:
         return {'to': parsed_args.to} if parsed_args.to else {}

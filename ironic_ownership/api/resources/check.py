@@ -63,5 +63,6 @@ OPERATIONS = (
         },
         description='Reads Ironic, the records and the members, and changes '
         'nothing. What does not answer is a problem of severity "unknown".',
+        columns=COLUMNS,
     ),
 )

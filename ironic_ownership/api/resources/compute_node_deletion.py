@@ -150,6 +150,7 @@ OPERATIONS = (
         description=_RULES,
         body=_body(),
         errors=(404, 502, 503),
+        columns=GATES,
     ),
     Operation(
         'compute_node:delete',
@@ -179,5 +180,6 @@ OPERATIONS = (
         'others are deleted; 409 lists the gates if every node is refused.',
         body=_body(dry_run=schemas.DRY_RUN),
         errors=(404, 409, 502, 503),
+        columns=RESULTS,
     ),
 )

@@ -111,5 +111,6 @@ OPERATIONS = (
         'Ironic. Nodes without a record are not listed.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 503),
+        columns=COLUMNS,
     ),
 )

@@ -87,5 +87,6 @@ OPERATIONS = (
             ['uuids'],
         ),
         errors=(404, 409, 502, 503),
+        columns=RESULTS,
     ),
 )

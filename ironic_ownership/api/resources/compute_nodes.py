@@ -329,6 +329,8 @@ OPERATIONS = (
         'one moment, unless the walk takes longer than [api] list_lifetime.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 502, 503),
+        columns=LONG,
+        short=SHORT,
     ),
     Operation(
         'compute_node:show',
@@ -346,6 +348,7 @@ OPERATIONS = (
         parameters=(NODE,),
         query=(_EVENTS,),
         errors=(404, 502, 503),
+        columns=DETAILS,
     ),
     Operation(
         'compute_node:check_action',
@@ -364,5 +367,6 @@ OPERATIONS = (
         'conductors that are needed; not_owner, fenced or wrong_scope.',
         parameters=(NODE,),
         errors=(404, 409, 502, 503),
+        columns=ACTION,
     ),
 )

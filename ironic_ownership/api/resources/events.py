@@ -203,5 +203,7 @@ OPERATIONS = (
         '"ironic-ownership-dbsync purge" deletes them.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 503),
+        columns=LONG,
+        short=SHORT,
     ),
 )

@@ -171,5 +171,6 @@ OPERATIONS = (
         },
         parameters=(NODE,),
         errors=(404, 502, 503),
+        columns=COLUMNS,
     ),
 )

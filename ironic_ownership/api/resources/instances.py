@@ -81,5 +81,6 @@ OPERATIONS = (
             ['uuids', 'reason'],
         ),
         errors=(404, 409, 502, 503),
+        columns=RESULTS,
     ),
 )

@@ -96,5 +96,6 @@ OPERATIONS = (
         },
         query=PAGE,
         errors=(503,),
+        columns=COLUMNS,
     ),
 )

@@ -179,6 +179,7 @@ OPERATIONS = (
             *PAGE,
         ),
         errors=(503,),
+        columns=move_schemas.MOVE,
     ),
     Operation(
         'move:create',
@@ -218,6 +219,7 @@ OPERATIONS = (
         parameters=(REQUEST_ID,),
         query=(_NODES,),
         errors=(404, 503),
+        columns=move_schemas.MOVE,
     ),
     Operation(
         'move:resume',

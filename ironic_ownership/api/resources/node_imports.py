@@ -114,5 +114,6 @@ OPERATIONS = (
             ['nodes'],
         ),
         errors=(409, 502, 503),
+        columns=RESULTS,
     ),
 )

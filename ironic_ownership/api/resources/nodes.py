@@ -128,5 +128,6 @@ OPERATIONS = (
             'nodes.',
         },
         errors=(502, 503),
+        columns=FAULT,
     ),
 )

@@ -135,6 +135,7 @@ OPERATIONS = (
             *PAGE,
         ),
         errors=(503,),
+        columns=reservation_schemas.RESERVATION,
     ),
     Operation(
         'reservation:create',
@@ -171,6 +172,7 @@ OPERATIONS = (
         _ANSWERS,
         parameters=(ID,),
         errors=(404, 502, 503),
+        columns=reservation_schemas.DETAILED,
     ),
     Operation(
         'reservation:confirm',
@@ -183,6 +185,7 @@ OPERATIONS = (
         description='Automatic once the node is deployed.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
+        columns=reservation_schemas.DETAILED,
     ),
     Operation(
         'reservation:delete',
@@ -195,5 +198,6 @@ OPERATIONS = (
         description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
+        columns=reservation_schemas.DETAILED,
     ),
 )

@@ -204,6 +204,8 @@ OPERATIONS = (
         description='From the records and the members only.',
         query=PAGE,
         errors=(503,),
+        columns=LONG,
+        short=SHORT,
     ),
     Operation(
         'ring:preview',

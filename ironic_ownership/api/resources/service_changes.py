@@ -214,6 +214,7 @@ OPERATIONS = (
         parameters=(HOST,),
         body=_SET,
         errors=(404, 503),
+        columns=CHANGE,
     ),
     Operation(
         'service:delete',
@@ -239,6 +240,7 @@ OPERATIONS = (
             Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
         ),
         errors=(404, 409, 502, 503),
+        columns=GATES,
     ),
     Operation(
         'service:failover',
@@ -273,5 +275,6 @@ OPERATIONS = (
             }
         ),
         errors=(404, 409, 503),
+        columns=FAILOVER,
     ),
 )

@@ -220,6 +220,8 @@ OPERATIONS = (
         {200: ('A page of services.', schemas.page('services', _LISTED))},
         query=(_WITH_LOAD, *PAGE),
         errors=(503,),
+        columns=LONG,
+        short=SHORT,
     ),
     Operation(
         'service:show',
@@ -236,5 +238,6 @@ OPERATIONS = (
         },
         parameters=(HOST,),
         errors=(404, 503),
+        columns=DETAILS,
     ),
 )
