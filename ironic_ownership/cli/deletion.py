@@ -40,11 +40,15 @@ class CheckDeleteComputeNode(base.Lister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership.api.resources.compute_node_deletion import (
+            OUTCOME,
+        )
+
         answer = self.api.call(
             self.operation,
             body={'uuids': gated_change.uuids_of(self.api, parsed_args.names)},
         )
-        outcomes = [Outcome(gate['verdict']) for gate in answer['gates']]
+        outcomes = [Outcome(gate[OUTCOME]) for gate in answer['gates']]
         if not all(outcome.passed for outcome in outcomes):
             self.exit_code = errors.ExitCode.REFUSED
         return self.rows(self.described.columns, answer['gates'])
