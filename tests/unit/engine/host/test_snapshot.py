@@ -4,12 +4,20 @@ import dataclasses
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.records import Claim
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Forget,
+    Release,
+)
 from ironic_ownership.engine.host import record_cache, snapshot
+from ironic_ownership.engine.host.fleet_reader import FleetReader
 from tests.unit.engine import service, world
 
 SHARD_A, SHARD_B = (world.runs(shard_key=shard) for shard in 'ab')
 SCOPE = model.Scope(shard='a')
+
+uuid = world.uuid
 
 
 class TestSnapshot(service.ServiceCase):
@@ -72,6 +80,52 @@ class TestSnapshot(service.ServiceCase):
         self.assertNotIn(world.uuid(4), set(seen.nodes))
         self.assertNotIn(world.uuid(4), seen.records)
         self.assertIn(world.uuid(4), self.take().records)
+
+    def test_it_names_what_changed_since_the_one_before(self) -> None:
+        clock = self.ironic.clock = self.shared.clock
+        clock.elapse(100_000)
+        reader = FleetReader(self.ironic, 'host1', 10**9, clock)
+        cache = record_cache.RecordCache(self.records, 'host1')
+        ports, one, three = self.hosts[0].context.ports, *map(uuid, (1, 3))
+
+        def take() -> snapshot.Snapshot:
+            clock.elapse(100)
+            for host in self.hosts:
+                host.beat()
+            return snapshot.take('host1', SCOPE, ports, reader, cache)
+
+        self.assertIsNone(take().changed)
+        self.assertEqual(set(), take().changed)
+        self.ironic.put(world.node(1, shard='a', name='other'))
+        self.assertEqual({one}, take().changed)
+        self.write(Release(three))
+        self.assertEqual({three}, take().changed)
+        # All records are read again, and one of them is gone.
+        cache.clear()
+        self.write(Forget(one))
+        self.assertEqual({one}, take().changed)
+        seen = take()
+        self.assertEqual(set(), seen.changed)
+        self.assertEqual({uuid(9)}, seen.including([world.node(9)]).changed)
+        # One becomes its own after the records were read: it is left out.
+        cache.clear()
+        near = self.records.near
+
+        def reserved_after(*requested):  # type: ignore[no-untyped-def]
+            found = [*near(*requested)]
+            claim = world.node(1, shard='a', name='other', instance_uuid='i')
+            self.write(Claim(claim, reasons.Reason.RESERVED))
+            return found
+
+        with unittest.mock.patch.object(self.records, 'near', reserved_after):
+            seen = take()
+        self.assertEqual(({one}, {three}), (seen.changed, {*seen.nodes}))
+        seen = take()
+        self.assertEqual(({one}, {one, three}), (seen.changed, {*seen.nodes}))
+
+    def write(self, change: Change) -> None:
+        (row, _) = self.records.services()
+        self.records.apply('host1', row.epoch, [change])
 
     def test_many_unknown_nodes_bring_no_records_of_others(self) -> None:
         self.ironic.put(world.node(4, shard='b'), world.node(9, shard='a'))
