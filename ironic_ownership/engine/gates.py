@@ -132,7 +132,12 @@ def evaluate(
 
     :param overrides: codes of gates that the operator overrides.
     """
-    return tuple(g.result(case, g.check(case), overrides) for g in gates)
+    return tuple(
+        _passed(gate.code)
+        if (found := gate.check(case)) is None
+        else gate.result(case, found, overrides)
+        for gate in gates
+    )
 
 
 def codes(gates: Iterable[Gate[Any]]) -> list[str]:

@@ -72,6 +72,7 @@ class Case:
     :ivar recorded: the instance of the record.
     :ivar running: all running instances on record.
     :ivar node: as Ironic has it, or why that is unknown.
+    :ivar instance_uuid: the instance that moves with the node.
     """
 
     def __init__(self, change: Change, uuid: str) -> None:
@@ -91,21 +92,18 @@ class Case:
                 'Ironic does not have the node'
             )
 
+        # Ironic's if the cell has it: its owner may have stopped too early.
+        found = None if isinstance(self.node, Found) else self.node
+        self.instance_uuid = (
+            found.instance_uuid
+            if found and found.instance_uuid in self.running
+            else self.recorded or next(iter(self.running), None)
+        )
+
     @property
     def verb(self) -> str:
         """The word for the change."""
         return 'release' if self.destination is None else 'move'
-
-    @property
-    def instance_uuid(self) -> str | None:
-        """The instance that moves with the node.
-
-        Ironic's if the cell has it: its owner may have stopped too early.
-        """
-        node = self.node
-        if not isinstance(node, Found) and node.instance_uuid in self.running:
-            return node.instance_uuid
-        return self.recorded or next(iter(self.running), None)
 
     @property
     def source_runs(self) -> Found | str | None:

@@ -87,22 +87,19 @@ def plan_node(order: Move, change: Change, uuid: str) -> PlannedNode:
     case = Case(change, uuid)
     name = case.record.name if case.record else None
     owner = case.snapshot.services.get(case.source or '')
-    node = NodeMove(uuid, case.source, owner.epoch if owner else None)
+    epoch = owner.epoch if owner else None
     results: tuple[GateResult, ...] = ()
-    hands_over = False
-    if case.record is not None and case.source == case.destination:
-        node = dataclasses.replace(
-            node, instance_uuid=case.recorded, state=UNCHANGED
-        )
-    else:
+    instance, state, detail = case.recorded, UNCHANGED, None
+    if case.record is None or case.source != case.destination:
         results = evaluate(case)
-        state, detail = _state(results)
-        node = dataclasses.replace(
-            node, instance_uuid=case.instance_uuid, state=state, detail=detail
-        )
-        hands_over = state is PLANNED and case.hands_over
+        instance, (state, detail) = case.instance_uuid, _state(results)
     return PlannedNode(
-        *(node, name, results, hands_over, order.destination, order.request_id)
+        NodeMove(uuid, case.source, epoch, instance, state, detail),
+        name,
+        results,
+        state is PLANNED and case.hands_over,
+        order.destination,
+        order.request_id,
     )
 
 
