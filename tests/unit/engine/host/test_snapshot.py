@@ -100,10 +100,11 @@ class TestSnapshot(service.ServiceCase):
         self.assertEqual({one}, take().changed)
         self.write(Release(three))
         self.assertEqual({three}, take().changed)
-        # All records are read again, and one of them is gone.
+        # All records are read again: one is gone, and one has an owner.
         cache.clear()
         self.write(Forget(one))
-        self.assertEqual({one}, take().changed)
+        self.write(Claim(world.node(3, shard='a'), reasons.Reason.EXCLUSIVE))
+        self.assertEqual({one, three}, take().changed)
         seen = take()
         self.assertEqual(set(), seen.changed)
         self.assertEqual({uuid(9)}, seen.including([world.node(9)]).changed)
