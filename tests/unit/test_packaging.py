@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 _FILE = ROOT / 'etc' / 'ironic_ownership' / 'container' / 'Containerfile'
 
 
-def _project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / 'pyproject.toml').read_text())
+def _project(directory: str = '.') -> dict[str, Any]:
+    return tomllib.loads((ROOT / directory / 'pyproject.toml').read_text())
 
 
 class TestManualPages(unittest.TestCase):
@@ -39,9 +39,10 @@ class TestManualPages(unittest.TestCase):
 
     def test_every_command_and_its_options_are_described(self) -> None:
         page = ' '.join(self.page('ironic-ownership').split())
-        group = _project()['project']['entry-points']['ironic_ownership.cli']
-        for name in group:
-            self.assertTrue(name in page.lower(), f'{name}: run tools/genman')
+        for directory in ('.', 'nova_driver', 'plugin_kit'):
+            entry_points = _project(directory)['project']['entry-points']
+            for name in entry_points['ironic_ownership.cli']:
+                self.assertIn(name, page.lower(), 'run tools/genman')
         for option in ('--new-services', '--skip-invalid', '--request-id'):
             self.assertTrue(option in page, f'{option}: run tools/genman')
 
@@ -91,6 +92,8 @@ class TestContainerFile(unittest.TestCase):
         self.assertEqual(
             known - {'journal', 'osc', 'tooz'}, set(extras.split(','))
         )
+        self.assertIn(' /source/nova_driver', self.values('RUN')[1])
+        self.assertTrue((ROOT / 'nova_driver' / 'pyproject.toml').is_file())
         (own, _) = self.values('COPY')
         self.assertEqual('. /source', own)
 
