@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import re
 import sys
@@ -30,6 +31,11 @@ class TestExtras(unittest.TestCase):
             f"{sys.prefix}/bin/pip install '.[redis]'",
             extras.hint('etcd', 'redis'),
         )
+
+    def test_former_place_of_the_suites_names_the_kit(self) -> None:
+        words = r'ironic-ownership-plugin-kit: .*pip install \./plugin_kit$'
+        with self.assertRaisesRegex(ImportError, words):
+            importlib.import_module('ironic_ownership.testing')
 
     def test_each_extra_that_is_named_exists(self) -> None:
         project = tomllib.loads((_CHECKOUT / 'pyproject.toml').read_text())
