@@ -231,14 +231,14 @@ class TestSteadyRefresh(AffectedCase):
         self.assertEqual([30], self.decided)
 
     def test_error_after_the_nodes_were_read_hides_no_change(self) -> None:
-        self.ironic.put(world.node(3, shard='a', power_state='power on'))
+        self.ironic.put(world.node(3, shard='a', properties={'cpus': 64}))
         with unittest.mock.patch.object(
             self.host.refresher._status, 'store', side_effect=service_error()
         ):
             self.assertRaises(type(service_error()), self.host.refresh)
         self.assertEqual(0, self.host.refresh().applied)
         view = self.host.feed.owned()[world.uuid(3)]
-        self.assertEqual('power on', view.node.power_state)
+        self.assertEqual({'cpus': 64}, view.node.properties)
 
     def test_unexpected_error_forgets_it_as_well(self) -> None:
         conductors = [
