@@ -313,3 +313,41 @@ class MoveGatesTest(unittest.TestCase):
             [result.gate for result in refused],
         )
         self.assertEqual({Outcome.UNKNOWN}, {r.outcome for r in refused})
+
+
+class ReleaseGatesTest(unittest.TestCase):
+    """Node 1 left the shard of ``old`` for that of ``new``."""
+
+    def test_each_gate_alone_stops_the_release(self) -> None:
+        settings = {h: world.runs(shard_key=h) for h in ('old', 'new')}
+        members = [world.member(*one) for one in settings.items()]
+        services = {
+            h: model.Service(h, 1, settings=settings[h]) for h in settings
+        }
+        stock = {'old': model.Service('old', 0), 'new': services['new']}
+        for node, running, known, fails in (
+            ({'shard': 'new'}, [], services, []),
+            ({'shard': 'new'}, [], stock, ['owner_registered']),
+            (
+                {'shard': 'new', 'instance_uuid': 'i1'},
+                [],
+                services,
+                ['no_instance'],
+            ),
+            ({'shard': 'new'}, ['i1'], services, ['no_instance']),
+            (
+                {'shard': 'new', 'reservation': 'c1'},
+                *([], services, ['no_operation_in_progress']),
+            ),
+            ({'shard': 'old'}, [], services, ['not_given_back']),
+        ):
+            snapshot = Snapshot(
+                known,
+                model.View.of(members),
+                {UUID: world.record(1, 'old')},
+                {UUID: running},
+                {UUID: world.node(1, **node)},
+            )
+            case = Case(Change(None, snapshot, world.interpret), UUID)
+            found = [r.gate for r in refusals(evaluate(case))]
+            self.assertEqual(fails, found, (node, running))
