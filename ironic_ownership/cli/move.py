@@ -12,6 +12,7 @@ from ironic_ownership.cli import (
     node_arguments,
     operation_command,
 )
+from ironic_ownership.engine.operations.move_nodes import EmptySelectionError
 from ironic_ownership.observe import columns
 
 _GATE_HEADING = 'gates, all of them evaluated for every node:'
@@ -90,7 +91,7 @@ class MoveComputeNode(operation_command.OperationCommand):
         overrides = operation_command.override_body(parsed_args)
         self.check_terminal(parsed_args)
         body = {
-            'service': parsed_args.service,
+            'service': parsed_args.service.strip(),
             'select': self._selection(parsed_args),
             **overrides,
         }
@@ -111,6 +112,7 @@ class MoveComputeNode(operation_command.OperationCommand):
 
         :raises UsageError: if entries are wrong and are not to be skipped;
             each of them has been reported before.
+        :raises EmptySelectionError: if there are none.
         """
         if parsed_args.file is not None:
             named = node_arguments.of_file(self.api, parsed_args.file)
@@ -126,6 +128,8 @@ class MoveComputeNode(operation_command.OperationCommand):
             )
         if named.faults:
             self.worsen(errors.ExitCode.REFUSED)
+        if not named.uuids:
+            raise EmptySelectionError
         return list(named.uuids)
 
 

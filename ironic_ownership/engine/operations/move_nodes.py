@@ -63,6 +63,16 @@ class UnfinishedMoveError(exceptions.OwnershipError):
         )
 
 
+class EmptySelectionError(exceptions.NotFoundError):
+    """No node is selected for a move."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'the selection is empty: it names no compute node on record',
+            hint='"compute node list" shows the nodes of each service',
+        )
+
+
 class LostMoveError(exceptions.NotFoundError):
     """A move disappeared from the records while it was carried out."""
 
@@ -120,10 +130,7 @@ class MoveNodes:
         """
         read = self._read(selected, order.destination)
         if not read.uuids:
-            raise exceptions.NotFoundError(
-                'the selection is empty: it names no compute node on record',
-                hint='"compute node list" shows the nodes of each service',
-            )
+            raise EmptySelectionError
         return self.evaluate(order, read)
 
     def evaluate(self, order: Move, read: Selected) -> Proposal:
