@@ -107,6 +107,20 @@ def page(
     return body(properties, list(properties))
 
 
+def answer(
+    text: str, of: Iterable[columns.Column[Any]] = (), /, **more: Any
+) -> dict[int, tuple[str, operation.Schema]]:
+    """Return the answers of an operation that has one: these columns."""
+    return {200: (text, thing(of, **more))}
+
+
+def pages(
+    text: str, key: str, of: Iterable[columns.Column[Any]], **more: Any
+) -> dict[int, tuple[str, operation.Schema]]:
+    """Return the answers of an operation that lists things by pages."""
+    return {200: (text, page(key, thing(of), **more))}
+
+
 WARNINGS = described(
     TEXTS, 'What could not be read: the answer is incomplete. Mostly empty.'
 )

@@ -55,12 +55,10 @@ OPERATIONS = (
         'problems.',
         _check,
         Access.READ,
-        {
-            200: (
-                'All problems, errors first; none if all is well.',
-                schemas.thing(problems=schemas.array(schemas.thing(COLUMNS))),
-            )
-        },
+        schemas.answer(
+            'All problems, errors first; none if all is well.',
+            problems=schemas.array(schemas.thing(COLUMNS)),
+        ),
         description='Reads Ironic, the records and the members, and changes '
         'nothing. What does not answer is a problem of severity "unknown".',
         columns=COLUMNS,

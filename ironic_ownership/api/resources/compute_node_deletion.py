@@ -114,17 +114,13 @@ def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     ]
 
 
-_CHECKED = {200: ('Every gate.', schemas.thing(gates=_GATES))}
-_DELETED = {
-    200: (
-        'The result for each node; or the proposal, for dry_run.',
-        schemas.thing(
-            nodes=schemas.array(schemas.thing(RESULTS)),
-            gates=_GATES,
-            **schemas.CHANGE,
-        ),
-    )
-}
+_CHECKED = schemas.answer('Every gate.', gates=_GATES)
+_DELETED = schemas.answer(
+    'The result for each node; or the proposal, for dry_run.',
+    nodes=schemas.array(schemas.thing(RESULTS)),
+    gates=_GATES,
+    **schemas.CHANGE,
+)
 
 OPERATIONS = (
     Operation(

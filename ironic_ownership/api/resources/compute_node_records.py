@@ -96,16 +96,12 @@ OPERATIONS = (
         'List compute nodes as they are on record, without asking Ironic.',
         _list,
         Access.READ,
-        {
-            200: (
-                'A page of compute nodes, in the order of their uuids.',
-                schemas.page(
-                    'compute_node_records',
-                    schemas.thing(COLUMNS),
-                    notes=schemas.NOTES,
-                ),
-            )
-        },
+        schemas.pages(
+            'A page of compute nodes, in the order of their uuids.',
+            'compute_node_records',
+            COLUMNS,
+            notes=schemas.NOTES,
+        ),
         description='A page costs the same for any number of nodes. It '
         'shows what the owners last wrote, and says when they last read '
         'Ironic. Nodes without a record are not listed.',

@@ -61,15 +61,11 @@ OPERATIONS = (
         'Release free nodes, so that their policies choose the owner again.',
         _release,
         Access.ADMIN,
-        {
-            200: (
-                'The result for each node; or the proposal, for dry_run.',
-                schemas.thing(
-                    nodes=schemas.array(schemas.thing(RESULTS)),
-                    **schemas.CHANGE,
-                ),
-            )
-        },
+        schemas.answer(
+            'The result for each node; or the proposal, for dry_run.',
+            nodes=schemas.array(schemas.thing(RESULTS)),
+            **schemas.CHANGE,
+        ),
         description='Their service continues to serve its other nodes. The '
         'answer waits for a third of member_ttl: until no service can act on '
         'the nodes. Nodes that a gate refuses keep their owner; 409 lists '

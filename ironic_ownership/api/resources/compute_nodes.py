@@ -317,12 +317,11 @@ OPERATIONS = (
         'List compute nodes with the owner of each, and the reason.',
         _list,
         Access.READ,
-        {
-            200: (
-                'A page of compute nodes, in the order of their uuids.',
-                schemas.page('compute_nodes', schemas.thing(LONG)),
-            )
-        },
+        schemas.pages(
+            'A page of compute nodes, in the order of their uuids.',
+            'compute_nodes',
+            LONG,
+        ),
         description='Without a shard key in the configuration every node '
         'that Ironic shows to the configured credential is listed. With one, '
         'only nodes of a shard are ever listed. The pages of one walk show '
@@ -339,12 +338,11 @@ OPERATIONS = (
         "Show one compute node: its record, Ironic's node, the decision.",
         _show,
         Access.READ,
-        {
-            200: (
-                'The compute node, with its last events.',
-                schemas.thing(DETAILS, events=schemas.THINGS),
-            )
-        },
+        schemas.answer(
+            'The compute node, with its last events.',
+            DETAILS,
+            events=schemas.THINGS,
+        ),
         parameters=(NODE,),
         query=(_EVENTS,),
         errors=(404, 502, 503),
@@ -357,12 +355,7 @@ OPERATIONS = (
         'Check whether a node may be acted on now; nothing is changed.',
         _check_action,
         Access.READ,
-        {
-            200: (
-                'Its owner may act on it.',
-                schemas.thing(ACTION),
-            )
-        },
+        schemas.answer('Its owner may act on it.', ACTION),
         description='409 has the reason why not: out_of_service, with the '
         'conductors that are needed; not_owner, fenced or wrong_scope.',
         parameters=(NODE,),

@@ -192,12 +192,7 @@ OPERATIONS = (
         'List the history of nodes and services, newest first.',
         _list,
         Access.READ,
-        {
-            200: (
-                'A page of events.',
-                schemas.page('events', schemas.thing(LONG)),
-            )
-        },
+        schemas.pages('A page of events.', 'events', LONG),
         description='Fences, deaths and take-overs state their reason; what '
         'an operator did has the id of the request. Events are kept until '
         '"ironic-ownership-dbsync purge" deletes them.',

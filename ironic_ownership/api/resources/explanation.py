@@ -163,12 +163,7 @@ OPERATIONS = (
         'Explain the owner of a node: inputs, members, policies, record.',
         _explain,
         Access.READ,
-        {
-            200: (
-                'The chain, from the inputs to the advice.',
-                schemas.thing(COLUMNS),
-            )
-        },
+        schemas.answer('The chain, from the inputs to the advice.', COLUMNS),
         parameters=(NODE,),
         errors=(404, 502, 503),
         columns=COLUMNS,

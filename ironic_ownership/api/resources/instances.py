@@ -52,15 +52,11 @@ OPERATIONS = (
         'Close instances on record whose node Ironic does not have.',
         _forget,
         Access.ADMIN,
-        {
-            200: (
-                'The result for each instance; or the proposal, for dry_run.',
-                schemas.thing(
-                    instances=schemas.array(schemas.thing(RESULTS)),
-                    **schemas.CHANGE,
-                ),
-            )
-        },
+        schemas.answer(
+            'The result for each instance; or the proposal, for dry_run.',
+            instances=schemas.array(schemas.thing(RESULTS)),
+            **schemas.CHANGE,
+        ),
         description='The gates are those of the deletion of a compute node, '
         'without "no_instance". Instances that a gate refuses stay on '
         'record; 409 lists the gates if every one is refused. The record of '

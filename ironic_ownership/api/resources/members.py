@@ -88,12 +88,7 @@ OPERATIONS = (
         'List the members: live processes, as they advertise themselves.',
         _list,
         Access.READ,
-        {
-            200: (
-                'A page of members.',
-                schemas.page('members', schemas.thing(COLUMNS)),
-            )
-        },
+        schemas.pages('A page of members.', 'members', COLUMNS),
         query=PAGE,
         errors=(503,),
         columns=COLUMNS,

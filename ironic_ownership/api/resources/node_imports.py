@@ -77,15 +77,11 @@ OPERATIONS = (
         'Record the owners of nodes that another system has recorded.',
         _import,
         Access.ADMIN,
-        {
-            200: (
-                'The result for each node; or the proposal, for dry_run.',
-                schemas.thing(
-                    nodes=schemas.array(schemas.thing(RESULTS)),
-                    **schemas.CHANGE,
-                ),
-            )
-        },
+        schemas.answer(
+            'The result for each node; or the proposal, for dry_run.',
+            nodes=schemas.array(schemas.thing(RESULTS)),
+            **schemas.CHANGE,
+        ),
         description='Only unowned nodes are imported; the owner on record is '
         'never replaced. An instance that a node has is recorded with it. '
         'Repeated, it changes nothing. 409 lists the refused nodes.',

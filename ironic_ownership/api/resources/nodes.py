@@ -114,12 +114,9 @@ OPERATIONS = (
         'Check nodes in a document before they are enrolled in Ironic.',
         _validate,
         Access.READ,
-        {
-            200: (
-                'All faults, in the order of the nodes.',
-                schemas.thing(**_PROPERTIES),
-            )
-        },
+        schemas.answer(
+            'All faults, in the order of the nodes.', **_PROPERTIES
+        ),
         description='Nothing is changed.',
         body={
             'type': ['object', 'array'],

@@ -195,12 +195,7 @@ OPERATIONS = (
         'Show the peer groups: services that share nodes, and their shares.',
         _show,
         Access.READ,
-        {
-            200: (
-                'A page of the services in all rings.',
-                schemas.page('peers', schemas.thing(LONG)),
-            )
-        },
+        schemas.pages('A page of the services in all rings.', 'peers', LONG),
         description='From the records and the members only.',
         query=PAGE,
         errors=(503,),

@@ -201,12 +201,9 @@ OPERATIONS = (
         'Enable or disable a service, or force it down.',
         _set,
         Access.ADMIN,
-        {
-            200: (
-                'The service as it is now, or would be.',
-                schemas.thing(CHANGE, **schemas.CHANGE),
-            )
-        },
+        schemas.answer(
+            'The service as it is now, or would be.', CHANGE, **schemas.CHANGE
+        ),
         description='A disabled service is given no nodes and keeps those '
         'that it has. A forced-down service loses its right to write '
         'immediately; when that is taken back, it registers again by itself. '
@@ -223,16 +220,12 @@ OPERATIONS = (
         'Delete a service that owns nothing and does not run.',
         _delete,
         Access.ADMIN,
-        {
-            200: (
-                'The service was deleted; or the proposal, for dry_run.',
-                schemas.thing(
-                    host=schemas.TEXT,
-                    gates=_gates(GATES),
-                    **schemas.CHANGE,
-                ),
-            )
-        },
+        schemas.answer(
+            'The service was deleted; or the proposal, for dry_run.',
+            host=schemas.TEXT,
+            gates=_gates(GATES),
+            **schemas.CHANGE,
+        ),
         description='The gates are those of "ironic-ownership service '
         'delete"; 409 lists them if one fails.',
         parameters=(HOST,),
@@ -249,16 +242,12 @@ OPERATIONS = (
         'Make a standby the active process of its service.',
         _fail_over,
         Access.ADMIN,
-        {
-            200: (
-                'The service after the failover, or the proposal.',
-                schemas.thing(
-                    FAILOVER,
-                    gates=_gates(_FAILOVER_GATES),
-                    **schemas.CHANGE,
-                ),
-            )
-        },
+        schemas.answer(
+            'The service after the failover, or the proposal.',
+            FAILOVER,
+            gates=_gates(_FAILOVER_GATES),
+            **schemas.CHANGE,
+        ),
         description='The active process loses its right to write '
         'immediately. No node changes owner. The answer waits up to half a '
         'minute until the standby has taken over; "done" tells whether it '

@@ -230,12 +230,7 @@ OPERATIONS = (
         'Show one compute service: row, membership, settings, nodes owned.',
         _show,
         Access.READ,
-        {
-            200: (
-                'The service.',
-                schemas.thing(DETAILS, warnings=schemas.WARNINGS),
-            )
-        },
+        schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
         parameters=(HOST,),
         errors=(404, 503),
         columns=DETAILS,
