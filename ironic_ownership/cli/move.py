@@ -101,7 +101,7 @@ class MoveComputeNode(operation_command.OperationCommand):
         if parsed_args.file is not None or parsed_args.nodes:
             return {'uuids': self._named(parsed_args)}
         place = {
-            'service': parsed_args.source,
+            'service': parsed_args.source and parsed_args.source.strip(),
             'shard': parsed_args.shard,
             'conductor_group': parsed_args.conductor_group,
         }

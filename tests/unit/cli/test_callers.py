@@ -56,6 +56,7 @@ ROWS = (
     ('compute node move no-such-node --service new --yes', 2),
     ('compute node move --service new --yes', 2),
     ('compute node move --all --from old --service new --dry-run', 0),
+    ('compute node move --all --from OLD --service NEW --dry-run', 0),
     ('instance forget node1 --reason x --dry-run', 1),
     ('service list', 0),
     ('service list --long', 0),
