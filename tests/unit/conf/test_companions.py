@@ -58,6 +58,7 @@ class TestCompanions(
         conf = cfg.ConfigOpts()
         register_opts(conf, logs=False)
         conf(['--config-file', self.configure(written).config_file[0]])
+        self.forget()
         found = upgrade_checks.Checks(conf).configuration()
         self.assertEqual((None, 0), (found.details, found.code))
 
