@@ -91,7 +91,10 @@ class ConditionsCase(hosts.HostsTestCase):
         file.write_text(
             hosts.text_of(
                 {
-                    'ownership': {'policies': 'all'},
+                    'ownership': {
+                        'policies': 'all',
+                        'importable_policies': 'exiting' if mood else '',
+                    },
                     'database': {'connection': self.deployment.connection},
                     'ironic': {
                         'auth_type': 'none',

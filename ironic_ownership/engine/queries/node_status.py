@@ -11,8 +11,6 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import TypeVar
 
-from oslo_log import log
-
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
 from ironic_ownership.contracts.decision import Decision
@@ -26,8 +24,6 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
 )
 
-LOG = log.getLogger(__name__)
-
 T = TypeVar('T')
 
 
@@ -36,6 +32,9 @@ def tolerant() -> OnFault:
 
     The nodes that may belong to their services are undecided.
     """
+    # Imported where it is called: a list of services does without it.
+    from oslo_log import log
+
     known: set[tuple[str, ...]] = set()
 
     def tolerate(
@@ -44,7 +43,9 @@ def tolerant() -> OnFault:
         which = tuple(sorted(hosts))
         if which not in known:
             known.add(which)
-            LOG.warning('the policies of %s fail: %s', ', '.join(which), error)
+            log.getLogger(__name__).warning(
+                'the policies of %s fail: %s', ', '.join(which), error
+            )
 
     return tolerate
 
