@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import threading
 
 import sqlalchemy
 from sqlalchemy import exc as sa_exc
@@ -20,6 +21,13 @@ POSTGRESQL = 'postgresql'
 MYSQL = frozenset({'mysql', 'mariadb'})
 
 _MAGIC = b'SQLite format 3\x00'
+
+# Whoever closes a file gives up all locks that his process has on it, those
+# of SQLite, too: another process would take itself for the last one, and
+# remove the log that is in use. So a file is read before its first connection
+# only.
+_reading = threading.Lock()
+_read: set[tuple[str, int, int]] = set()
 _EXAMPLE = (
     'Set [database] connection to a URL such as '
     'sqlite:////var/lib/ironic-ownership/records.sqlite or '
@@ -127,19 +135,28 @@ def _check_file(url: sqlalchemy.URL) -> None:
 def _check_content(path: pathlib.Path) -> None:
     if not path.is_file():
         raise _file_error(path, 'it is not a regular file', _EXAMPLE)
-    with path.open('rb') as file:
-        start = file.read(len(_MAGIC))
-    # An empty file is what SQLite itself leaves before the first write.
-    if start not in (b'', _MAGIC):
-        raise _file_error(
-            path, 'it is not an SQLite database', 'Name another file'
-        )
+    found = path.stat()
+    identity = str(path), found.st_dev, found.st_ino
+    with _reading:
+        if identity not in _read:
+            with path.open('rb') as file:
+                start = file.read(len(_MAGIC))
+            _check_magic(path, start)
+            _read.add(identity)
     # Even a reader writes: to the index of the log next to the file.
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise _file_error(
             path,
             'this user may not write to it and to its directory',
             'Grant that, or run as a user with that access',
+        )
+
+
+def _check_magic(path: pathlib.Path, start: bytes) -> None:
+    # An empty file is what SQLite itself leaves before the first write.
+    if start not in (b'', _MAGIC):
+        raise _file_error(
+            path, 'it is not an SQLite database', 'Name another file'
         )
 
 

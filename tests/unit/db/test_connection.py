@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 
 import sqlalchemy as sa
@@ -36,6 +38,19 @@ class TestSqlite(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
         self.database = self.open_with_schema()
+
+    def test_second_opening_gives_up_no_lock_of_the_first(self) -> None:
+        # Or another process is the last one that uses the log: it goes.
+        self.open()
+        program = (
+            'import sqlite3, sys\n'
+            'used = sqlite3.connect(sys.argv[1])\n'
+            'used.execute("SELECT * FROM services").fetchall()\n'
+            'used.close()\n'
+        )
+        file = self.directory / 'records.sqlite'
+        subprocess.run([sys.executable, '-c', program, file], check=True)
+        self.assertTrue(file.with_name('records.sqlite-wal').exists())
 
     def test_readers_do_not_wait_for_a_writer(self) -> None:
         reader = self.open(statement_timeout=PATIENCE)
