@@ -22,7 +22,7 @@ MYSQL = frozenset({'mysql', 'mariadb'})
 
 _MAGIC = b'SQLite format 3\x00'
 
-# Whoever closes a file gives up all locks that his process has on it, those
+# A process that closes a file gives up all locks that it has on it, those
 # of SQLite, too: another process would take itself for the last one, and
 # remove the log that is in use. So a file is read before its first connection
 # only.
