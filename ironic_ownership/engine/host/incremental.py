@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.inventory import LatestChanges
+
+T = TypeVar('T')
 
 OVERLAP = 60.0
 """Seconds of changes that are read again. A change may become visible late,
@@ -189,13 +192,23 @@ def merge(
         changed[uuid] = node if inside else None
     if not changed:
         return Merged(baseline.nodes)
-    nodes = dict(baseline.nodes)
+    return Merged(with_changes(baseline.nodes, changed), frozenset(changed))
+
+
+def with_changes(
+    before: Mapping[str, T], changed: Mapping[str, T | None]
+) -> dict[str, T]:
+    """Return a copy with these changes, of which ``None`` is a removal.
+
+    A copy, because the mapping of before may still be read.
+    """
+    after = dict(before)
     for uuid, found in changed.items():
         if found is None:
-            del nodes[uuid]
+            del after[uuid]
         else:
-            nodes[uuid] = found
-    return Merged(nodes, frozenset(changed))
+            after[uuid] = found
+    return after
 
 
 def unexplained(baseline: Baseline, merged: Merged, counted: int) -> int:

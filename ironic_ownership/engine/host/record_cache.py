@@ -35,6 +35,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.inventory import NO_NODES
+from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.ports import Records
 
 LOOKED_UP_BY_UUID = 500
@@ -167,14 +168,7 @@ class RecordCache:
         if not changed:
             return
         self._changed.update(changed)
-        # A copy: the mapping of before may still be read.
-        known = dict(self._known)
-        for uuid, record in changed.items():
-            if record is None:
-                del known[uuid]
-            else:
-                known[uuid] = record
-        self._known = known
+        self._known = incremental.with_changes(self._known, changed)
 
 
 def _since(
