@@ -174,13 +174,23 @@ class Demonstration:
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
         """Wait for a result of the services.
 
+        A command that fails is asked again: until the first service has
+        made the database, each of them does.
+
         :raises LabError: after the time-out.
         """
         deadline = time.monotonic() + _TIMEOUT
-        while not ready():
+        while True:
+            reason = ''
+            try:
+                if ready():
+                    return
+            except process.LabError as error:
+                reason = f': {error}'
             if time.monotonic() > deadline:
                 raise process.LabError(
-                    f'no {what} after {_TIMEOUT:g} s; see {self.directory}'
+                    f'no {what} after {_TIMEOUT:g} s; see '
+                    f'{self.directory}{reason}'
                 )
             time.sleep(0.2)
 
