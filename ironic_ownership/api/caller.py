@@ -1,15 +1,24 @@
-"""The interface of the callers: the same operation, locally or remotely."""
+"""The callers: the same operation, in this process or at the HTTP service."""
 
 from __future__ import annotations
 
 import abc
+import functools
+import math
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.operation import Access, Operation, Schema
+from ironic_ownership.api.operation import LIMIT, Access, Operation, Schema
+from ironic_ownership.api.request import (
+    UNLIMITED,
+    Lists,
+    Request,
+    encoded,
+    new_lists,
+)
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.operations.caller import (
     Progress,
@@ -18,9 +27,17 @@ from ironic_ownership.engine.operations.caller import (
     no_progress,
 )
 
+if TYPE_CHECKING:
+    from ironic_ownership.api.context import RequestContext
+
 NOTHING: Mapping[str, Any] = {}
+PAGE = 2000
+"""Items of one page: some megabytes, and few queries for a long list."""
 
 _READING = (Access.PUBLIC, Access.READ, Access.READ_RESERVATIONS)
+
+Page = tuple[Any, str | None]
+"""The body of an answer, and the marker of its end if more follows."""
 
 
 class Caller(abc.ABC):
@@ -63,7 +80,25 @@ class Caller(abc.ABC):
         operation, sent = _checked(name, path, query)
         if operation.access not in _READING and not _is_trial(sent, body):
             self.has_written = True
-        return self._execute(operation, path, sent, body, progress, stopping)
+        found, marker = self._send(
+            operation, path, sent, body, progress, stopping
+        )
+        if not isinstance(found, dict) or 'next' not in found:
+            return found
+        key, limit = next(iter(found)), sent.get('limit')
+        items, warnings = found[key], found['warnings']
+        while marker and (limit is None or len(items) < limit):
+            found, marker = self._send(
+                operation, path, {**sent, 'marker': marker}
+            )
+            items += found[key]
+            warnings += found['warnings']
+        return {
+            **found,
+            key: items[:limit],
+            'next': None,
+            'warnings': list(dict.fromkeys(warnings)),
+        }
 
     def pages(
         self, name: str, *, query: Mapping[str, Any] = NOTHING
@@ -78,37 +113,119 @@ class Caller(abc.ABC):
         :returns: the bodies of the answers, at least one.
         """
         operation, sent = _checked(name, NOTHING, query)
-        while True:
-            page = self._page(operation, sent)
+        marker: str | None = ''
+        while marker is not None:
+            given = {**sent, 'marker': marker} if marker else sent
+            page, marker = self._send(operation, NOTHING, given, size=PAGE)
             yield page
-            if page['next'] is None:
-                return
-            sent = {**sent, 'marker': _marker(page['next'])}
 
     @abc.abstractmethod
-    def _page(self, operation: Operation, query: Mapping[str, Any]) -> Any:
-        """Read one page of a list, and return the body of the answer."""
-
-    @abc.abstractmethod
-    def _execute(
+    def _send(
         self,
         operation: Operation,
         path: Mapping[str, str],
-        query: dict[str, Any],
-        body: Any,
-        progress: Progress,
-        stopping: Stopping,
-    ) -> Any:
-        """Execute the operation, and return the body of its answer."""
+        query: Mapping[str, Any],
+        body: Any = None,
+        progress: Progress = no_progress,
+        stopping: Stopping = never_stopping,
+        size: int = UNLIMITED,
+    ) -> Page:
+        """Execute an operation; of a list return one page.
+
+        :param size: of the page, where the caller may choose it.
+        """
 
 
-def _checked(
-    name: str, path: Mapping[str, str], query: Mapping[str, Any]
-) -> tuple[Operation, dict[str, Any]]:
-    operation = resources.find(name)
-    sent = {k: v for k, v in query.items() if v is not None}
-    check_names(operation, path, sent)
-    return operation, sent
+class LocalCaller(Caller):
+    """Calls the handlers in this process, by its own configuration.
+
+    :param actor: who acts, for the records.
+    """
+
+    def __init__(
+        self, context: RequestContext, actor: str, request_id: str
+    ) -> None:
+        super().__init__(request_id)
+        self._context = context
+        self._actor = actor
+
+    @functools.cached_property
+    def _lists(self) -> Lists:
+        return new_lists(math.inf)
+
+    def _send(
+        self,
+        operation: Operation,
+        path: Mapping[str, str],
+        query: Mapping[str, Any],
+        body: Any = None,
+        progress: Progress = no_progress,
+        stopping: Stopping = never_stopping,
+        size: int = UNLIMITED,
+    ) -> Page:
+        if operation.body is not None:
+            # Imported late: only commands with a body pay for its library.
+            from ironic_ownership.api import validation
+
+            validation.check(body, operation.body, 'body')
+        answer = operation.handler(
+            Request(
+                path,
+                query,
+                body,
+                self._actor,
+                self.request_id,
+                self._context,
+                max_limit=size,
+                lists=None if size == UNLIMITED else self._lists,
+                progress=progress,
+                stopping=stopping,
+            )
+        )
+        return answer.body, answer.marker
+
+
+class Client(Protocol):
+    """The client of the HTTP service, as far as it is used here."""
+
+    request_id: str
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        """Send one request and return the body of the answer.
+
+        :param path: with the query.
+        :raises OwnershipError: for every answer that is an error.
+        """
+
+
+class RemoteCaller(Caller):
+    """Calls the same operations over HTTP."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client.request_id)
+        self._client = client
+
+    def _send(
+        self,
+        operation: Operation,
+        path: Mapping[str, str],
+        query: Mapping[str, Any],
+        body: Any = None,
+        progress: Progress = no_progress,
+        stopping: Stopping = never_stopping,
+        size: int = UNLIMITED,
+    ) -> Page:
+        target = operation.path.format_map(
+            {k: urllib.parse.quote(v, safe='') for k, v in path.items()}
+        )
+        if 'limit' in query:
+            most = min(query['limit'], LIMIT.schema['maximum'])
+            query = {**query, 'limit': most}
+        if query:
+            target = f'{target}?{encoded(query)}'
+        found = self._client.send(operation.method, target, body)
+        link = found.get('next') if isinstance(found, dict) else None
+        return found, _marker(link) if link else None
 
 
 def _marker(link: str) -> str:
@@ -117,36 +234,31 @@ def _marker(link: str) -> str:
     return urllib.parse.parse_qs(query)['marker'][0]
 
 
-def check_names(
-    operation: Operation, path: Mapping[str, str], query: Mapping[str, Any]
-) -> None:
-    """Refuse names that no resource can have.
+def _checked(
+    name: str, path: Mapping[str, str], query: Mapping[str, Any]
+) -> tuple[Operation, dict[str, Any]]:
+    """Return an operation, and the query that is sent.
 
-    The HTTP service would not route them, or answer 400; the result has to
-    be the same without it.
-
-    :raises NotFoundError: for the first of them.
+    :raises NotFoundError: for the first name that no resource can have. The
+        HTTP service would not route it, or answer 400.
     """
+    operation = resources.find(name)
+    sent = {k: v for k, v in query.items() if v is not None}
     for parameter in operation.parameters:
-        name = path[parameter.name]
-        if name in ('.', '..') or not _fits(name, parameter.schema):
-            raise _not_known(operation.kind, name)
+        text = path[parameter.name]
+        if text in ('.', '..') or not _fits(text, parameter.schema):
+            raise _not_known(operation.kind, text)
     for parameter in operation.query:
-        values = query.get(parameter.name)
+        values = sent.get(parameter.name)
+        schema = parameter.schema.get('items', parameter.schema)
         for value in values if isinstance(values, list) else [values]:
-            schema = parameter.schema.get('items', parameter.schema)
             if isinstance(value, str) and not _fits(value, schema):
                 raise _not_known(parameter.name.replace('_', ' '), value)
-
-
-def _is_trial(query: Mapping[str, Any], body: Any) -> bool:
-    return bool(
-        query.get('dry_run')
-        or (isinstance(body, dict) and body.get('dry_run'))
-    )
+    return operation, sent
 
 
 def _fits(value: str, schema: Schema) -> bool:
+    # By hand: the library for schemas takes longer to import than a command.
     return (
         schema.get('minLength', 0)
         <= len(value)
@@ -156,3 +268,10 @@ def _fits(value: str, schema: Schema) -> bool:
 
 def _not_known(kind: str, value: str) -> exceptions.NotFoundError:
     return exceptions.NotFoundError(f'{kind} {value!r} is not known')
+
+
+def _is_trial(query: Mapping[str, Any], body: Any) -> bool:
+    return bool(
+        query.get('dry_run')
+        or (isinstance(body, dict) and body.get('dry_run'))
+    )

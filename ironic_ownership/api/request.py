@@ -5,8 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
+import threading
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ironic_ownership.contracts.events import Origin
@@ -19,7 +26,6 @@ from ironic_ownership.engine.operations.caller import (
 
 if TYPE_CHECKING:
     from ironic_ownership.api.context import RequestContext
-    from ironic_ownership.api.page_cache import PageCache
 
 T = TypeVar('T')
 
@@ -28,6 +34,25 @@ UNLIMITED = 10**9
 
 _PAGE_NAMES = frozenset(('limit', 'marker'))
 
+Lists = MutableMapping[Any, Any]
+"""Full lists, kept for their later pages: a list of all nodes costs the same
+for one page and for all of them."""
+
+MAX_LISTS = 4
+"""The maximum number of lists: one of 100,000 nodes takes some 30 MB."""
+
+_lists_lock = threading.Lock()
+
+
+def new_lists(lifetime: float, **more: Any) -> Lists:
+    """Return a cache of full lists.
+
+    :param lifetime: seconds.
+    """
+    import cachetools  # not for every command
+
+    return cachetools.TTLCache(MAX_LISTS, lifetime, **more)
+
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
@@ -35,11 +60,14 @@ class Answer:
 
     :param body: is sent as JSON; ``None`` sends nothing.
     :param location: path of the resource that was created.
+    :param marker: where a page ends, if more follows. The HTTP service makes
+        the link in ``next`` from it.
     """
 
     body: Any
     status: int = 200
     location: str | None = None
+    marker: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +80,7 @@ class Request:
     :param actor: the caller, for the records; at most 255 characters.
     :param own_only: whether the caller may only use reservations of its own.
     :param max_limit: largest page.
-    :param route: path of the request, for links.
-    :param page_cache: keeps lists for their later pages.
+    :param lists: keeps lists for their later pages.
     :param progress: is called while a long operation runs.
     :param stopping: tells a long operation to stop early.
     :param background: whether a long operation should answer 202 and
@@ -67,8 +94,7 @@ class Request:
     request_id: str
     context: RequestContext
     max_limit: int = UNLIMITED
-    route: str = '/'
-    page_cache: PageCache | None = None
+    lists: Lists | None = None
     progress: Progress = no_progress
     stopping: Stopping = never_stopping
     background: bool = False
@@ -80,17 +106,18 @@ class Request:
         :param what: the kind of list.
         :param read: reads the list, by the filters in the query.
         """
-        cache = self.page_cache
-        if cache is None:
+        if self.lists is None:
             return read(self)
         filters = {k: v for k, v in self.query.items() if k not in _PAGE_NAMES}
         key = what, json.dumps(filters, sort_keys=True)
         if 'marker' in self.query:
-            found: T | None = cache.get(key)
+            with _lists_lock:
+                found: T | None = self.lists.get(key)
             if found is not None:
                 return found
         fresh = read(self)
-        cache.put(key, fresh)
+        with _lists_lock:
+            self.lists[key] = fresh
         return fresh
 
     def page(
@@ -134,9 +161,10 @@ class Request:
         return Answer(
             {
                 key: [cell(one) for one in shown],
-                'next': self._next(marker_of(shown[-1])) if more else None,
+                'next': None,
                 'warnings': [' '.join(text.split()) for text in warnings],
-            }
+            },
+            marker=marker_of(shown[-1]) if more else None,
         )
 
     def changed(
@@ -166,10 +194,6 @@ class Request:
         """The size of the page."""
         requested: int = self.query.get('limit', self.max_limit)
         return min(requested, self.max_limit)
-
-    def _next(self, marker: str) -> str:
-        query = encoded({**self.query, 'marker': marker})
-        return f'{self.route}?{query}'
 
 
 def encoded(query: Mapping[str, Any]) -> str:

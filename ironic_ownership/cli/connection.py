@@ -40,10 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
 def local(wired: wiring.Wiring) -> caller.Caller:
     """Return the caller over the configuration and the database."""
     from ironic_ownership.api import context
-    from ironic_ownership.api import local as api_local
 
     new_id = request_id.new_id()
-    return api_local.LocalCaller(
+    return caller.LocalCaller(
         context.RequestContext(wired, wired.interpret, request_id=new_id),
         actor(),
         new_id,
@@ -55,11 +54,7 @@ def remote(options: argparse.Namespace) -> caller.Caller:
 
     :raises OwnershipError: if the options do not lead to it.
     """
-    from ironic_ownership.api import remote as api_remote
-
-    return api_remote.RemoteCaller(
-        ownership.connect(options, request_id.new_id())
-    )
+    return caller.RemoteCaller(ownership.connect(options, request_id.new_id()))
 
 
 def over_session(manager: Any) -> caller.Caller:
@@ -67,10 +62,8 @@ def over_session(manager: Any) -> caller.Caller:
 
     :param manager: the client manager, authenticated.
     """
-    from ironic_ownership.api import remote as api_remote
-
     config = manager.get_configuration()
-    return api_remote.RemoteCaller(
+    return caller.RemoteCaller(
         ownership.OwnershipClient(
             manager.session,
             request_id.new_id(),

@@ -18,9 +18,9 @@ from oslo_context import context
 from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
 
-from ironic_ownership.api import operation, page_cache
+from ironic_ownership.api import operation
 from ironic_ownership.api.context import RequestContext
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.request import Answer, Request, encoded, new_lists
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.web import (
@@ -48,7 +48,7 @@ class OperationsApp:
     def __init__(self, conf: cfg.ConfigOpts, context: RequestContext) -> None:
         self._context = context
         self._max_limit: int = conf.api.max_limit
-        self._page_cache = page_cache.PageCache(conf.api.list_lifetime)
+        self._lists = new_lists(conf.api.list_lifetime)
         self._strategy: str = conf.api.auth_strategy
         self._public_names = {
             one.name
@@ -105,13 +105,16 @@ class OperationsApp:
                 credentials.request_id or '',
                 self._context,
                 self._max_limit,
-                request.script_root + request.path,
-                self._page_cache,
+                self._lists,
                 background=True,
                 own_only=self._rules is not None
                 and not self._rules.sees_all(one, credentials),
             )
         )
+        if answer.marker is not None:
+            following = encoded({**query, 'marker': answer.marker})
+            where = request.script_root + request.path
+            answer.body['next'] = f'{where}?{following}'
         LOG.info('%s: %s', _request_line(), answer.status)
         return _response(answer, one.media_type)
 

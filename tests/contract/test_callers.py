@@ -7,7 +7,7 @@ from wsgiref import simple_server
 
 from keystoneauth1 import noauth, session
 
-from ironic_ownership.api import context, local, remote
+from ironic_ownership.api import caller, context
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
 from ironic_ownership.engine import request_id
@@ -21,15 +21,15 @@ class _Quiet(simple_server.WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
 
 
-def local_caller(case: app_case.SiteCase) -> local.LocalCaller:
-    return local.LocalCaller(
+def local_caller(case: app_case.SiteCase) -> caller.LocalCaller:
+    return caller.LocalCaller(
         context.RequestContext(case.wired, world.interpret),
         'test@here',
         request_id.new_id(),
     )
 
 
-def remote_caller(case: app_case.SiteCase) -> remote.RemoteCaller:
+def remote_caller(case: app_case.SiteCase) -> caller.RemoteCaller:
     """Serve the deployment of a case on loopback, with small pages."""
     conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
@@ -50,7 +50,7 @@ def remote_caller(case: app_case.SiteCase) -> remote.RemoteCaller:
         request_id.new_id(),
     )
     case.addCleanup(client.close)
-    return remote.RemoteCaller(client)
+    return caller.RemoteCaller(client)
 
 
 class TestLocalCaller(callers.CallerContract):

@@ -12,7 +12,7 @@ import types
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import caller, local, remote
+from ironic_ownership.api import caller
 from ironic_ownership.cli import (
     deadline,
     errors,
@@ -60,8 +60,10 @@ class CommandCase(app_case.SiteCase):
 
     def caller(self) -> caller.Caller:
         if self.remote:
-            return remote.RemoteCaller(_Client(self))
-        return local.LocalCaller(self.context, 'operator', request_id.new_id())
+            return caller.RemoteCaller(_Client(self))
+        return caller.LocalCaller(
+            self.context, 'operator', request_id.new_id()
+        )
 
     def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
         """Run a command; return its exit code and its output."""

@@ -16,7 +16,7 @@ import shlex
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import context, local
+from ironic_ownership.api import caller, context
 from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import request_id
@@ -119,7 +119,7 @@ class Site(service.ServiceCase):
         out, err = io.StringIO(), io.StringIO()
         program = app.App('1.0', lambda parser: None, lambda _: self.wired)
         new_id = request_id.new_id()
-        program.api = local.LocalCaller(
+        program.api = caller.LocalCaller(
             context.RequestContext(
                 self.wired, world.interpret, request_id=new_id
             ),
