@@ -21,8 +21,7 @@ from ironic_ownership.contracts.records import (
     Report,
     Update,
 )
-from ironic_ownership.contracts.reservation_request import Request
-from ironic_ownership.contracts.reservations import Reservation
+from ironic_ownership.contracts.reservations import Request, Reservation
 from ironic_ownership.db import (
     connection,
     moves,

@@ -38,7 +38,7 @@ from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import allocations as clients
 from ironic_ownership.contracts import allocations, events, exceptions, model
-from ironic_ownership.contracts.reservation_request import Request
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb

@@ -25,7 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from benchmarks import table
-from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.reservations import requirements, selection
 
@@ -129,8 +130,8 @@ def _in_maintenance(node: model.Node) -> model.Node:
     return dataclasses.replace(node, maintenance=True)
 
 
-def _request(wish: Mapping[str, Any]) -> reservation_request.Request:
-    return reservation_request.Request.from_mapping(
+def _request(wish: Mapping[str, Any]) -> Request:
+    return Request.from_mapping(
         {'instance_uuid': str(uuid_.uuid4()), 'service': 'compute-1', **wish}
     )
 
@@ -145,14 +146,14 @@ def _unavailable_reason(node: model.Node) -> str | None:
 
 
 def _ours(
-    request: reservation_request.Request, nodes: Sequence[model.Node]
+    request: Request, nodes: Sequence[model.Node]
 ) -> tuple[int, dict[str, int]]:
     choice = selection.choose(request, nodes, _unavailable_reason)
     return choice.fitting, dict(choice.removed)
 
 
 def _loop(
-    request: reservation_request.Request, nodes: Sequence[model.Node]
+    request: Request, nodes: Sequence[model.Node]
 ) -> tuple[int, dict[str, int]]:
     specs = request.specs()
     traits = {*request.traits, *specs.traits}

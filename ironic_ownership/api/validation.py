@@ -24,7 +24,10 @@ def _pattern(
     # Each pattern is of the whole text. The "$" of JSON Schema is its end,
     # that of Python also matches before a last line feed.
     if isinstance(value, str) and not re.fullmatch(pattern, value):
-        yield jsonschema.ValidationError(f'{value!r} does not match {pattern}')
+        meaning = schema.get('description', '')
+        yield jsonschema.ValidationError(
+            f'{value!r} does not match {pattern} {meaning}'.rstrip(' .')
+        )
 
 
 _Validator = jsonschema.validators.extend(

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from ironic_ownership.api.resources import reservation_schemas as columns
-from ironic_ownership.cli import base, confirmation, errors, reservation_input
+from ironic_ownership.api.resources import reservations
+from ironic_ownership.cli import base, confirmation, errors, node_file
+from ironic_ownership.contracts.reservations import Request
+
+_TEXTS = (
+    ('instance', 'instance_uuid', 'UUID', 'the instance that it is for'),
+    ('service', 'service', 'HOST', 'the service that is to own the node'),
+    ('resource-class', 'resource_class', 'CLASS', 'exactly as in Ironic'),
+    ('memory-mb', 'memory_mb', 'MB', 'at least so much memory'),
+    ('vcpus', 'vcpus', 'NUMBER', 'at least so many processors'),
+    ('root-gb', 'root_gb', 'GB', 'size of the root disk'),
+    ('ephemeral-gb', 'ephemeral_gb', 'GB', 'size of further disks'),
+    ('swap', 'swap', 'MB', 'size of the swap space'),
+    ('node', 'node', 'UUID|NAME', 'this node, or none'),
+)
+_LISTS = (
+    ('trait', 'traits', 'TRAIT', 'the node has to have it'),
+    ('forbidden-trait', 'forbidden_traits', 'TRAIT', 'it must not have it'),
+)
 
 
 class CreateReservation(base.ShowOne):
@@ -35,20 +53,22 @@ class CreateReservation(base.ShowOne):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        reservation_input.add_arguments(parser)
+        _add_request(parser)
         confirmation.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        wanted = reservation_input.read(parsed_args)
-        body = wanted.to_mapping()
-        if parsed_args.dry_run:
-            choice = self.api.call(
-                'reservation:create', body={**body, 'dry_run': True}
-            )
+        # Imported late: only commands with a body pay for its library.
+        from ironic_ownership.api import validation
+
+        body = _body(parsed_args)
+        validation.check(body, reservations.BODY, 'request')
+        wanted = Request.from_mapping(body)
+        if body.get('dry_run'):
+            choice = self.api.call('reservation:create', body=body)
             if not choice['candidates']:
                 self.exit_code = errors.ExitCode.REFUSED
-            return self.cells(columns.CHOICE, choice)
+            return self.cells(reservations.CHOICE, choice)
         what = (
             f'reserve a node for instance {wanted.instance_uuid} of '
             f'{wanted.service}'
@@ -56,7 +76,8 @@ class CreateReservation(base.ShowOne):
         confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
         confirmation.announce(self.api.request_id, what)
         return self.cells(
-            columns.DETAILED, self.api.call('reservation:create', body=body)
+            reservations.DETAILED,
+            self.api.call('reservation:create', body=body),
         )
 
 
@@ -136,6 +157,81 @@ class DeleteReservation(_Changing):
 
     verb = 'delete'
     examples = ('reservation delete ID --yes',)
+
+
+def _add_request(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        '--request',
+        metavar='FILE',
+        help='read the request from this file; - is standard input',
+    )
+    for option, key, metavar, text in _TEXTS:
+        add(f'--{option}', dest=key, metavar=metavar, help=text)
+    for option, key, metavar, text in _LISTS:
+        add(
+            f'--{option}',
+            dest=key,
+            metavar=metavar,
+            action='append',
+            help=f'{text}; may be repeated',
+        )
+    add(
+        '--extra-spec',
+        dest='extra_specs',
+        metavar='KEY=VALUE',
+        action='append',
+        type=_pair,
+        help='an extra spec of the flavor; may be repeated',
+    )
+    add(
+        '--image-property',
+        dest='image_properties',
+        metavar='KEY=VALUE',
+        action='append',
+        type=_pair,
+        help='a property of the image; may be repeated',
+    )
+
+
+def _body(args: argparse.Namespace) -> Any:
+    """Return the request that file and options make up, valid or not.
+
+    :raises UsageError: if the file cannot be read.
+    """
+    body = node_file.read(args.request) if args.request else {}
+    if not isinstance(body, dict):
+        return body
+    given = vars(args)
+    for _, key, _, _ in (*_TEXTS, *_LISTS):
+        if given[key] is not None:
+            body[key] = given[key]
+    for key, text in body.items():
+        if isinstance(text, str):
+            body[key] = text.strip()
+    if args.extra_specs:
+        _add(body, 'extra_specs', args.extra_specs)
+    if args.image_properties:
+        _add(body, 'image', {})
+        if isinstance(body['image'], dict):
+            _add(body['image'], 'properties', args.image_properties)
+    if args.dry_run:
+        body['dry_run'] = True
+    return body
+
+
+def _add(data: dict[str, Any], key: str, more: Any) -> None:
+    before = data.get(key)
+    # What is no object is for the schema to refuse.
+    if before is None or isinstance(before, dict):
+        data[key] = {**(before or {}), **dict(more)}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition('=')
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f'{text!r} is not KEY=VALUE')
+    return name, value
 
 
 def _positive(text: str) -> int:

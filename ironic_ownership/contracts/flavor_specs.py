@@ -11,13 +11,16 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import reservation_validation as values
+from ironic_ownership.contracts import exceptions
 
 AMOUNTS = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
 """Standard resource classes that override fields of the flavor."""
 
 PRESENT = ''
 """Specification of a capability that only has to be present."""
+
+TRAIT = '[A-Z0-9_]{1,255}'
+"""Pattern of the name of a trait."""
 
 _KEY = re.compile(r'(trait|resources)[0-9A-Za-z_-]*:(.+)', re.DOTALL)
 _ARCHITECTURES = ('hw_architecture', 'architecture')
@@ -52,82 +55,84 @@ def normalised(resource_class: str) -> str:
 
 
 def read(
-    extra_specs: Mapping[str, str],
-    image_properties: Mapping[str, str],
-    faults: values.Faults,
+    extra_specs: Mapping[str, str], image_properties: Mapping[str, str]
 ) -> FlavorSpecs:
-    """Parse both; add what is invalid to the faults."""
-    reading = _Reading(faults)
+    """Parse both.
+
+    :raises RequestError: naming every fault, with its place.
+    """
+    reading = _Reading()
     for name, value in extra_specs.items():
         reading.read(name, value, f'extra_specs.{name}')
     for name, value in image_properties.items():
-        reading.read(name, value, f'image.properties.{name}')
+        where = f'image.properties.{name}'
         if name.startswith('resources'):
-            faults.add(
-                f'image.properties.{name}', 'only a flavor asks for resources'
-            )
+            reading.faults.append(f'{where}: only a flavor asks for resources')
+        reading.read(name, value, where)
+    if reading.faults:
+        raise exceptions.RequestError(reading.faults)
     stated = (image_properties.get(name) for name in _ARCHITECTURES)
-    return reading.result(next(filter(None, stated), None))
+    return FlavorSpecs(
+        resource_class=next(iter(reading.classes), None),
+        traits=frozenset(reading.traits['required']),
+        forbidden_traits=frozenset(reading.traits['forbidden']),
+        amounts=reading.amounts,
+        capabilities=tuple(dict.fromkeys(reading.capabilities)),
+        architecture=next(filter(None, stated), None),
+    )
 
 
 class _Reading:
-    def __init__(self, faults: values.Faults) -> None:
-        self._faults = faults
-        self._traits: dict[str, set[str]] = {
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.traits: dict[str, set[str]] = {
             'required': set(),
             'forbidden': set(),
         }
-        self._classes: set[str] = set()
-        self._amounts: dict[str, int] = {}
-        self._capabilities: list[tuple[str, str]] = []
+        self.classes: set[str] = set()
+        self.amounts: dict[str, int] = {}
+        self.capabilities: list[tuple[str, str]] = []
 
     def read(self, name: str, value: str, where: str) -> None:
         found = _KEY.fullmatch(name)
+        fault = None
         if found and found[1] == 'trait':
-            self._trait(found[2], value.strip(), where)
+            fault = self._trait(found[2], value.strip())
         elif found:
-            self._resource(found[2], value, where)
+            fault = self._resource(found[2], value)
         elif name == 'capabilities':
-            self._capabilities += _listed(value)
+            self.capabilities += _listed(value)
         elif name.startswith('capabilities:'):
             _, _, capability = name.partition(':')
-            self._capabilities.append((capability, value))
+            self.capabilities.append((capability, value))
+        if fault:
+            self.faults.append(f'{where}: {fault}')
 
-    def result(self, architecture: str | None) -> FlavorSpecs:
-        return FlavorSpecs(
-            resource_class=next(iter(sorted(self._classes)), None),
-            traits=frozenset(self._traits['required']),
-            forbidden_traits=frozenset(self._traits['forbidden']),
-            amounts=self._amounts,
-            capabilities=tuple(dict.fromkeys(self._capabilities)),
-            architecture=architecture,
-        )
+    def _trait(self, name: str, value: str) -> str | None:
+        if value not in self.traits:
+            return f'{value!r} is neither required nor forbidden'
+        if not re.fullmatch(TRAIT, name):
+            return f'{name!r} is not a trait'
+        self.traits[value].add(name)
+        return None
 
-    def _trait(self, name: str, value: str, where: str) -> None:
-        if value not in self._traits:
-            self._faults.add(
-                where,
-                f'{values.shown(value)} is neither required nor forbidden',
-            )
-        elif not values.TRAIT.fullmatch(name):
-            self._faults.add(where, f'{values.shown(name)} is not a trait')
-        else:
-            self._traits[value].add(name)
-
-    def _resource(self, name: str, value: str, where: str) -> None:
-        amount = values.read_amount(value, where, self._faults)
+    def _resource(self, name: str, value: str) -> str | None:
+        if not re.fullmatch('[0-9]{0,9}', value):
+            return f'{value!r} is not a whole number'
+        amount = int(value or 0)
         if name in AMOUNTS:
-            self._amounts[AMOUNTS[name]] = amount
+            self.amounts[AMOUNTS[name]] = amount
         elif not amount:
-            return
+            return None
         elif not name.startswith('CUSTOM_'):
-            self._faults.add(where, f'a bare-metal node has no {name}')
+            return f'a bare-metal node has no {name}'
         elif amount > 1:
-            self._faults.add(where, f'a node is one {name} and not {amount}')
-        elif self._classes - {name}:
-            self._faults.add(where, 'a node has one resource class, not two')
+            return f'a node is one {name} and not {amount}'
+        elif self.classes - {name}:
+            return 'a node has one resource class, not two'
         else:
-            self._classes.add(name)
+            self.classes.add(name)
+        return None
 
 
 def _listed(text: str) -> list[tuple[str, str]]:

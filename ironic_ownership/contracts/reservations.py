@@ -1,4 +1,7 @@
-"""The port to the reservations on record.
+"""Reservations: the request for a node, and the reservation on record.
+
+The form of a request is that of the specification: the fields of a flavor, and
+the image. ``api.resources.reservations`` has its JSON Schema.
 
 A reservation is on record before the request to Ironic, so that a process
 that finds one without the other can repair it.
@@ -8,8 +11,98 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import uuid
+from collections.abc import Mapping
+from typing import Any
 
-from ironic_ownership.contracts import reservation_request
+from ironic_ownership.contracts import flavor_specs, model
+
+AMOUNTS = ('memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A request for a node; only the first two fields are required.
+
+    Source: multiple-compute-hosts, "Proposed change": at a minimum all
+    fields of the flavor. Requests of the same meaning are equal.
+
+    :param service: canonical name of the service that is to own the node.
+    :param resource_class: Ironic's name of it, exactly.
+    :param memory_mb: here and below 0 means no requirement.
+    :param ephemeral_gb: in addition to ``root_gb``.
+    :param swap: in MB, as in a flavor, in addition.
+    :param image_id: kept, but nothing depends on it.
+    :param node: uuid or name of the only acceptable node.
+    """
+
+    instance_uuid: str
+    service: str
+    resource_class: str | None = None
+    traits: tuple[str, ...] = ()
+    forbidden_traits: tuple[str, ...] = ()
+    memory_mb: int = 0
+    vcpus: int = 0
+    root_gb: int = 0
+    ephemeral_gb: int = 0
+    swap: int = 0
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    image_id: str | None = None
+    image_properties: Mapping[str, str] = dataclasses.field(
+        default_factory=dict
+    )
+    node: str | None = None
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Request:
+        """Return the request of a JSON body; ``null`` means not given.
+
+        :param data: valid by the schema; other keys are ignored.
+        :raises RequestError: naming every fault of the extra specs and of the
+            image, with its place.
+        """
+        image = data.get('image') or {}
+
+        def text(value: str | None) -> str | None:
+            return (value or '').strip() or None
+
+        def texts(values: Mapping[str, Any] | None) -> dict[str, str]:
+            return {name: str(one) for name, one in (values or {}).items()}
+
+        request = cls(
+            instance_uuid=str(uuid.UUID(data['instance_uuid'])),
+            service=model.canonical_host(data['service']),
+            resource_class=text(data.get('resource_class')),
+            traits=tuple(sorted({*(data.get('traits') or ())})),
+            forbidden_traits=tuple(
+                sorted({*(data.get('forbidden_traits') or ())})
+            ),
+            extra_specs=texts(data.get('extra_specs')),
+            image_id=text(image.get('id')),
+            image_properties=texts(image.get('properties')),
+            node=text(data.get('node')),
+            **{name: int(data.get(name) or 0) for name in AMOUNTS},
+        )
+        request.specs()
+        return request
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the input of :meth:`from_mapping`, without empty values."""
+        data = dataclasses.asdict(self)
+        image = {
+            'id': data.pop('image_id'),
+            'properties': data.pop('image_properties'),
+        }
+        data['image'] = {name: value for name, value in image.items() if value}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in data.items()
+            if value
+        }
+
+    def specs(self) -> flavor_specs.FlavorSpecs:
+        """Return the requirements of the extra specs and the image."""
+        return flavor_specs.read(self.extra_specs, self.image_properties)
 
 
 class ReservationState(enum.StrEnum):
@@ -54,7 +147,7 @@ class Reservation:
     id: str
     instance_uuid: str
     host: str
-    request: reservation_request.Request
+    request: Request
     method: str = METHOD
     state: ReservationState = ReservationState.PENDING
     node_uuid: str | None = None

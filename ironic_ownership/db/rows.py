@@ -16,9 +16,9 @@ from ironic_ownership.contracts import (
     model,
     moves,
     reasons,
-    reservation_request,
 )
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -155,13 +155,11 @@ def reservation(row: Any) -> Reservation:
     )
 
 
-def _request(row: Any) -> reservation_request.Request:
+def _request(row: Any) -> Request:
     try:
-        return reservation_request.Request.from_mapping(
-            json.loads(row.request)
-        )
-    except (ValueError, exceptions.RequestError):
-        return reservation_request.Request(row.instance_uuid, row.host)
+        return Request.from_mapping(json.loads(row.request))
+    except (ValueError, LookupError, TypeError, exceptions.RequestError):
+        return Request(row.instance_uuid, row.host)
 
 
 def new_reservation(

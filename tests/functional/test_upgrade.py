@@ -13,8 +13,7 @@ import unittest
 import uuid
 from typing import ClassVar
 
-from ironic_ownership.contracts.reservation_request import Request
-from ironic_ownership.contracts.reservations import Reservation
+from ironic_ownership.contracts.reservations import Request, Reservation
 from ironic_ownership.db import connection, reservations, schema
 from tests.contract import newer_schema
 from tests.functional.support import databases, hosts, installations

@@ -7,11 +7,12 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources import reservation_schemas
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import (
     exceptions,
+    flavor_specs,
     model,
-    reservation_request,
+    reservations,
 )
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
@@ -20,7 +21,147 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.engine.reservations.reserver import unknown
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.reservations.selection import Choice
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
+
+MAX_AMOUNT = 2**31 - 1
+"""No node has more of anything, and no database column holds more."""
+
+_UUID = {
+    'type': 'string',
+    'pattern': '^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$',
+}
+_TRAITS = {
+    'type': ['array', 'null'],
+    'items': {
+        'type': 'string',
+        'description': 'Capital letters, digits and underscores.',
+        'pattern': f'^{flavor_specs.TRAIT}$',
+    },
+    'maxItems': 1000,
+}
+_VALUES = {
+    'type': ['object', 'null'],
+    'maxProperties': 1000,
+    'propertyNames': schemas.WORDS,
+    'additionalProperties': {
+        'type': ['string', 'number', 'boolean'],
+        'maxLength': 255,
+        'pattern': r'^[^\x00-\x1f\x7f]*$',
+    },
+}
+_IGNORED = {
+    'type': ['number', 'null'],
+    'description': 'Accepted as part of a flavor, and ignored.',
+}
+
+
+def _amount(meaning: str) -> dict[str, Any]:
+    return {
+        'description': f'A whole number from 0 to {MAX_AMOUNT}, {meaning}. '
+        'An empty text, as in Nova for no swap, is 0.',
+        'anyOf': [
+            {'type': 'integer', 'minimum': 0, 'maximum': MAX_AMOUNT},
+            {'type': 'string', 'pattern': '^[0-9]{0,9}$'},
+            {'type': 'null'},
+        ],
+    }
+
+
+def _or_null(schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {
+        **schema,
+        'type': [schema['type'], 'null'],
+        'description': description,
+    }
+
+
+BODY = schemas.body(
+    {
+        'instance_uuid': schemas.described(_UUID, 'Uuid of the instance.'),
+        'service': schemas.described(
+            schemas.HOST, 'The service that will own the node.'
+        ),
+        'resource_class': _or_null(schemas.WORDS, 'Exactly as in Ironic.'),
+        'traits': schemas.described(_TRAITS, 'Required traits.'),
+        'forbidden_traits': schemas.described(
+            _TRAITS, 'Traits that the node must not have.'
+        ),
+        'memory_mb': _amount('in MB'),
+        'vcpus': _amount('of processors'),
+        'root_gb': _amount('in GB'),
+        'ephemeral_gb': _amount('in GB, in addition'),
+        'swap': _amount('in MB, in addition'),
+        'vcpu_weight': _IGNORED,
+        'rxtx_factor': _IGNORED,
+        'extra_specs': schemas.described(
+            _VALUES,
+            'Of the flavor: trait:NAME, resources:CLASS, '
+            'capabilities:NAME with operators such as ">= 2".',
+        ),
+        'image': {
+            'type': ['object', 'null'],
+            'description': 'The image to deploy.',
+            'additionalProperties': False,
+            'properties': {
+                'id': _or_null(schemas.WORDS, 'Stored, and ignored.'),
+                'properties': _VALUES,
+            },
+        },
+        'node': _or_null(
+            schemas.WORDS, 'Uuid or name of the only acceptable node.'
+        ),
+        'dry_run': schemas.described(
+            schemas.FLAG, 'Only return the nodes that fit.'
+        ),
+    },
+    ['instance_uuid', 'service'],
+)
+
+RESERVATION: Columns[Reservation] = (
+    Column('id'),
+    Column('instance_uuid'),
+    Column('service', 'host'),
+    Column('node_uuid', type=TEXT_OR_NULL),
+    Column('state', 'state.value', schemas.codes(ReservationState)),
+    Column('confirmed', type=schemas.FLAG),
+    Column('created_at', lambda r: columns.moment(r.created_at), TEXT_OR_NULL),
+    Column(
+        'expires_at',
+        lambda r: columns.moment(r.expires_at),
+        TEXT_OR_NULL,
+        'When it expires unless confirmed; null for never.',
+    ),
+)
+DETAILED: Columns[Reservation] = (
+    *RESERVATION,
+    Column('updated_at', lambda r: columns.moment(r.updated_at), TEXT_OR_NULL),
+    Column('method'),
+    Column('detail', type=TEXT_OR_NULL),
+    Column(
+        'creator',
+        type=TEXT_OR_NULL,
+        help='Actor of the request; null if not on record.',
+    ),
+    Column('request', lambda r: r.request.to_mapping(), schemas.THING),
+)
+CHOICE: Columns[Choice] = (
+    Column('fitting', type=schemas.NUMBER),
+    Column(
+        'candidates',
+        lambda c: [node.uuid for node in c.candidates],
+        schemas.TEXTS,
+    ),
+    Column('examined', type=schemas.NUMBER),
+    Column(
+        'removed',
+        lambda c: dict(c.removed),
+        schemas.THING,
+        'Number of nodes that each condition removed.',
+    ),
+)
+"""Result of a dry run of a request."""
 
 ID = Parameter(
     'id',
@@ -44,19 +185,17 @@ def _list(request: Request) -> Answer:
         'reservations',
         found,
         lambda one: one.id,
-        lambda one: cells(reservation_schemas.RESERVATION, one),
+        lambda one: cells(RESERVATION, one),
     )
 
 
 def _create(request: Request) -> Answer:
     body: dict[str, Any] = request.body
-    wanted = reservation_request.Request.from_mapping(
-        {key: value for key, value in body.items() if key != 'dry_run'}
-    )
+    wanted = reservations.Request.from_mapping(body)
     reserver = request.context.reserver
     if body.get('dry_run', False):
         choice = reserver.preview(wanted)
-        return Answer(cells(reservation_schemas.CHOICE, choice))
+        return Answer(cells(CHOICE, choice))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
     if before is not None and not _is_open_to(request, before):
         raise exceptions.ReservationConflictError(
@@ -105,10 +244,10 @@ def _origin(request: Request) -> Origin:
 
 
 def _shown(one: Reservation) -> Answer:
-    return Answer(cells(reservation_schemas.DETAILED, one))
+    return Answer(cells(DETAILED, one))
 
 
-_ANSWERS = {200: ('The reservation.', reservation_schemas.DETAILS)}
+_ANSWERS = {200: ('The reservation.', schemas.thing(DETAILED))}
 
 OPERATIONS = (
     Operation(
@@ -121,7 +260,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of reservations.',
-                schemas.page('reservations', reservation_schemas.LISTED),
+                schemas.page('reservations', schemas.thing(RESERVATION)),
             )
         },
         query=(
@@ -135,7 +274,7 @@ OPERATIONS = (
             *PAGE,
         ),
         errors=(503,),
-        columns=reservation_schemas.RESERVATION,
+        columns=RESERVATION,
     ),
     Operation(
         'reservation:create',
@@ -147,9 +286,9 @@ OPERATIONS = (
         {
             200: (
                 'It existed already; or the result of dry_run.',
-                reservation_schemas.EITHER,
+                {'oneOf': [schemas.thing(DETAILED), schemas.thing(CHOICE)]},
             ),
-            201: ('The reservation, active.', reservation_schemas.DETAILS),
+            201: ('The reservation, active.', schemas.thing(DETAILED)),
         },
         description='The node is reserved through Ironic, so that no two '
         'services get the same one, and owned by the service until the '
@@ -159,7 +298,7 @@ OPERATIONS = (
         'reservation_conflict the instance has another reservation; with '
         'service_refused the service is not eligible. 503 with '
         'reservation_unfinished: repeat the request.',
-        body=reservation_schemas.BODY,
+        body=BODY,
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -172,7 +311,7 @@ OPERATIONS = (
         _ANSWERS,
         parameters=(ID,),
         errors=(404, 502, 503),
-        columns=reservation_schemas.DETAILED,
+        columns=DETAILED,
     ),
     Operation(
         'reservation:confirm',
@@ -185,7 +324,7 @@ OPERATIONS = (
         description='Automatic once the node is deployed.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
-        columns=reservation_schemas.DETAILED,
+        columns=DETAILED,
     ),
     Operation(
         'reservation:delete',
@@ -194,10 +333,10 @@ OPERATIONS = (
         'Release a reserved node; idempotent.',
         _delete,
         Access.SERVICE,
-        {200: ('The reservation, closed.', reservation_schemas.DETAILS)},
+        {200: ('The reservation, closed.', schemas.thing(DETAILED))},
         description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
-        columns=reservation_schemas.DETAILED,
+        columns=DETAILED,
     ),
 )

@@ -17,10 +17,10 @@ from ironic_ownership.contracts import (
     allocations,
     exceptions,
     model,
-    reservation_request,
 )
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -49,8 +49,6 @@ T = TypeVar('T')
 
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING = ReservationState.DELETING
-
-Request = reservation_request.Request
 
 
 @dataclasses.dataclass(frozen=True)

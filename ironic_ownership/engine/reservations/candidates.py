@@ -8,8 +8,8 @@ from collections.abc import Collection
 from ironic_ownership.contracts import (
     model,
     refusals,
-    reservation_request,
 )
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.reservations import (
@@ -31,7 +31,7 @@ class CandidateFinder:
 
     def choose(
         self,
-        request: reservation_request.Request,
+        request: Request,
         service: eligibility.EligibleService,
         tried: Collection[str] = (),
     ) -> selection.Choice:
@@ -57,7 +57,7 @@ class CandidateFinder:
 
     def _select(
         self,
-        request: reservation_request.Request,
+        request: Request,
         service: eligibility.EligibleService,
         snapshot: free_node_cache.Snapshot,
         tried: Collection[str],

@@ -17,10 +17,10 @@ from ironic_ownership.contracts import (
     exceptions,
     inventory,
     model,
-    reservation_request,
 )
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -216,7 +216,7 @@ class Recovery:
         self.releaser.release(one, detail, epoch=self.fence.epoch())
 
     def _release_orphan(self, orphan: allocations.Allocation) -> bool:
-        request = reservation_request.Request(orphan.instance_uuid, self.host)
+        request = Request(orphan.instance_uuid, self.host)
         self.fence.epoch()
         begun = self.releaser.begin(request, self.host)
         if begun is None:

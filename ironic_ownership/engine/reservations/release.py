@@ -17,10 +17,10 @@ from oslo_log import log
 from ironic_ownership.contracts import (
     allocations,
     exceptions,
-    reservation_request,
 )
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -111,7 +111,7 @@ class Releaser:
 
     def begin(
         self,
-        request: reservation_request.Request,
+        request: Request,
         host: str,
     ) -> Reservation | None:
         """Record the release of an allocation that has no open reservation.

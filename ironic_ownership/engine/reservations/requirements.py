@@ -12,7 +12,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import flavor_specs, reservation_request
+from ironic_ownership.contracts import flavor_specs
+from ironic_ownership.contracts.reservations import Request
 
 MB = 1024
 """MB in a GB."""
@@ -47,9 +48,7 @@ class Requirement:
     fits: Test
 
 
-def of(
-    request: reservation_request.Request, specs: flavor_specs.FlavorSpecs
-) -> list[Requirement]:
+def of(request: Request, specs: flavor_specs.FlavorSpecs) -> list[Requirement]:
     """Return the requirements of a request, the cheapest first.
 
     A resource for Placement (``resources:MEMORY_MB``) replaces the flavor's
@@ -69,9 +68,7 @@ def of(
     ]
 
 
-def _disk_mb(
-    request: reservation_request.Request, specs: flavor_specs.FlavorSpecs
-) -> int:
+def _disk_mb(request: Request, specs: flavor_specs.FlavorSpecs) -> int:
     if 'disk_gb' in specs.amounts:
         return specs.amounts['disk_gb'] * MB
     return (request.root_gb + request.ephemeral_gb) * MB + request.swap

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from ironic_ownership.contracts import (
     exceptions,
     inventory,
-    reservation_request,
 )
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     METHOD,
+    Request,
     Reservation,
     ReservationState,
 )
@@ -84,9 +84,7 @@ class Reserver:
         )
         self._attempt = attempt.Attempt(ports, self._releaser, retry)
 
-    def preview(
-        self, request: reservation_request.Request
-    ) -> selection.Choice:
+    def preview(self, request: Request) -> selection.Choice:
         """Return the candidates for a request, and change nothing.
 
         :raises ServiceRefusedError: if its service is not eligible.
@@ -94,9 +92,7 @@ class Reserver:
         service = self._ports.services.find(request.service)
         return self._ports.candidates.choose(request, service)
 
-    def create(
-        self, request: reservation_request.Request, *, origin: Origin
-    ) -> Reservation:
+    def create(self, request: Request, *, origin: Origin) -> Reservation:
         """Reserve a node; idempotent for the same request.
 
         :raises NoMatchError: if no free node fits, with the counts.

@@ -25,7 +25,8 @@ from collections.abc import (
     Sequence,
 )
 
-from ironic_ownership.contracts import flavor_specs, model, reservation_request
+from ironic_ownership.contracts import flavor_specs, model
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine.reservations import requirements
 
 LIMIT = 10
@@ -115,7 +116,7 @@ class _NodeFilter:
 
 
 def choose(
-    request: reservation_request.Request,
+    request: Request,
     nodes: Iterable[model.Node],
     evaluate: Callable[[model.Node], str | None],
     *,
@@ -154,7 +155,7 @@ def choose(
 
 def _filter_free(
     remaining: _NodeFilter,
-    request: reservation_request.Request,
+    request: Request,
     owned: Container[str],
 ) -> None:
     if request.node is not None:
@@ -171,7 +172,7 @@ def _filter_free(
 
 def _filter_classes(
     remaining: _NodeFilter,
-    request: reservation_request.Request,
+    request: Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
     wanted = request.resource_class
@@ -193,7 +194,7 @@ def _filter_classes(
 
 def _filter_traits(
     remaining: _NodeFilter,
-    request: reservation_request.Request,
+    request: Request,
     specs: flavor_specs.FlavorSpecs,
 ) -> None:
     required = sorted({*request.traits, *specs.traits})

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import events, exceptions, reservation_request
+from ironic_ownership.contracts import events, exceptions
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -31,7 +32,7 @@ PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-def request(number: int = 901, **values: Any) -> reservation_request.Request:
+def request(number: int = 901, **values: Any) -> Request:
     """Return a request for the instance of that number."""
     data = {
         'instance_uuid': records.uuid(number),
@@ -40,7 +41,7 @@ def request(number: int = 901, **values: Any) -> reservation_request.Request:
         'traits': ['CUSTOM_A'],
         **values,
     }
-    return reservation_request.Request.from_mapping(data)
+    return Request.from_mapping(data)
 
 
 def wanted(number: int = 1, **values: Any) -> Reservation:

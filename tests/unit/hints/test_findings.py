@@ -10,11 +10,11 @@ from unittest import mock
 from ironic_ownership.contracts import (
     exceptions,
     model,
-    reservation_request,
     reservations,
 )
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.records import Report
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.checks import loop_problems, runner
 from ironic_ownership.engine.placement import inventory_diff
@@ -522,7 +522,7 @@ def _reservation_left(s: TestFindings) -> Story:
             'res-1',
             s.instance(1),
             'host1',
-            reservation_request.Request(s.instance(1), 'host1'),
+            Request(s.instance(1), 'host1'),
         )
     )
     s.kill('host1')

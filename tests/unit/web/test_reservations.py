@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api.resources import reservation_schemas as shown
+from ironic_ownership.api.resources import reservations as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.engine.reservations import release

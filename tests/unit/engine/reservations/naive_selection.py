@@ -6,13 +6,14 @@ from collections.abc import Callable, Container
 
 from oslo_utils import specs_matcher
 
-from ironic_ownership.contracts import flavor_specs, model, reservation_request
+from ironic_ownership.contracts import flavor_specs, model
+from ironic_ownership.contracts.reservations import Request
 
 ARCHITECTURES = {'amd64': 'x86_64'}
 
 
 def missed(
-    request: reservation_request.Request,
+    request: Request,
     node: model.Node,
     evaluate: Callable[[model.Node], str | None],
     owned: Container[str],
@@ -34,7 +35,7 @@ def missed(
 
 
 def _missed_class(
-    request: reservation_request.Request,
+    request: Request,
     specs: flavor_specs.FlavorSpecs,
     name: str | None,
 ) -> str | None:
@@ -48,7 +49,7 @@ def _missed_class(
 
 
 def _missed_trait(
-    request: reservation_request.Request,
+    request: Request,
     specs: flavor_specs.FlavorSpecs,
     node: model.Node,
 ) -> str | None:
@@ -62,7 +63,7 @@ def _missed_trait(
 
 
 def _missed_property(
-    request: reservation_request.Request,
+    request: Request,
     specs: flavor_specs.FlavorSpecs,
     node: model.Node,
 ) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import events, model, reservation_request
+from ironic_ownership.contracts import events, model
 from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.reservations import (
+    Request,
     Reservation,
     ReservationState,
 )
@@ -49,8 +50,8 @@ def node(number: int, **values: Any) -> model.Node:
     )
 
 
-def request(number: int = 1, **values: Any) -> reservation_request.Request:
-    return reservation_request.Request.from_mapping(
+def request(number: int = 1, **values: Any) -> Request:
+    return Request.from_mapping(
         {
             'instance_uuid': instance(number),
             'service': 'host1',

@@ -9,7 +9,8 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import model, reservation_request
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.reservations import selection
 from tests.unit.engine.reservations import naive_selection
@@ -25,8 +26,8 @@ PROPERTIES = {
 }
 
 
-def request(**values) -> reservation_request.Request:
-    return reservation_request.Request.from_mapping(
+def request(**values) -> Request:
+    return Request.from_mapping(
         {'instance_uuid': INSTANCE, 'service': 'one', **values}
     )
 
