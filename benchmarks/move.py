@@ -34,9 +34,9 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.host import reconciler
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.operations import move_nodes
 from ironic_ownership.engine.ports import Ports
 from lab import enrolment, ironic, postgresql
 

@@ -13,8 +13,8 @@ from ironic_ownership import conf, wiring
 from ironic_ownership.api.context import RequestContext
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine import request_id
-from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations.move_nodes import MoveNodes
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.selection import Selection
 from lab import nova_copies, nova_schema, process
 
 _BY_NOVA = 3

@@ -20,7 +20,7 @@ from ironic_ownership.api.request import (
     new_lists,
 )
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations.caller import (
+from ironic_ownership.engine.gates import (
     Progress,
     Stopping,
     never_stopping,

@@ -17,7 +17,7 @@ from collections.abc import (
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.engine.operations.caller import (
+from ironic_ownership.engine.gates import (
     Progress,
     Stopping,
     never_stopping,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ironic_ownership.cli import base, confirmation, errors
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.operations.node_references import is_uuid
+from ironic_ownership.engine.suggestions import is_uuid
 
 if TYPE_CHECKING:
     from ironic_ownership.api.caller import Caller

@@ -12,7 +12,7 @@ from ironic_ownership.cli import (
     node_arguments,
     operation_command,
 )
-from ironic_ownership.engine.operations.move_nodes import EmptySelectionError
+from ironic_ownership.engine.changes.moves import EmptySelectionError
 from ironic_ownership.observe import columns
 
 _GATE_HEADING = 'gates, all of them evaluated for every node:'
@@ -39,7 +39,7 @@ class MoveComputeNode(operation_command.OperationCommand):
 
     def get_epilog(self) -> str:
         from ironic_ownership.engine import gates
-        from ironic_ownership.engine.moves.gates import MOVE
+        from ironic_ownership.engine.changes.gates import MOVE
 
         notes = f'{gates.table(MOVE, marked=True)}\n\n{_GATE_NOTE}'
         return f'{_GATE_HEADING}\n{notes}\n\n{super().get_epilog()}'

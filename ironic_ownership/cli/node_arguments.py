@@ -13,7 +13,7 @@ from typing import Any
 
 from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import errors
-from ironic_ownership.engine.operations.node_references import is_uuid
+from ironic_ownership.engine.suggestions import is_uuid
 
 _CHUNK = 2_000
 """References in one request: they fit the default limit of HTTP bodies."""

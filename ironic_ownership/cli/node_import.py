@@ -11,8 +11,8 @@ from typing import Any
 from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
 from ironic_ownership.cli import base, confirmation, errors, owner_file
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.operations import import_nodes
 
 _Row = Mapping[str, Any]
 

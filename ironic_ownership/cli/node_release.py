@@ -28,7 +28,7 @@ class ReleaseComputeNode(gated_change.GatedChange):
 
     def get_epilog(self) -> str:
         from ironic_ownership.engine import gates
-        from ironic_ownership.engine.moves.gates import RELEASE
+        from ironic_ownership.engine.changes.gates import RELEASE
 
         return (
             f'gates, none of which can be overridden:\n{gates.table(RELEASE)}'

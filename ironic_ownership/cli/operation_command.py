@@ -198,7 +198,7 @@ class OperationCommand(base.Lister):
 
 def add_override(parser: argparse.ArgumentParser) -> None:
     """Add ``--override`` and ``--reason``."""
-    from ironic_ownership.engine.moves import gates
+    from ironic_ownership.engine.changes import gates
 
     parser.add_argument(
         '--override',

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ironic_ownership.cli import errors
-from ironic_ownership.engine.operations.node_references import is_uuid
+from ironic_ownership.engine.suggestions import is_uuid
 
 _OWNER = ('owner', 'service', 'host')
 """Names of the column of the owner."""

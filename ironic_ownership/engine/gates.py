@@ -9,10 +9,17 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 C = TypeVar('C')
+T = TypeVar('T')
 
 UNKNOWN_HINT = 'Remove the cause that the message names, and repeat this'
 """The action for a gate that could not be evaluated."""
@@ -200,3 +207,39 @@ def table(gates: Sequence[Gate[Any]], *, marked: bool = False) -> str:
 def refusals(results: Iterable[GateResult]) -> list[GateResult]:
     """Return the results that stop the operation, in their order."""
     return [result for result in results if not result.passed]
+
+
+Progress = Callable[[int, int], None]
+"""Receives the number of things done, and of all of them."""
+
+Stopping = Callable[[], bool]
+"""Tells whether the caller wants the operation to stop early."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def never_stopping() -> bool:
+    """Return that the operation should go on."""
+    return False
+
+
+def batches(
+    things: Sequence[T],
+    size: int,
+    progress: Progress = no_progress,
+    stopping: Stopping = never_stopping,
+) -> Iterator[Sequence[T]]:
+    """Yield things in batches, until the caller stops the operation.
+
+    :param size: of a batch.
+    :param progress: called after each batch.
+    :param stopping: asked before each batch.
+    """
+    for start in range(0, len(things), size):
+        if stopping():
+            return
+        batch = things[start:][:size]
+        yield batch
+        progress(start + len(batch), len(things))

@@ -12,10 +12,10 @@ from ironic_ownership.api.resources.refusals import REFUSED, answer
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
+from ironic_ownership.engine.changes.deletion import DeleteNodes
 from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import GateResult, Outcome, Result
-from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000

@@ -6,8 +6,8 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
-from ironic_ownership.engine.operations import release_nodes
-from ironic_ownership.engine.operations.release_nodes import (
+from ironic_ownership.engine.changes import release as release_nodes
+from ironic_ownership.engine.changes.release import (
     NodeRelease,
     ReleaseNodes,
     Releaser,

@@ -8,7 +8,7 @@ from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, move_schemas, moves
 from ironic_ownership.api.resources.services import HOST
-from ironic_ownership.engine.operations.drain_service import (
+from ironic_ownership.engine.changes.drain import (
     DrainProposal,
     DrainService,
 )

@@ -10,10 +10,10 @@ from oslo_log import log
 from ironic_ownership.api.request import Request
 from ironic_ownership.api.resources.move_schemas import NODE, PLAN
 from ironic_ownership.contracts import refusals
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.gates import Outcome
-from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
-from ironic_ownership.engine.operations import move_nodes
-from ironic_ownership.engine.operations.move_nodes import MoveNodes
 from ironic_ownership.observe.columns import cells
 
 LOG = log.getLogger(__name__)

@@ -12,9 +12,9 @@ from ironic_ownership.contracts.moves import (
     MoveState,
     NodeState,
 )
+from ironic_ownership.engine.changes import gates
+from ironic_ownership.engine.changes.proposal import PlannedNode
 from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.engine.moves import gates
-from ironic_ownership.engine.moves.proposal import PlannedNode
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns
 

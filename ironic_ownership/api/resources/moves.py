@@ -12,10 +12,10 @@ from ironic_ownership.api.resources import move_answers, move_schemas
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move, NodeMove
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.proposal import Proposal
-from ironic_ownership.engine.operations import move_nodes
-from ironic_ownership.engine.operations.move_nodes import MoveNodes
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.proposal import Proposal
 from ironic_ownership.observe.columns import cells
 
 _LIMIT = 10_000

@@ -7,9 +7,9 @@ from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import HINT, REFUSED
 from ironic_ownership.contracts import exceptions, model, refusals
+from ironic_ownership.engine.changes import imports as import_nodes
+from ironic_ownership.engine.changes.imports import ImportedNode
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.operations import import_nodes
-from ironic_ownership.engine.operations.import_nodes import ImportedNode
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 LARGEST = 1_000

@@ -7,7 +7,7 @@ import dataclasses
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.engine.operations import node_references
+from ironic_ownership.engine import suggestions
 
 _REFERENCE = schemas.thing(
     text=schemas.TEXT,
@@ -25,9 +25,7 @@ _NODES = {
 
 
 def _resolve(request: Request) -> Answer:
-    found = node_references.resolve(
-        request.context.records, request.body['nodes']
-    )
+    found = suggestions.resolve(request.context.records, request.body['nodes'])
     return Answer({'nodes': [dataclasses.asdict(one) for one in found]})
 
 

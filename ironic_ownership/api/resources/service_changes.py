@@ -11,8 +11,7 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.engine.gates import GateResult
-from ironic_ownership.engine.operations.change_services import (
+from ironic_ownership.engine.changes.services import (
     Change,
     DeleteService,
     Failover,
@@ -20,6 +19,7 @@ from ironic_ownership.engine.operations.change_services import (
     SetService,
     Settings,
 )
+from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _EXAMPLES = 5

@@ -18,7 +18,7 @@ import sqlalchemy
 from sqlalchemy import event
 
 from ironic_ownership.cmd import cli
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.changes import moves as move_nodes
 
 
 class _Trap:

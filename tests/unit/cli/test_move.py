@@ -25,7 +25,7 @@ from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.changes import moves as move_nodes
 from tests.unit.engine import world
 from tests.unit.web import app_case
 

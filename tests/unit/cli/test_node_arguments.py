@@ -10,7 +10,7 @@ from typing import Any
 
 from ironic_ownership.cli import errors, node_arguments
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.operations import node_references
+from ironic_ownership.engine import suggestions
 
 ONE, TWO = (str(uuid.UUID(int=number)) for number in (10, 11))
 MISSING = str(uuid.UUID(int=12))
@@ -40,7 +40,7 @@ class _Caller:
 
     def call(self, name: str, *, body: Any, **more: Any) -> Any:
         self.calls += 1
-        found = node_references.resolve(_Records(), body['nodes'])  # type: ignore[arg-type]
+        found = suggestions.resolve(_Records(), body['nodes'])  # type: ignore[arg-type]
         return {
             'nodes': [
                 {'text': one.text, 'uuid': one.uuid, 'fault': one.fault}
@@ -99,12 +99,12 @@ class NodeArgumentsTest(unittest.TestCase):
         )
 
     def test_only_the_form_of_ironic_is_a_uuid(self) -> None:
-        self.assertTrue(node_references.is_uuid(ONE.upper()))
+        self.assertTrue(suggestions.is_uuid(ONE.upper()))
         for text in (
             *('', 'x', ONE.replace('-', ''), f'{{{ONE}}}'),
             *(f'urn:uuid:{ONE}', f'{ONE}0', f' {ONE}'),
         ):
-            self.assertFalse(node_references.is_uuid(text), text)
+            self.assertFalse(suggestions.is_uuid(text), text)
 
     def test_bytes_that_are_no_text_are_a_usage_error(self) -> None:
         self.assertRaises(errors.UsageError, in_file, b'\xff\xfe')

@@ -9,11 +9,11 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.changes import gates as move_gates
+from ironic_ownership.engine.changes import services as change_services
+from ironic_ownership.engine.changes.case import Case, Change, Snapshot
 from ironic_ownership.engine.deletion import gates as deletion_gates
 from ironic_ownership.engine.gates import Gate
-from ironic_ownership.engine.moves import gates as move_gates
-from ironic_ownership.engine.moves.case import Case, Change, Snapshot
-from ironic_ownership.engine.operations import change_services
 from tests.unit.engine import service, world
 from tests.unit.hints import site
 

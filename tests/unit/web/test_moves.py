@@ -9,7 +9,7 @@ from unittest import mock
 from ironic_ownership.api.resources.move_schemas import NODE, PLAN
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.operations import move_nodes
+from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.web import app_case

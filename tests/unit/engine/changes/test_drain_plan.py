@@ -9,9 +9,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.operations import drain_service as drain
 from tests.unit.engine import world
 
 SHARDS = ('a', 'b', None)

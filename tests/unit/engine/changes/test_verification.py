@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.contracts.records import Report
-from ironic_ownership.engine.moves.verification import Verification
+from ironic_ownership.engine.changes.verification import Verification
 from ironic_ownership.engine.placement import inventory_diff
 from tests.contract.suites import placement
 from tests.unit.engine import world
-from tests.unit.engine.operations import move_case
+from tests.unit.engine.changes import move_case
 
 
 class VerificationTest(move_case.MoveCase):

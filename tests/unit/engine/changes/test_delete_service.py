@@ -5,12 +5,12 @@ import unittest
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.engine.gates import codes
-from ironic_ownership.engine.operations.change_services import (
+from ironic_ownership.engine.changes.services import (
     DELETE,
     DeleteService,
     Deletion,
 )
+from ironic_ownership.engine.gates import codes
 from ironic_ownership.engine.placement import inventory_diff
 from tests.contract.suites import placement
 from tests.unit.engine import service, world

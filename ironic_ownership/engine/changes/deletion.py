@@ -22,13 +22,14 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates, mass_loss
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
-from ironic_ownership.engine.gates import Result, proposed
-from ironic_ownership.engine.operations.caller import (
+from ironic_ownership.engine.gates import (
     Progress,
+    Result,
     Stopping,
     batches,
     never_stopping,
     no_progress,
+    proposed,
 )
 from ironic_ownership.engine.ports import Records, Removals
 

@@ -20,10 +20,10 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, NodeMove
+from ironic_ownership.engine.changes import gates, selection
+from ironic_ownership.engine.changes.case import Case, Change
+from ironic_ownership.engine.changes.selection import Selection, read_nodes
 from ironic_ownership.engine.gates import Item, Result, proposed
-from ironic_ownership.engine.moves import gates, selection
-from ironic_ownership.engine.moves.case import Case, Change
-from ironic_ownership.engine.moves.selection import Selection, read_nodes
 from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
+from ironic_ownership.engine.changes.deletion import DeleteNodes
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.operations.delete_nodes import DeleteNodes
 from tests.unit.engine import service, world
 
 GONE = world.uuid(1)

@@ -19,22 +19,26 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.case import Case, Change, Snapshot
+from ironic_ownership.engine.changes.gates import (
+    DESTINATION_ADMITS,
+    NODE_EXISTS,
+)
+from ironic_ownership.engine.changes.moves import (
+    MoveNodes,
+    UnfinishedMoveError,
+)
+from ironic_ownership.engine.changes.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.case import Case, Change, Snapshot
-from ironic_ownership.engine.moves.gates import DESTINATION_ADMITS, NODE_EXISTS
-from ironic_ownership.engine.moves.proposal import PlannedNode, Proposal
-from ironic_ownership.engine.operations.caller import (
+from ironic_ownership.engine.gates import (
+    GateResult,
+    Outcome,
     Progress,
     Stopping,
     never_stopping,
     no_progress,
-)
-from ironic_ownership.engine.operations.move_nodes import (
-    MoveNodes,
-    UnfinishedMoveError,
 )
 
 LOG = log.getLogger(__name__)

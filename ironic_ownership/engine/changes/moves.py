@@ -16,24 +16,24 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.case import Change
-from ironic_ownership.engine.moves.proposal import (
+from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.case import Change
+from ironic_ownership.engine.changes.proposal import (
     PlannedNode,
     Proposal,
     as_planned_before,
     plan_node,
 )
-from ironic_ownership.engine.moves.selection import Selected, Selection
-from ironic_ownership.engine.moves.verification import Verification
-from ironic_ownership.engine.operations.caller import (
+from ironic_ownership.engine.changes.release import Releaser
+from ironic_ownership.engine.changes.selection import Selected, Selection
+from ironic_ownership.engine.changes.verification import Verification
+from ironic_ownership.engine.gates import (
     Progress,
     Stopping,
     batches,
     never_stopping,
     no_progress,
 )
-from ironic_ownership.engine.operations.release_nodes import Releaser
 from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)

@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.engine.changes.case import Case, Change
+from ironic_ownership.engine.changes.gates import evaluate
 from ironic_ownership.engine.gates import GateResult, Outcome, refusals
-from ironic_ownership.engine.moves.case import Case, Change
-from ironic_ownership.engine.moves.gates import evaluate
 
 PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED

@@ -7,9 +7,9 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.operations.drain_service import DrainService
+from ironic_ownership.engine.changes.drain import DrainService
 from tests.unit.engine import world
-from tests.unit.engine.operations import move_case
+from tests.unit.engine.changes import move_case
 
 CALLER = Origin('operator', 'req-drain')
 UUIDS = [world.uuid(number) for number in range(1, 31)]

@@ -7,7 +7,7 @@ import unittest
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates, ports
-from ironic_ownership.engine.operations import import_nodes
+from ironic_ownership.engine.changes import imports as import_nodes
 from tests.unit.engine import world
 
 SERVICE = model.Service('new', 1, settings=world.runs(shard_key='a'))

@@ -15,6 +15,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
+from ironic_ownership.engine.changes.selection import FEW, read_nodes
 from ironic_ownership.engine.gates import (
     Found,
     Gate,
@@ -22,9 +23,8 @@ from ironic_ownership.engine.gates import (
     Item,
     Outcome,
     Result,
+    batches,
 )
-from ironic_ownership.engine.moves.selection import FEW, read_nodes
-from ironic_ownership.engine.operations.caller import batches
 from ironic_ownership.engine.ports import NodeImports, Ports
 
 LOG = log.getLogger(__name__)

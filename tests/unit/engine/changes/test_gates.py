@@ -7,9 +7,9 @@ import unittest
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
+from ironic_ownership.engine.changes.case import Case, Change, Snapshot
+from ironic_ownership.engine.changes.gates import MOVE, evaluate
 from ironic_ownership.engine.gates import GateResult, Outcome, refusals
-from ironic_ownership.engine.moves.case import Case, Change, Snapshot
-from ironic_ownership.engine.moves.gates import MOVE, evaluate
 from tests.unit.engine import world
 
 GATES = gates.codes(MOVE)

@@ -11,12 +11,13 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, Move, NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import release as release_nodes
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.proposal import Proposal
+from ironic_ownership.engine.changes.release import ReleaseNodes
+from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.moves.proposal import Proposal
-from ironic_ownership.engine.moves.selection import Selection
-from ironic_ownership.engine.operations import move_nodes, release_nodes
-from ironic_ownership.engine.operations.move_nodes import MoveNodes
-from ironic_ownership.engine.operations.release_nodes import ReleaseNodes
 from ironic_ownership.policies import all_nodes
 from tests.unit.engine import service, world
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.moves import selection
+from ironic_ownership.engine.changes import selection
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 

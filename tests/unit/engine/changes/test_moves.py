@@ -10,13 +10,13 @@ from ironic_ownership.contracts import exceptions, model, moves, policy
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.gates import MOVE
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.gates import codes
-from ironic_ownership.engine.moves import selection
-from ironic_ownership.engine.moves.gates import MOVE
-from ironic_ownership.engine.operations import move_nodes
 from tests.unit.engine import world
-from tests.unit.engine.operations import move_case
+from tests.unit.engine.changes import move_case
 
 MOVED = moves.NodeState.MOVED
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import gates
+from ironic_ownership.engine.changes.case import Case
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.gates import Found, Gate, GateResult, unknown
-from ironic_ownership.engine.moves.case import Case
 
 _Check = Callable[[Case], Found | str | None]
 

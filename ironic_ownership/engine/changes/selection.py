@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
-from ironic_ownership.engine.moves.case import Snapshot
+from ironic_ownership.engine.changes.case import Snapshot
 from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.engine.gates import codes
-from ironic_ownership.engine.operations.change_services import (
+from ironic_ownership.engine.changes.services import (
     FAIL_OVER,
     PATIENCE,
     FailOverService,
 )
+from ironic_ownership.engine.gates import codes
 from tests.unit.engine import service
 
 

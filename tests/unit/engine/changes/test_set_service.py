@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.engine.operations.change_services import (
+from ironic_ownership.engine.changes.services import (
     SetService,
     Settings,
 )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove
-from ironic_ownership.engine.moves import selection
+from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.ports import Moves, Ports
 

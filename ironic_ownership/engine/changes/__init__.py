@@ -1,0 +1,1 @@
+"""Changes by operators: gates, a proposal, its execution."""

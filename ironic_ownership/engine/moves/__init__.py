@@ -1,1 +1,0 @@
-"""Move nodes from service to service: plan, carry out, verify, resume."""

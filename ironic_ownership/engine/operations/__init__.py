@@ -1,1 +1,0 @@
-"""Use cases of operators: propose without writing, then execute."""
