@@ -99,11 +99,12 @@ class MariaDB(server.Server):
             standard_input=standard_input,
         )
 
-    def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Run one statement of an administrator, and return its rows."""
+    def query(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements of an administrator; return the rows of the last."""
         with contextlib.closing(self._connect()) as connection:
             cursor = connection.cursor()
-            cursor.execute(statement)
+            for statement in statements:
+                cursor.execute(statement)
             return list(cursor.fetchall())
 
     def _options(self) -> list[str]:

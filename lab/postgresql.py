@@ -91,14 +91,17 @@ class PostgreSQL(server.Server):
         """Continue after :meth:`freeze`."""
         self._signal_all(signal.SIGCONT)
 
-    def create_database(self, name: str) -> str:
+    def create_database(self, name: str, template: str = 'template1') -> str:
         """Create a database.
 
+        :param template: the database that it is a copy of.
         :returns: its SQLAlchemy URL.
         """
         with contextlib.closing(self.connect()) as connection:
             connection.autocommit = True
-            connection.cursor().execute(f'CREATE DATABASE "{name}"')
+            connection.cursor().execute(
+                f'CREATE DATABASE "{name}" TEMPLATE "{template}"'
+            )
         return f'postgresql+psycopg2://{_USER}@127.0.0.1:{self.port}/{name}'
 
     def wait_for_statistics(self, name: str, table: str) -> None:

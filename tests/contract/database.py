@@ -13,11 +13,24 @@ from typing import ClassVar
 import sqlalchemy as sa
 
 from ironic_ownership.backends import db
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.db import connection, moves, records, schema, tables
+from ironic_ownership.db.node_imports import SqlNodeImports
+from ironic_ownership.db.outbox import SqlOutbox
+from ironic_ownership.db.removals import SqlRemovals
+from ironic_ownership.db.reservations import SqlReservations
+from tests.contract.suites.records import uuid
 
 
 class OnDatabase(unittest.TestCase):
-    """A fresh database for each test, at ``fresh_url``."""
+    """A fresh database for each test, at ``fresh_url``.
+
+    :cvar access: the database of a server: one ``for_services``, which may
+        not do everything; an ``empty`` one for its owner; or its ``own``,
+        where other threads may write after the end of their test.
+    """
+
+    access: ClassVar[str] = 'for_services'
 
     def fresh_url(self) -> str:
         raise NotImplementedError
@@ -41,6 +54,7 @@ class OnDatabase(unittest.TestCase):
 class BackendOnDatabase(OnDatabase):
     """Builds the ``db`` backend; time passes by ageing its rows."""
 
+    access = 'own'
     call_timeout: ClassVar[float] = 20
     elapsed = 0.0
 
@@ -116,6 +130,8 @@ class RecordsOnDatabase(OnDatabase):
 class EventsOnDatabase(RecordsOnDatabase):
     """Builds the records; the times of events can be changed."""
 
+    access = 'empty'
+
     def set_time(self, event_id: int, at: float) -> None:
         statement = (
             sa.update(tables.events)
@@ -136,3 +152,53 @@ class MovesOnDatabase(RecordsOnDatabase):
             tables.services.c.host == host
         )
         self.database.write(lambda conn: conn.execute(statement))
+
+
+class OwnMovesOnDatabase(MovesOnDatabase):
+    """The same for the owner, who deletes events."""
+
+    access = 'empty'
+
+
+class RemovalsOnDatabase(RecordsOnDatabase):
+    """Builds the removals next to the records."""
+
+    def make_removals(self) -> SqlRemovals:
+        return SqlRemovals(self.database)
+
+
+class ImportsOnDatabase(RecordsOnDatabase):
+    """Builds the imports next to the records."""
+
+    def make_imports(self) -> SqlNodeImports:
+        return SqlNodeImports(self.database)
+
+
+class OutboxOnDatabase(RecordsOnDatabase):
+    """Builds the outbox next to the records."""
+
+    def make_outbox(self) -> SqlOutbox:
+        opened = self.open_database()
+        self.addCleanup(opened.close)
+        return SqlOutbox(opened)
+
+
+class ReservationsOnDatabase(RecordsOnDatabase):
+    """Builds the reservations next to the records."""
+
+    def make_reservations(self) -> SqlReservations:
+        return SqlReservations(self.database)
+
+    def move(self, number: int, destination: str) -> None:
+        """Move a node from a service that was forced down."""
+        port = moves.SqlMoves(self.database)
+        (record,) = self.records.compute_nodes_by_uuid([uuid(number)])
+        source = self.records.set_service(
+            record.host, actor='operator', forced_down=True
+        )
+        node = NodeMove(
+            record.uuid, record.host, source.epoch, record.instance_uuid
+        )
+        port.plan(Move('req-1', destination, 'operator'), [node])
+        (done,) = port.carry_out('req-1', [node])
+        self.assertIs(NodeState.MOVED, done.state, done.detail)

@@ -6,13 +6,16 @@ every test gets a fresh database. A missing server is an error, not a skip.
 
 from __future__ import annotations
 
+import abc
 import atexit
 import contextlib
+import functools
 import itertools
 import pathlib
 import shutil
 import tempfile
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -23,14 +26,13 @@ from lab import galera, haproxy, mariadb, postgresql
 Server = (
     postgresql.PostgreSQL | mariadb.MariaDB | galera.Galera | haproxy.HAProxy
 )
+S = TypeVar('S', bound=Server)
+D = TypeVar('D', postgresql.PostgreSQL, mariadb.MariaDB)
 
 _GRANTS = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership/grants'
 _USER = 'ironic_ownership'
 
 _numbers = itertools.count(1)
-_servers: dict[str, Server] = {}
-_emptied: dict[Callable[[], str], str] = {}
-_granted: set[sa.URL] = set()
 
 
 def temporary_directory(kind: str) -> pathlib.Path:
@@ -40,36 +42,148 @@ def temporary_directory(kind: str) -> pathlib.Path:
     return path
 
 
-def _server(kind: str, build: Callable[[pathlib.Path], Server]) -> Server:
-    if kind not in _servers:
-        server = build(temporary_directory(kind))
+class Sqlite:
+    """A file a test."""
+
+    def fresh(self) -> str:
+        """Return the URL of a database that does not exist yet."""
+        directory = temporary_directory('sqlite')
+        return f'sqlite:///{directory}/records.sqlite'
+
+
+class _Kind(Generic[S]):
+    """One server of the test process."""
+
+    def __init__(self, build: Callable[[pathlib.Path], S]) -> None:
+        self._build = build
+
+    @functools.cached_property
+    def server(self) -> S:
+        """The server, started if it was not."""
+        server = self._build(temporary_directory(type(self).__name__.lower()))
         # Registered after the directory's removal, so it runs before it.
         atexit.register(server.stop)
         server.start()
-        _servers[kind] = server
-    return _servers[kind]
+        return server
 
 
-def _empty(fresh: Callable[[], str]) -> str:
-    if fresh in _emptied:
-        try:
-            _delete_rows(_emptied[fresh])
-        except exceptions.OwnershipError:
-            del _emptied[fresh]  # a test has left locks, or has dropped it
-    if fresh not in _emptied:
-        _emptied[fresh] = fresh()
-        opened = connection.open_database(_emptied[fresh])
+class DatabaseServer(_Kind[D], abc.ABC):
+    """A server with databases for the tests.
+
+    To create the schema by its migrations takes longer than most tests.
+    """
+
+    _emptied: str | None = None
+
+    def __init__(self, build: Callable[[pathlib.Path], D]) -> None:
+        super().__init__(build)
+        self._granted: set[str] = set()
+
+    def fresh(self) -> str:
+        """Return the URL of a new and empty database."""
+        return self.server.create_database(f'test{next(_numbers)}')
+
+    def own(self) -> str:
+        """Return the URL of a new database with the schema."""
+        return self._copy(f'test{next(_numbers)}')
+
+    def empty(self) -> str:
+        """Return the URL of a database with a schema and without rows.
+
+        Tests share it, one after the other. Not for tests that leave a
+        connection.
+        """
+        # A test may have left locks, or has dropped it.
+        with contextlib.suppress(exceptions.OwnershipError):
+            if self._emptied is not None:
+                _delete_rows(self._emptied)
+                return self._emptied
+        self._emptied = self.own()
+        return self._emptied
+
+    def for_services(self) -> str:
+        """Return the URL of :meth:`empty` for a user with few rights."""
+        url = sa.make_url(self.empty())
+        if url.database is not None and url.database not in self._granted:
+            self._grant(url.database)
+            self._granted.add(url.database)
+        return str(url.set(username=_USER))
+
+    @functools.cached_property
+    def _migrated(self) -> str:
+        url = self.fresh()
+        opened = connection.open_database(url)
         schema.upgrade(opened)
         opened.close()
-    return _emptied[fresh]
+        return str(sa.make_url(url).database)
+
+    @abc.abstractmethod
+    def _copy(self, name: str) -> str:
+        """Copy the migrated database, and return the URL of the new one."""
+
+    @abc.abstractmethod
+    def _grant(self, database: str) -> None:
+        """Give the user the rights that the documentation has."""
 
 
-def _as_services(url: sa.URL, grant: Callable[[str], None]) -> str:
-    if url not in _granted:
-        assert url.database is not None
-        grant(url.database)
-        _granted.add(url)
-    return str(url.set(username=_USER))
+class PostgreSQL(DatabaseServer[postgresql.PostgreSQL]):
+    """The test process's PostgreSQL."""
+
+    def _copy(self, name: str) -> str:
+        return self.server.create_database(name, template=self._migrated)
+
+    def _grant(self, database: str) -> None:
+        with contextlib.closing(self.server.connect(database)) as conn:
+            cursor = conn.cursor()
+            cursor.execute(
+                'SELECT 1 FROM pg_roles WHERE rolname = %s', [_USER]
+            )
+            if cursor.fetchone() is None:
+                cursor.execute(f'CREATE USER {_USER}')
+            cursor.execute(_grants('postgresql', 'public'))
+            conn.commit()
+
+
+class MariaDB(DatabaseServer[mariadb.MariaDB]):
+    """The test process's MariaDB."""
+
+    def _copy(self, name: str) -> str:
+        url = self.server.create_database(name)
+        self.server.restore(name, self._dump)
+        return url
+
+    @functools.cached_property
+    def _dump(self) -> bytes:
+        return self.server.dump(self._migrated)
+
+    def _grant(self, database: str) -> None:
+        root = "'root'@'127.0.0.1'"
+        grants = _grants('mariadb', database).split(';\n')
+        self.server.query(
+            # From here on the rights of users count.
+            'FLUSH PRIVILEGES',
+            f'CREATE USER IF NOT EXISTS {root}',
+            f'GRANT ALL ON *.* TO {root} WITH GRANT OPTION',
+            f"CREATE USER IF NOT EXISTS '{_USER}'@'%'",
+            *filter(str.strip, grants),
+        )
+
+
+class Galera(_Kind[galera.Galera]):
+    """The test process's Galera cluster."""
+
+    def fresh(self) -> list[str]:
+        """Return the URL of a new and empty database at each node."""
+        return self.server.create_database(f'test{next(_numbers)}')
+
+
+class HAProxy(_Kind[haproxy.HAProxy]):
+    """The test process's HAProxy, in front of its Galera cluster."""
+
+    def fresh(self) -> str:
+        """Return the URL of a new and empty database, through the proxy."""
+        name = GALERA.fresh()[0].rpartition('/')[2]
+        return self.server.url(name)
 
 
 def _grants(kind: str, database: str) -> str:
@@ -92,126 +206,8 @@ def _delete_all(conn: sa.Connection) -> None:
             conn.execute(sa.delete(table))
 
 
-class Sqlite:
-    """A file a test."""
-
-    def fresh(self) -> str:
-        """Return the URL of a database that does not exist yet."""
-        directory = temporary_directory('sqlite')
-        return f'sqlite:///{directory}/records.sqlite'
-
-
-class PostgreSQL:
-    """The test process's PostgreSQL."""
-
-    def empty(self) -> str:
-        """Return the URL of a database with a schema and without rows.
-
-        Tests share it, one after the other: to create the schema takes
-        longer than most of them. Not for tests that leave a connection.
-        """
-        return _empty(self.fresh)
-
-    def for_services(self) -> str:
-        """Return the URL of :meth:`empty` for a user with few rights."""
-        url = sa.make_url(self.empty())
-        return _as_services(url, self._grant)
-
-    def _grant(self, database: str) -> None:
-        with contextlib.closing(self.server.connect(database)) as conn:
-            cursor = conn.cursor()
-            cursor.execute(
-                'SELECT 1 FROM pg_roles WHERE rolname = %s', [_USER]
-            )
-            if cursor.fetchone() is None:
-                cursor.execute(f'CREATE USER {_USER}')
-            cursor.execute(_grants('postgresql', 'public'))
-            conn.commit()
-
-    @property
-    def server(self) -> postgresql.PostgreSQL:
-        """The server, started if it was not."""
-        found = _server('postgresql', postgresql.PostgreSQL)
-        assert isinstance(found, postgresql.PostgreSQL)
-        return found
-
-    def fresh(self) -> str:
-        """Return the URL of a new and empty database."""
-        return self.server.create_database(f'test{next(_numbers)}')
-
-
-class MariaDB:
-    """The test process's MariaDB."""
-
-    def empty(self) -> str:
-        """Return the URL of a database with a schema and without rows.
-
-        Tests share it, one after the other: to create the schema takes
-        longer than most of them. Not for tests that leave a connection.
-        """
-        return _empty(self.fresh)
-
-    def for_services(self) -> str:
-        """Return the URL of :meth:`empty` for a user with few rights."""
-        url = sa.make_url(self.empty())
-        return _as_services(url, self._grant)
-
-    def _grant(self, database: str) -> None:
-        with contextlib.closing(self.server._connect()) as conn:
-            cursor = conn.cursor()
-            # From here on the rights of users count.
-            cursor.execute('FLUSH PRIVILEGES')
-            root = "'root'@'127.0.0.1'"
-            cursor.execute(f'CREATE USER IF NOT EXISTS {root}')
-            cursor.execute(f'GRANT ALL ON *.* TO {root} WITH GRANT OPTION')
-            cursor.execute(f"CREATE USER IF NOT EXISTS '{_USER}'@'%'")
-            for statement in _grants('mariadb', database).split(';\n'):
-                if statement.strip():
-                    cursor.execute(statement)
-
-    @property
-    def server(self) -> mariadb.MariaDB:
-        """The server, started if it was not."""
-        found = _server('mariadb', mariadb.MariaDB)
-        assert isinstance(found, mariadb.MariaDB)
-        return found
-
-    def fresh(self) -> str:
-        """Return the URL of a new and empty database."""
-        return self.server.create_database(f'test{next(_numbers)}')
-
-
-class Galera:
-    """The test process's Galera cluster."""
-
-    @property
-    def server(self) -> galera.Galera:
-        """The cluster, started if it was not."""
-        found = _server('galera', galera.Galera)
-        assert isinstance(found, galera.Galera)
-        return found
-
-    def fresh(self) -> list[str]:
-        """Return the URL of a new and empty database at each node."""
-        return self.server.create_database(f'test{next(_numbers)}')
-
-
-class HAProxy:
-    """The test process's HAProxy, in front of its Galera cluster."""
-
-    @property
-    def server(self) -> haproxy.HAProxy:
-        """The proxy, started if it was not."""
-        nodes = GALERA.server.nodes
-        found = _server('haproxy', lambda path: haproxy.HAProxy(path, nodes))
-        assert isinstance(found, haproxy.HAProxy)
-        return found
-
-    def fresh(self) -> str:
-        """Return the URL of a new and empty database, through the proxy."""
-        name = GALERA.fresh()[0].rpartition('/')[2]
-        return self.server.url(name)
-
-
-SQLITE, POSTGRESQL = Sqlite(), PostgreSQL()
-MARIADB, GALERA, HAPROXY = MariaDB(), Galera(), HAProxy()
+SQLITE = Sqlite()
+POSTGRESQL = PostgreSQL(postgresql.PostgreSQL)
+MARIADB = MariaDB(mariadb.MariaDB)
+GALERA = Galera(galera.Galera)
+HAPROXY = HAProxy(lambda path: haproxy.HAProxy(path, GALERA.server.nodes))
