@@ -27,12 +27,12 @@ import stevedore
 
 from ironic_ownership.contracts import (
     backend,
-    bounded_call,
     exceptions,
     foreign_errors,
     plugin_validation,
     policy,
 )
+from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ Class = type[policy.Policy] | type[backend.MembershipBackend]
 
 _OWN = f'{__name__.partition(".")[0]}.'
 _loaded: dict[tuple[str, str], Plugin] = {}
-_imports: bounded_call.BoundedCalls[object] = bounded_call.BoundedCalls()
+_imports: KeyedCalls[object] = KeyedCalls()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,7 +209,7 @@ def _find(group: str, name: str) -> Plugin:
         )
     try:
         target = _import(entries[0])
-    except bounded_call.UnfinishedError:
+    except UnfinishedError:
         cause = f'its import has not ended after {LOAD_LIMIT:g} s'
         return failed(cause, 'Repair or uninstall that package')
     except BaseException as exc:

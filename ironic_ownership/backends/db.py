@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
-from ironic_ownership.backends import deadline
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.calls import Call
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.clock import Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
@@ -130,9 +130,9 @@ class DatabaseBackend(backend.MembershipBackend):
         self, work: Callable[[connection.Database], T], *, create: bool = True
     ) -> T:
         try:
-            return deadline.call_within(
-                self.call_timeout, lambda: work(self._open(create=create))
-            )
+            return Call(
+                lambda: work(self._open(create=create)), 'backend db'
+            ).result(self.call_timeout)
         except (exceptions.RecordsUnavailableError, TimeoutError) as exc:
             raise exceptions.BackendUnavailableError(
                 f'backend db: {exc.args[0]}',

@@ -15,7 +15,7 @@ from typing import Any
 
 from ironic_ownership.cli import base, connection, errors
 from ironic_ownership.contracts import exceptions, texts
-from ironic_ownership.contracts.pending_calls import pending
+from ironic_ownership.contracts.calls import pending
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from ironic_ownership.api import caller
 from ironic_ownership.cli import errors
-from ironic_ownership.contracts.pending_calls import PendingCalls, pending
+from ironic_ownership.contracts.calls import PendingCalls, pending
 
 GRACE = 5.0
 """Seconds in which a move may finish the nodes that it has begun."""

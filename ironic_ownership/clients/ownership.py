@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions, refusals
-from ironic_ownership.contracts.pending_calls import pending
+from ironic_ownership.contracts.calls import pending
 
 if TYPE_CHECKING:
     import requests

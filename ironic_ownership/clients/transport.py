@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.contracts import exceptions, texts
-from ironic_ownership.contracts.pending_calls import pending
+from ironic_ownership.contracts.calls import pending
 
 if TYPE_CHECKING:
     import requests

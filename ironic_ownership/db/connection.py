@@ -17,7 +17,7 @@ from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 
-from ironic_ownership.contracts.pending_calls import pending
+from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db import connection_setup, errors
 from ironic_ownership.db.companion import Companion
 from ironic_ownership.db.url import SQLITE, read_url, shown

@@ -13,7 +13,12 @@ from oslo_db import exception as db_exc
 from sqlalchemy import event
 
 from ironic_ownership.db import mysql_tls
-from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE
+from ironic_ownership.db.url import (
+    MYSQL,
+    POSTGRESQL,
+    SQLITE,
+    not_a_database,
+)
 
 WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""
@@ -231,7 +236,12 @@ def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:
 def _prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
     @event.listens_for(engine, 'connect')
     def set_up(dbapi: sqlite3.Connection, record: Any) -> None:
-        _use_wal(dbapi, time.monotonic() + timeout)
+        try:
+            _use_wal(dbapi, time.monotonic() + timeout)
+        except sqlite3.DatabaseError as exc:
+            if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise not_a_database(engine.url.database) from exc
+            raise
 
     _refuse_replaced(engine)
 

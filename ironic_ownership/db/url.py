@@ -1,15 +1,15 @@
 """Check of a database URL before anything connects to it.
 
-The driver's own errors for a mistyped path or a file of another kind come
-late and are hard to read. Must not open a connection, and must never put a
-password into a message.
+The driver's own errors for a mistyped path come late and are hard to read.
+Must not open a connection, nor the file: a process that closes a file gives up
+all locks that it has on it, those of SQLite, too. Must never put a password
+into a message.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
-import threading
 
 import sqlalchemy
 from sqlalchemy import exc as sa_exc
@@ -20,14 +20,9 @@ SQLITE = 'sqlite'
 POSTGRESQL = 'postgresql'
 MYSQL = frozenset({'mysql', 'mariadb'})
 
-_MAGIC = b'SQLite format 3\x00'
+_SHORTEST = 512
+"""Bytes of the smallest page, and so of the smallest file of SQLite."""
 
-# A process that closes a file gives up all locks that it has on it, those
-# of SQLite, too: another process would take itself for the last one, and
-# remove the log that is in use. So a file is read before its first connection
-# only.
-_reading = threading.Lock()
-_read: set[tuple[str, int, int]] = set()
 _EXAMPLE = (
     'Set [database] connection to a URL such as '
     'sqlite:////var/lib/ironic-ownership/records.sqlite or '
@@ -124,39 +119,22 @@ def _check_file(url: sqlalchemy.URL) -> None:
         else:
             _check_directory(path)
     except OSError as exc:
-        raise _file_error(
-            path,
-            f'it cannot be read ({exc.strerror})',
-            'Give this user read and write access to the file and its '
-            'directory',
-        ) from exc
+        raise _unreadable(path) from exc
 
 
 def _check_content(path: pathlib.Path) -> None:
     if not path.is_file():
         raise _file_error(path, 'it is not a regular file', _EXAMPLE)
-    found = path.stat()
-    identity = str(path), found.st_dev, found.st_ino
-    with _reading:
-        if identity not in _read:
-            with path.open('rb') as file:
-                start = file.read(len(_MAGIC))
-            _check_magic(path, start)
-            _read.add(identity)
+    if not os.access(path, os.R_OK):
+        raise _unreadable(path)
+    if 0 < path.stat().st_size < _SHORTEST:
+        raise not_a_database(path)  # SQLite would overwrite it
     # Even a reader writes: to the index of the log next to the file.
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise _file_error(
             path,
             'this user may not write to it and to its directory',
             'Grant that, or run as a user with that access',
-        )
-
-
-def _check_magic(path: pathlib.Path, start: bytes) -> None:
-    # An empty file is what SQLite itself leaves before the first write.
-    if start not in (b'', _MAGIC):
-        raise _file_error(
-            path, 'it is not an SQLite database', 'Name another file'
         )
 
 
@@ -174,9 +152,22 @@ def _check_directory(path: pathlib.Path) -> None:
         )
 
 
-def _file_error(
-    path: pathlib.Path, what: str, hint: str
-) -> exceptions.RecordsError:
+def not_a_database(path: object) -> exceptions.RecordsError:
+    """Return the error for a file of another kind."""
+    return _file_error(
+        path, 'it is not an SQLite database', 'Name another file'
+    )
+
+
+def _unreadable(path: pathlib.Path) -> exceptions.RecordsError:
+    return _file_error(
+        path,
+        'it cannot be read',
+        'Give this user read and write access to the file and its directory',
+    )
+
+
+def _file_error(path: object, what: str, hint: str) -> exceptions.RecordsError:
     return exceptions.RecordsError(
         f'[database] connection: {path}: {what}', hint=hint
     )

@@ -8,21 +8,19 @@ from collections.abc import Mapping
 
 from ironic_ownership import plugins
 from ironic_ownership.contracts import (
-    bounded_call,
     exceptions,
     foreign_errors,
     model,
     policy,
 )
+from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.engine.host.tuning import Snapshots
 
 BUILD_LIMIT = 30.0
 """Seconds that a policy may take to be built and validated."""
 
-_calls: bounded_call.BoundedCalls[policy_validation.ValidatedPolicy] = (
-    bounded_call.BoundedCalls()
-)
+_calls: KeyedCalls[policy_validation.ValidatedPolicy] = KeyedCalls()
 
 
 def built(
@@ -44,7 +42,7 @@ def built(
                 functools.partial(_validated, target, given, host, snapshots),
                 BUILD_LIMIT,
             )
-    except bounded_call.UnfinishedError as exc:
+    except UnfinishedError as exc:
         whose = plugins.named(plugins.POLICIES, name)
         raise exceptions.OwnershipError(
             f'{whose} is not built after {BUILD_LIMIT:g} s: repair or '

@@ -6,16 +6,15 @@ import dataclasses
 import functools
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import bounded_call, foreign_errors, model
+from ironic_ownership.contracts import foreign_errors, model
+from ironic_ownership.contracts.calls import KeyedCalls
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.known_scope import KnownScope
 
 BUILD_LIMIT = 10.0
 """Seconds that the policies of a member may take to be built."""
 
-_builds: bounded_call.BoundedCalls[policy_set.PolicySet] = (
-    bounded_call.BoundedCalls()
-)
+_builds: KeyedCalls[policy_set.PolicySet] = KeyedCalls()
 
 
 _MOST_SCOPES = 500

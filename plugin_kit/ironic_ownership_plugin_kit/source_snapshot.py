@@ -6,11 +6,11 @@ import functools
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import (
-    bounded_call,
     foreign_errors,
     model,
     sources,
 )
+from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.engine.decision import policy_validation
 
 
@@ -33,7 +33,7 @@ def read(
 def _read(
     source: sources.Source, settings: Mapping[str, model.Value]
 ) -> tuple[model.Value, str]:
-    calls: bounded_call.BoundedCalls[model.Value] = bounded_call.BoundedCalls()
+    calls: KeyedCalls[model.Value] = KeyedCalls()
     try:
         found = calls.result(
             source.name,
@@ -41,7 +41,7 @@ def _read(
             source.timeout,
         )
         policy_validation.check_snapshot(found)
-    except bounded_call.UnfinishedError:
+    except UnfinishedError:
         return None, f'it has not been read after {source.timeout:g} s'
     except BaseException as exc:
         if foreign_errors.is_interrupt(exc):

@@ -13,13 +13,14 @@ import functools
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from oslo_log import log
 
-from ironic_ownership.backends.tooz import bounded_calls
+from ironic_ownership.backends.tooz import errors
 from ironic_ownership.backends.tooz.member_record import MemberRecord
 from ironic_ownership.contracts import backend, exceptions, extras, model
+from ironic_ownership.contracts.calls import LimitedCalls
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.options import Option, OptionType
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ironic_ownership.backends.tooz.session import Session
 
 LOG = log.getLogger(__name__)
+
+T = TypeVar('T')
 
 _PAUSE = 1.0
 """Seconds before a watch reports that the store does not answer."""
@@ -100,8 +103,8 @@ class ToozBackend(backend.MembershipBackend):
         self._alive_at = 0.0
         self._has_failed = False
         # Waiting calls of one kind must not block those of the other.
-        self._writes = bounded_calls.BoundedCalls(self._driver)
-        self._reads = bounded_calls.BoundedCalls(self._driver)
+        self._writes = LimitedCalls()
+        self._reads = LimitedCalls()
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -124,11 +127,11 @@ class ToozBackend(backend.MembershipBackend):
     def leave(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            self._writes.within(self.call_timeout, session.leave)
+            self._within(self._writes, session.leave)
 
     def view(self) -> model.View:
         try:
-            return self._reads.within(self.call_timeout, self._observer.view)
+            return self._within(self._reads, self._observer.view)
         except exceptions.BackendUnavailableError:
             self._observer.failed()
             raise
@@ -136,10 +139,12 @@ class ToozBackend(backend.MembershipBackend):
     def watch(self, timeout: float) -> bool:
         ends = time.monotonic() + timeout
         try:
-            watcher = self._reads.within(
-                min(timeout, self.call_timeout), self._observer.watcher
+            watcher = self._within(
+                self._reads,
+                self._observer.watcher,
+                min(timeout, self.call_timeout),
             )
-            with bounded_calls.translated_errors(self._driver):
+            with errors.translated(self._driver):
                 return watcher.wait(max(0.0, ends - time.monotonic()))
         except exceptions.BackendUnavailableError:
             self._observer.failed()
@@ -156,7 +161,7 @@ class ToozBackend(backend.MembershipBackend):
             self._observer.close()
 
         with contextlib.suppress(exceptions.MembershipError):
-            self._reads.within(self.call_timeout, work)
+            self._within(self._reads, work)
 
     def _enter(self, member: model.Member) -> None:
         """Join with a new id, then leave with the old one: never absent."""
@@ -165,7 +170,7 @@ class ToozBackend(backend.MembershipBackend):
         session = self._new_session(record)
         started = time.monotonic()
         try:
-            self._writes.within(self.call_timeout, session.join)
+            self._within(self._writes, session.join)
         except exceptions.MembershipError:
             self._abandon(session, started)
             raise
@@ -178,9 +183,20 @@ class ToozBackend(backend.MembershipBackend):
         """Leave a session; what the remaining time does not allow, expires."""
         remaining = started + self.call_timeout - time.monotonic()
         try:
-            self._writes.within(max(0.0, remaining), session.leave)
+            self._within(self._writes, session.leave, max(0.0, remaining))
         except exceptions.MembershipError as exc:
             LOG.debug('an old membership is left to expire: %s', exc)
+
+    def _within(
+        self,
+        calls: LimitedCalls,
+        work: Callable[[], T],
+        seconds: float | None = None,
+    ) -> T:
+        with errors.translated(self._driver):
+            return calls.within(
+                self.call_timeout if seconds is None else seconds, work
+            )
 
     def _joined(self) -> Session:
         if self._session is None or self._session.is_over:
@@ -211,7 +227,7 @@ class ToozBackend(backend.MembershipBackend):
 
         started = time.monotonic()
         try:
-            self._writes.within(self.call_timeout, work)
+            self._within(self._writes, work)
         except exceptions.BackendUnavailableError:
             self._has_failed = True
             session.failed()

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from ironic_ownership.contracts import (
-    bounded_call,
     exceptions,
     foreign_errors,
     policy,
 )
+from ironic_ownership.contracts.calls import Call
 
 T = TypeVar('T')
 
@@ -130,7 +130,7 @@ class _Foreign(Protocol):
     def is_foreign(self) -> bool: ...
 
 
-_stuck: dict[type, bounded_call.Call[Any]] = {}
+_stuck: dict[type, Call[Any]] = {}
 """Policies that did not answer in time, until their threads end."""
 
 
@@ -151,7 +151,7 @@ def bounded(work: Callable[[], T], policies: Iterable[_Foreign]) -> T:
         watch = outer.inner = Watch()
         token = _WATCH.set(watch)
         try:
-            call = bounded_call.Call(work, 'policies')
+            call = Call(work, 'policies')
         finally:
             _WATCH.reset(token)
         try:

@@ -13,11 +13,11 @@ import functools
 from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import (
-    bounded_call,
     exceptions,
     foreign_errors,
     model,
 )
+from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_validation
@@ -58,9 +58,7 @@ class SourceReader(Worker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._calls: bounded_call.BoundedCalls[model.Value] = (
-            bounded_call.BoundedCalls()
-        )
+        self._calls: KeyedCalls[model.Value] = KeyedCalls()
         self._reads: dict[tuple[str, str], _Read] = {}
         self._snapshots: dict[tuple[str, str], model.Value] = {}
 
@@ -118,7 +116,7 @@ class SourceReader(Worker):
                 declared.timeout,
             )
             policy_validation.check_snapshot(snapshot)
-        except bounded_call.UnfinishedError:
+        except UnfinishedError:
             read.error = f'it has not been read after {declared.timeout:g} s'
         # An exit as well: it would end this thread.
         except BaseException as exc:

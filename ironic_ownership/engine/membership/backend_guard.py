@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ironic_ownership.contracts import (
-    bounded_call,
     exceptions,
     foreign_errors,
     model,
 )
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.pending_calls import pending
+from ironic_ownership.contracts.calls import Call, pending
 
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
@@ -63,7 +62,7 @@ class GuardedBackend(MembershipBackend):
         self._origin = origin
         self._clock = clock
         self._calls: dict[int, tuple[str, float]] = {}
-        self._stuck: dict[str, bounded_call.Call[Any]] = {}
+        self._stuck: dict[str, Call[Any]] = {}
 
     def busy(self) -> tuple[str, float] | None:
         """Return the call that takes longest, and its seconds so far.
@@ -136,7 +135,7 @@ class GuardedBackend(MembershipBackend):
         """
         stuck, limit = self._stuck.get(method), seconds + GRACE
         if stuck is None or stuck.ended(0):
-            call = bounded_call.Call(work, f'{self._origin}: {method}()')
+            call = Call(work, f'{self._origin}: {method}()')
             if call.ended(limit):
                 return call.result()
             self._stuck[method] = call

@@ -10,7 +10,7 @@ from unittest import mock
 
 from ironic_ownership.api import caller
 from ironic_ownership.cli import deadline
-from ironic_ownership.contracts import pending_calls
+from ironic_ownership.contracts.calls import PendingCalls
 
 LONG = 300.0
 
@@ -26,7 +26,7 @@ class _Caller(caller.Caller):
 class TestDeadline(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.calls = pending_calls.PendingCalls()
+        self.calls = PendingCalls()
         self.ended = threading.Event()
         self.texts: list[str] = []
 

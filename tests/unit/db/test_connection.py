@@ -175,6 +175,21 @@ class TestSqlite(sqlite.SqliteCase):
             self.database.read(_count)
         self.assertIn('dbsync upgrade', str(caught.exception))
 
+    def test_file_of_another_kind_is_named(self) -> None:
+        file = self.directory / 'notes.txt'
+        for text in ('x', 'notes\n' * 80, 'notes\n' * 1000):
+            file.write_text(text)
+            for work in ('read', 'write'):
+                with self.assertRaises(exceptions.RecordsError) as caught:
+                    other = connection.open_database(f'sqlite:///{file}')
+                    self.addCleanup(other.close)
+                    getattr(other, work)(_count)
+                self.assertIn(
+                    f'{file}: it is not an SQLite database',
+                    str(caught.exception),
+                )
+            self.assertEqual(text, file.read_text())
+
     def test_deleted_directory_is_an_error_of_ours(self) -> None:
         lost = connection.open_database(
             f'sqlite:///{self.directory}/sub.sqlite'

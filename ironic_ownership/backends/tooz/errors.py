@@ -1,19 +1,16 @@
-"""Calls to a store that end in time, with errors that hold no secret."""
+"""Errors of the drivers of tooz, in words that hold no secret."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from ironic_ownership.backends import deadline
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
     from ironic_ownership.backends.tooz.driver import Driver
-
-T = TypeVar('T')
 
 _REFUSED = re.compile(
     'NoAuth|AuthFailed|WRONGPASS|NOAUTH|NOPERM|NoPermission|Authentication'
@@ -23,20 +20,8 @@ _REFUSED = re.compile(
 _TLS = re.compile('SSL|certificate|HTTP request to an HTTPS server')
 
 
-class BoundedCalls:
-    """Calls to one store, of which a limited number can be under way."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._calls = deadline.Calls()
-
-    def within(self, seconds: float, work: Callable[[], T]) -> T:
-        with translated_errors(self._driver):
-            return self._calls.within(seconds, work)
-
-
 @contextlib.contextmanager
-def translated_errors(driver: Driver) -> Iterator[None]:
+def translated(driver: Driver) -> Iterator[None]:
     """Translate a driver's errors to :class:`BackendUnavailableError`."""
     try:
         yield

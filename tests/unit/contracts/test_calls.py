@@ -1,29 +1,31 @@
+"""Calls that may not return."""
+
 from __future__ import annotations
 
 import threading
 import unittest
 
-from ironic_ownership.backends import deadline
+from ironic_ownership.contracts.calls import Call, LimitedCalls, PendingCalls
 
 
-class TestCallWithin(unittest.TestCase):
+class TestCall(unittest.TestCase):
     def test_result_comes_back(self) -> None:
-        self.assertEqual(3, deadline.call_within(10, lambda: 3))
+        self.assertEqual(3, Call(lambda: 3, 'three').result(10))
 
     def test_error_comes_back(self) -> None:
         with self.assertRaises(KeyError):
-            deadline.call_within(10, lambda: {}['missing'])
+            Call(lambda: {}['missing'], 'missing').result(10)
 
     def test_call_that_hangs_is_abandoned(self) -> None:
         go_on = threading.Event()
         self.addCleanup(go_on.set)
-        with self.assertRaises(TimeoutError):
-            deadline.call_within(0.05, go_on.wait)
+        with self.assertRaisesRegex(TimeoutError, 'no answer within 0.05 s'):
+            Call(go_on.wait, 'waits').result(0.05)
 
 
-class TestCalls(unittest.TestCase):
+class TestLimitedCalls(unittest.TestCase):
     def test_too_many_hanging_calls_are_refused_immediately(self) -> None:
-        calls, go_on = deadline.Calls(2), threading.Event()
+        calls, go_on = LimitedCalls(2), threading.Event()
         self.addCleanup(go_on.set)
         for _ in range(2):
             with self.assertRaises(TimeoutError):
@@ -35,7 +37,7 @@ class TestCalls(unittest.TestCase):
         self.assertLessEqual({*threading.enumerate()}, before)
 
     def test_one_that_ended_makes_room(self) -> None:
-        calls, go_on = deadline.Calls(1), threading.Event()
+        calls, go_on = LimitedCalls(1), threading.Event()
         ended = threading.Event()
         with self.assertRaises(TimeoutError):
             calls.within(0.05, lambda: go_on.wait() and ended.set())
@@ -49,7 +51,28 @@ class TestCalls(unittest.TestCase):
                 continue
 
     def test_error_makes_room_too(self) -> None:
-        calls = deadline.Calls(1)
+        calls = LimitedCalls(1)
         for _ in range(3):
             with self.assertRaises(KeyError):
                 calls.within(60, lambda: {}['missing'])
+
+
+class TestPendingCalls(unittest.TestCase):
+    def test_longest_call_of_each_server_counts(self) -> None:
+        now = [0.0]
+        calls = PendingCalls(lambda: now[0])
+        with calls.to('database'):
+            now[0] = 2.0
+            with calls.to('Ironic'), calls.to('database'):
+                now[0] = 5.0
+                self.assertEqual(
+                    {'database': 5.0, 'Ironic': 3.0}, calls.durations()
+                )
+            self.assertEqual({'database': 5.0}, calls.durations())
+        self.assertEqual({}, calls.durations())
+
+    def test_call_that_fails_is_no_longer_pending(self) -> None:
+        calls = PendingCalls()
+        with self.assertRaises(KeyError), calls.to('Ironic'):
+            raise KeyError
+        self.assertEqual({}, calls.durations())

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import threading
 import unittest
 
 from etcd3gw import exceptions as etcd3gw
 
-from ironic_ownership.backends.tooz import bounded_calls, drivers
+from ironic_ownership.backends.tooz import drivers, errors
 from ironic_ownership.contracts import exceptions
 
 DRIVER = drivers.find('redis://:hunter2@h:1', 20, 5)
@@ -15,7 +14,7 @@ class TestTranslation(unittest.TestCase):
     def message_of(self, error: Exception) -> str:
         with (
             self.assertRaises(exceptions.BackendUnavailableError) as caught,
-            bounded_calls.translated_errors(DRIVER),
+            errors.translated(DRIVER),
         ):
             raise error
         self.assertIs(error, caught.exception.__cause__)
@@ -46,16 +45,9 @@ class TestTranslation(unittest.TestCase):
     def test_errors_of_ours_pass(self) -> None:
         with (
             self.assertRaises(exceptions.NotMemberError),
-            bounded_calls.translated_errors(DRIVER),
+            errors.translated(DRIVER),
         ):
             raise exceptions.NotMemberError('no member')
-
-    def test_time_that_is_up_means_no_answer(self) -> None:
-        calls, end = bounded_calls.BoundedCalls(DRIVER), threading.Event()
-        self.addCleanup(end.set)
-        with self.assertRaises(exceptions.BackendUnavailableError) as caught:
-            calls.within(0, end.wait)
-        self.assertIn('no answer within', str(caught.exception))
 
     def test_hint_names_what_was_refused(self) -> None:
         for error, words in (

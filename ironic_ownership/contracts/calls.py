@@ -1,0 +1,172 @@
+"""Calls that may not return: bounded ones, and those that are pending.
+
+Python cannot end a call. The caller of a bounded one waits in time and then
+goes on; the call keeps its thread, a daemon. A call that does not return can
+report nothing itself, so another thread reads from :data:`pending` which one
+it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from concurrent import futures
+from typing import Generic, TypeVar
+
+T = TypeVar('T')
+
+
+class UnfinishedError(TimeoutError):
+    """The call still runs."""
+
+
+class InterruptedCallError(Exception):
+    """The call raised ``KeyboardInterrupt`` itself."""
+
+
+class Call(Generic[T]):
+    """One call in a thread of its own, with the caller's context.
+
+    :param work: any exception of it is raised again by :meth:`result`.
+    """
+
+    def __init__(self, work: Callable[[], T], name: str) -> None:
+        self._work = work
+        self._outcome: futures.Future[T] = futures.Future()
+        threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(self._run,),
+            name=name,
+            daemon=True,
+        ).start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome.set_result(self._work())
+        except KeyboardInterrupt as exc:
+            error = InterruptedCallError('KeyboardInterrupt')
+            error.__cause__ = exc
+            self._outcome.set_exception(error)
+        except BaseException as exc:  # noqa: BLE001 - raised by result()
+            self._outcome.set_exception(exc)
+
+    def ended(self, seconds: float) -> bool:
+        """Wait for the end of the call, at most some seconds."""
+        return bool(futures.wait([self._outcome], seconds).done)
+
+    def result(self, seconds: float = 0.0) -> T:
+        """Return what the call returned, or raise its error.
+
+        :raises UnfinishedError: if it does not end in time.
+        :raises InterruptedCallError: instead of a ``KeyboardInterrupt``: no
+            operator interrupts that thread.
+        """
+        if not self.ended(seconds):
+            raise UnfinishedError(f'no answer within {seconds:g} s')
+        return self._outcome.result()
+
+
+class KeyedCalls(Generic[T]):
+    """Bounded calls, at most one at a time for each key.
+
+    Threading: any thread.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, Call[T]] = {}
+        self._lock = threading.Lock()
+
+    def result(
+        self, key: Hashable, work: Callable[[], T], seconds: float
+    ) -> T:
+        """Return the result of the work, or of an earlier call that ended.
+
+        :param key: a call that did not end in time is not made again before
+            it ends, and then only its result is returned.
+        :raises UnfinishedError: if it does not end in time; at once if it
+            did not before.
+        """
+        with self._lock:
+            call = self._running.get(key)
+            is_new = call is None
+            if call is None:
+                call = self._running[key] = Call(work, f'call of {key!r}')
+        if not call.ended(seconds if is_new else 0.0):
+            raise UnfinishedError
+        with self._lock:
+            if self._running.get(key) is call:
+                del self._running[key]
+        return call.result()
+
+
+class LimitedCalls:
+    """Bounded calls with a limit on those under way, abandoned ones too.
+
+    Without it, a frozen store would leave one thread for every heartbeat. An
+    abandoned call goes on in its thread, so only calls that do no harm when
+    they take effect late may be made this way.
+    """
+
+    def __init__(self, limit: int = 4) -> None:
+        self._limit = limit
+        self._free = threading.BoundedSemaphore(limit)
+
+    def within(self, seconds: float, work: Callable[[], T]) -> T:
+        """Return the result of ``work``, or raise its error.
+
+        :raises UnfinishedError: if it takes longer, or immediately while too
+            many earlier calls have not ended.
+        """
+        if not self._free.acquire(blocking=False):
+            raise UnfinishedError(
+                f'{self._limit} earlier calls are still waiting for an answer'
+            )
+
+        def run() -> T:
+            try:
+                return work()
+            finally:
+                self._free.release()
+
+        return Call(run, 'ironic-ownership-limited-call').result(seconds)
+
+
+class PendingCalls:
+    """The calls to servers that have not returned yet.
+
+    Threading: any thread.
+
+    :param clock: in seconds; only runs forward.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began: dict[object, tuple[str, float]] = {}
+
+    @contextlib.contextmanager
+    def to(self, server: str) -> Iterator[None]:
+        """Note a call for the time of a block.
+
+        :param server: its name, for people.
+        """
+        call = object()
+        self._began[call] = server, self._clock()
+        try:
+            yield
+        finally:
+            del self._began[call]
+
+    def durations(self) -> dict[str, float]:
+        """Return the seconds for which each server has not answered."""
+        now = self._clock()
+        found: dict[str, float] = {}
+        for server, began in self._began.copy().values():
+            found[server] = max(now - began, found.get(server, 0.0))
+        return found
+
+
+pending = PendingCalls()
+"""The calls of this process."""
