@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 from ironic_ownership.wiring.container import Container
 
 if TYPE_CHECKING:
+    from ironic_ownership.contracts.allocations import Allocations
+    from ironic_ownership.contracts.inventory import Inventory
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,
     )
-    from ironic_ownership.engine.reservations import recovery, release
+    from ironic_ownership.engine.reservations import recovery
     from ironic_ownership.engine.reservations.reserver import Reserver
 
 T = TypeVar('T')
@@ -20,26 +22,28 @@ T = TypeVar('T')
 
 def reserver(wired: Container, request_id: str | None = None) -> Reserver:
     """Build the reserver, for any number of threads."""
-    from ironic_ownership.engine.reservations.reserver import build
+    from ironic_ownership.engine.reservations.reserver import Reserver
 
-    return build(
+    return Reserver(
         wired.records,
         wired.ready_reservations(),
         wired.backend,
         wired.interpret,
-        _of_thread(wired, lambda: wired.inventory_of(request_id)),
-        allocations_of(wired, request_id),
+        *_clients(wired, request_id),
     )
 
 
-def allocations_of(
+def _clients(
     wired: Container, request_id: str | None = None
-) -> release.AllocationsOf:
-    """Return a function that gives each thread its own client."""
+) -> tuple[Callable[[], Inventory], Callable[[], Allocations]]:
+    """Return functions that give each thread its own clients."""
     from ironic_ownership.clients.ironic.allocations import open_allocations
 
-    return _of_thread(
-        wired, lambda: open_allocations(wired.conf, request_id=request_id)
+    return (
+        _of_thread(wired, lambda: wired.inventory_of(request_id)),
+        _of_thread(
+            wired, lambda: open_allocations(wired.conf, request_id=request_id)
+        ),
     )
 
 
@@ -60,15 +64,14 @@ def recovery_of(
     wired: Container, context: ServiceContext
 ) -> recovery.Recovery:
     """Build the recovery of unfinished reservations of the service."""
-    from ironic_ownership.engine.reservations import recovery, release
+    from ironic_ownership.engine.reservations import lifecycle, recovery
 
-    clients = allocations_of(wired)
+    fence = context.fence
     return recovery.Recovery(
         context.host,
-        wired.inventory_of(),
-        release.Releaser(
-            wired.reservations, clients, may_act=context.fence.epoch
+        lifecycle.Lifecycle(
+            wired.reservations, *_clients(wired), epoch=fence.epoch
         ),
-        context.fence,
+        fence,
         context.conditions,
     )

@@ -1,33 +1,63 @@
-"""Candidates for a request: free nodes in Ironic without an owner."""
+"""Candidates for a request: free nodes in Ironic without an owner.
+
+Concurrent requests share one read of Ironic. Ironic decides which request
+gets a node; a request that comes too late reads again.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+import math
+import threading
+from collections.abc import Callable, Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import (
-    model,
-    refusals,
-)
+from ironic_ownership.contracts import exceptions, inventory, model, refusals
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records
-from ironic_ownership.engine.reservations import (
-    eligibility,
-    free_node_cache,
-    selection,
-)
+from ironic_ownership.engine.reservations import eligibility, selection
+
+LONGEST_AGE = 5.0
+"""Seconds for which a snapshot is used."""
+
+ENOUGH = 250
+"""Free nodes of a first read: more than are reserved within the lifetime of
+a snapshot, and a fraction of a second for Ironic."""
+
+_Key = tuple[model.Scope, str | None]
 
 
 @dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """Nodes of one read, and the conductors if Ironic lists them."""
+
+    nodes: Sequence[model.Node]
+    fleet: evaluation.Fleet | None
+
+
+@dataclasses.dataclass
 class CandidateFinder:
     """Chooses among free, unowned nodes.
 
-    Threading: any thread.
+    Threading: any thread. While one thread reads some nodes, others wait for
+    it; reads of all nodes are not shared.
+
+    :param ironic_of: returns the client of the thread.
     """
 
     records: Records
-    nodes: free_node_cache.FreeNodeCache
+    ironic_of: Callable[[], inventory.Inventory]
+    clock: fence.Clock = fence.monotonic
+
+    def __post_init__(self) -> None:
+        import cachetools  # not for every command
+
+        self._lock = threading.Lock()
+        self._cached: MutableMapping[_Key, Snapshot] = cachetools.TTLCache(
+            math.inf, LONGEST_AGE, self.clock
+        )
 
     def choose(
         self,
@@ -44,11 +74,11 @@ class CandidateFinder:
         :raises OwnershipError: if Ironic or the records do not answer.
         """
         scope = service.policies.scope
-        snapshot = self.nodes.some(scope, request.resource_class)
+        snapshot = self._some(scope, request.resource_class)
         choice = self._select(request, service, snapshot, tried)
         if choice.candidates:
             return choice
-        snapshot = self.nodes.all(scope)
+        snapshot = self._all(scope)
         # Nodes that could not be reserved may be counted with a reason now.
         choice = self._select(request, service, snapshot, ())
         if choice.candidates and tried:
@@ -59,7 +89,7 @@ class CandidateFinder:
         self,
         request: Request,
         service: eligibility.EligibleService,
-        snapshot: free_node_cache.Snapshot,
+        snapshot: Snapshot,
         tried: Collection[str],
     ) -> selection.Choice:
         def choose(owned: Collection[str]) -> selection.Choice:
@@ -79,6 +109,58 @@ class CandidateFinder:
         # Rare: a free node that a service with another policy owns.
         records = self.records.compute_nodes()
         return choose(taken | _owned(records, service.host))
+
+    def _some(
+        self, scope: model.Scope, resource_class: str | None
+    ) -> Snapshot:
+        """Return some free nodes, which may be out of date.
+
+        :param resource_class: exactly as in Ironic; ``None`` for any.
+        """
+        with self._lock:
+            found = self._cached.get((scope, resource_class))
+            if found is None:
+                ironic = self.ironic_of()
+                nodes = ironic.free(
+                    scope, resource_class=resource_class, enough=ENOUGH
+                )
+                found = Snapshot(nodes, _fleet(ironic))
+                self._cached[scope, resource_class] = found
+            return found
+
+    def _all(self, scope: model.Scope) -> Snapshot:
+        """Return every node of the scope as it is now, free or not."""
+        ironic = self.ironic_of()
+        return Snapshot(ironic.scan(scope), _fleet(ironic))
+
+    def without_conductors(self) -> exceptions.IronicUnavailableError | None:
+        """Return an error that names the conductors, if none is alive.
+
+        ``None`` also if its conductors can't be read.
+        """
+        fleet = conductors.read(self.ironic_of()).fleet
+        if fleet is None or not fleet.all_gone:
+            return None
+        names = sorted({n for needed in fleet.dead.values() for n in needed})
+        return exceptions.IronicUnavailableError(
+            'no conductor of Ironic is alive, so no node can be reserved',
+            hint=f'Start a conductor: {suggestions.listed(names)}'
+            if names
+            else 'Start a conductor',
+        )
+
+    def invalidate(self) -> None:
+        """Drop all snapshots."""
+        with self._lock:
+            self._cached.clear()
+
+
+def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
+    # Ironic may be too old, or show conductors to administrators only.
+    known = conductors.read(source)
+    if isinstance(known.error, exceptions.IronicUnavailableError):
+        raise known.error
+    return known.fleet
 
 
 def _owned(

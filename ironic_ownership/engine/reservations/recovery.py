@@ -12,29 +12,27 @@ from collections.abc import Mapping
 
 from oslo_log import log
 
-from ironic_ownership.contracts import (
-    allocations,
-    exceptions,
-    inventory,
-    model,
-)
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.allocations import Allocation, AllocationState
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
-    ReservationState,
 )
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
-from ironic_ownership.engine.reservations import release
+from ironic_ownership.engine.reservations.lifecycle import (
+    ACTIVE,
+    DELETING,
+    Lifecycle,
+    is_abandoned,
+)
 
 LOG = log.getLogger(__name__)
 
 MAX_PER_REFRESH = 50
 """Reservations that one refresh settles, so that claims do not wait."""
-
-ACTIVE, DELETING = ReservationState.ACTIVE, ReservationState.DELETING
 
 _UNUSED = (None, 'available')
 """Provision states of a node without a deployment."""
@@ -45,22 +43,12 @@ class Recovery:
     """Settles the reservations of one service.
 
     Threading: the refresh thread only.
-
-    :param releaser: used by no other thread, nor are its ports.
-    :param take_over_after: seconds without a change after which a
-        reservation counts as abandoned.
     """
 
     host: str
-    source: inventory.Inventory
-    releaser: release.Releaser
+    lifecycle: Lifecycle
     fence: Fence
     conditions: Conditions
-    take_over_after: float = release.TAKE_OVER_AFTER
-
-    def __post_init__(self) -> None:
-        self._reservations = self.releaser.reservations
-        self._allocations_of = self.releaser.allocations_of
 
     def recover(self, seen: refresh_result.RefreshResult) -> None:
         """Settle the reservations that can be settled now.
@@ -90,10 +78,10 @@ class Recovery:
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         # Read before the records: an allocation is recorded before it exists.
         held = self._held() if seen.policies.releases_free else {}
-        mine = self._reservations.reservations(host=self.host)
+        mine = self.lifecycle.reservations.reservations(host=self.host)
         if not mine and not held:
             return []
-        now = self._reservations.now()
+        now = self.lifecycle.reservations.now()
         nodes = seen.nodes
         errors: list[str] = []
         settled = 0
@@ -112,21 +100,21 @@ class Recovery:
                 settled += self._release_orphan(orphan)
         return errors
 
-    def _held(self) -> dict[str, allocations.Allocation]:
-        found = self._allocations_of().mine(self.host)
+    def _held(self) -> dict[str, Allocation]:
+        found = self.lifecycle.allocations_of().mine(self.host)
         return {one.instance_uuid: one for one in found}
 
     def _settle_one(
         self,
         one: Reservation,
-        in_ironic: allocations.Allocation | None,
+        in_ironic: Allocation | None,
         nodes: Mapping[str, model.Node],
         now: float,
     ) -> bool:
         self.fence.epoch()
         if one.state is ACTIVE:
             return self._check_active(one, in_ironic, nodes, now)
-        if not self.releaser.is_abandoned(one, now, self.take_over_after):
+        if not is_abandoned(one, now):
             return False
         if one.state is DELETING:
             self._release(one, one.detail or 'its deletion was unfinished')
@@ -135,38 +123,27 @@ class Recovery:
 
     def _finish_pending(self, one: Reservation) -> bool:
         found = self._get(one)
-        if (
-            found is not None
-            and found.state is allocations.AllocationState.ALLOCATING
-        ):
+        if found is not None and found.state is AllocationState.ALLOCATING:
             return False
-        node = None
-        if found is not None and found.node_uuid is not None:
-            node = self.source.get(found.node_uuid)
-        if node is None:
-            self._release(one, 'its request was unfinished')
-            return True
         try:
-            self._reservations.activate(one.id, node, epoch=self.fence.epoch())
-        except (
-            exceptions.ReservationConflictError,
-            exceptions.ServiceRefusedError,
-        ) as exc:
+            made = self.lifecycle.conclude(one, found, self.fence.epoch())
+        except exceptions.ServiceRefusedError as exc:
             self._release(one, str(exc))
             return True
-        LOG.info(
-            'reservation %s of instance %s was unfinished: the node %s that '
-            'Ironic allocated is recorded now',
-            one.id,
-            one.instance_uuid,
-            node.uuid,
-        )
+        if made is not None:
+            LOG.info(
+                'reservation %s of instance %s was unfinished: the node %s '
+                'that Ironic allocated is recorded now',
+                one.id,
+                one.instance_uuid,
+                made.node_uuid,
+            )
         return True
 
     def _check_active(
         self,
         one: Reservation,
-        in_ironic: allocations.Allocation | None,
+        in_ironic: Allocation | None,
         nodes: Mapping[str, model.Node],
         now: float,
     ) -> bool:
@@ -180,7 +157,7 @@ class Recovery:
         if one.confirmed:
             return False
         if is_on_it and node is not None and _is_used(node):
-            self._reservations.confirm(one.id)
+            self.lifecycle.reservations.confirm(one.id)
             return True
         if one.expires_at is None or one.expires_at > now:
             return False
@@ -189,7 +166,7 @@ class Recovery:
     def _is_held(
         self,
         one: Reservation,
-        in_ironic: allocations.Allocation | None,
+        in_ironic: Allocation | None,
     ) -> bool:
         """Tell whether Ironic holds the node, with a new read if it does not.
 
@@ -201,35 +178,35 @@ class Recovery:
         return found is not None and found.node_uuid == one.node_uuid
 
     def _expire(self, one: Reservation) -> bool:
-        node = self.source.get(one.node_uuid or '')
+        node = self.lifecycle.ironic_of().get(one.node_uuid or '')
         if node is not None and _is_used(node):
-            self._reservations.confirm(one.id)
+            self.lifecycle.reservations.confirm(one.id)
             return True
         self._release(one, 'expired: not confirmed in time')
         return True
 
-    def _get(self, one: Reservation) -> allocations.Allocation | None:
-        return self._allocations_of().get(one.instance_uuid)
+    def _get(self, one: Reservation) -> Allocation | None:
+        return self.lifecycle.allocations_of().get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> None:
         LOG.info('releasing reservation %s: %s', one.id, detail)
-        self.releaser.release(one, detail, epoch=self.fence.epoch())
+        self.lifecycle.release(one, detail)
 
-    def _release_orphan(self, orphan: allocations.Allocation) -> bool:
-        request = Request(orphan.instance_uuid, self.host)
-        self.fence.epoch()
-        begun = self.releaser.begin(request, self.host)
-        if begun is None:
-            # Belongs to another service now, or was just begun.
-            return False
-        LOG.warning(
-            'releasing the node %s, which Ironic holds for instance %s of '
-            'this service without a record',
-            orphan.node_uuid,
-            orphan.instance_uuid,
+    def _release_orphan(self, orphan: Allocation) -> bool:
+        # Otherwise it belongs to another service now, or was just begun.
+        released = self.lifecycle.release_allocation(
+            Request(orphan.instance_uuid, self.host),
+            self.host,
+            'it was not on record',
         )
-        self._release(begun, 'it was not on record')
-        return True
+        if released:
+            LOG.warning(
+                'released the node %s, which Ironic held for instance %s of '
+                'this service without a record',
+                orphan.node_uuid,
+                orphan.instance_uuid,
+            )
+        return released
 
 
 def _is_used(node: model.Node) -> bool:

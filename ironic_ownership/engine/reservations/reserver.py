@@ -9,88 +9,74 @@ Source: multiple-compute-hosts, "Proposed change".
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
-from ironic_ownership.contracts import (
-    exceptions,
-    inventory,
-)
+from ironic_ownership.contracts import exceptions, inventory
+from ironic_ownership.contracts.allocations import Allocations
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     METHOD,
     Request,
     Reservation,
-    ReservationState,
 )
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records, Reservations
 from ironic_ownership.engine.reservations import (
     attempt,
     candidates,
     eligibility,
-    free_node_cache,
-    release,
     selection,
+)
+from ironic_ownership.engine.reservations.lifecycle import (
+    CLOSED,
+    DELETING,
+    Lifecycle,
 )
 
 MAX_ATTEMPTS = 8
 """Attempts when other requests take the candidates first."""
 
-DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
-
-
-def build(
-    records: Records,
-    reservations: Reservations,
-    backend: MembershipBackend,
-    interpret: policy_set.Interpreter,
-    source_of: Callable[[], inventory.Inventory],
-    allocations_of: release.AllocationsOf,
-) -> Reserver:
-    """Build the reserver of one process.
-
-    :param source_of: returns the own source of each thread.
-    :param allocations_of: returns the thread's own client.
-    """
-    nodes = free_node_cache.FreeNodeCache(source_of)
-    return Reserver(
-        attempt.Ports(
-            eligibility.ServiceReader(records, backend, interpret),
-            reservations,
-            candidates.CandidateFinder(records, nodes),
-            nodes,
-            allocations_of,
-        )
-    )
-
 
 class Reserver:
-    """Makes, confirms and deletes reservations.
+    """Makes, confirms and deletes reservations, for any number of threads.
 
-    Threading: any thread, as far as its ports allow.
+    :param ironic_of: returns the client of the thread.
+    :param allocations_of: returns the client of the thread.
     """
 
     def __init__(
         self,
-        ports: attempt.Ports,
-        retry: release.Retry | None = None,
+        records: Records,
+        reservations: Reservations,
+        backend: MembershipBackend,
+        interpret: policy_set.Interpreter,
+        ironic_of: Callable[[], inventory.Inventory],
+        allocations_of: Callable[[], Allocations],
+        *,
+        clock: fence.Clock = fence.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        retry = retry or release.Retry()
-        self._ports = ports
-        self._reservations = ports.reservations
-        self._releaser = release.Releaser(
-            ports.reservations, ports.allocations_of, retry
+        self._reservations = reservations
+        self._lifecycle = Lifecycle(
+            reservations, ironic_of, allocations_of, sleep=sleep
         )
-        self._attempt = attempt.Attempt(ports, self._releaser, retry)
+        self._services = eligibility.ServiceReader(
+            records, backend, interpret, clock
+        )
+        self._candidates = candidates.CandidateFinder(
+            records, ironic_of, clock
+        )
 
     def preview(self, request: Request) -> selection.Choice:
         """Return the candidates for a request, and change nothing.
 
         :raises ServiceRefusedError: if its service is not eligible.
         """
-        service = self._ports.services.find(request.service)
-        return self._ports.candidates.choose(request, service)
+        service = self._services.find(request.service)
+        return self._candidates.choose(request, service)
 
     def create(self, request: Request, *, origin: Origin) -> Reservation:
         """Reserve a node; idempotent for the same request.
@@ -102,9 +88,12 @@ class Reserver:
         :raises ReservationUnfinishedError: if Ironic does not finish in
             time; repeating the request continues.
         """
-        tried: set[str] = set()
+        attempts = attempt.Attempt(
+            *(self._services, self._candidates, self._lifecycle),
+            *(request, origin),
+        )
         for _ in range(MAX_ATTEMPTS):
-            made = self._attempt.run(request, origin, tried)
+            made = attempts.run()
             if made is not None:
                 return made
         raise exceptions.ReservationConflictError(
@@ -152,9 +141,9 @@ class Reserver:
             if held.state is CLOSED:
                 return held
             if held.state is DELETING:
-                held = self._releaser.wait(held, origin=origin)
+                held = self._lifecycle.await_release(held, origin)
             else:
-                held = self._releaser.release(held, detail, origin=origin)
+                held = self._lifecycle.release(held, detail, origin)
         raise exceptions.ReservationConflictError(
             f'reservation {held.id} keeps changing', hint='Try again'
         )

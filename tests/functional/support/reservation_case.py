@@ -24,7 +24,7 @@ from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.db import tables
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.membership import registration
-from ironic_ownership.engine.reservations import release
+from ironic_ownership.engine.reservations import lifecycle
 from tests.functional.support import command_line, host_process, ironics, laws
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
@@ -35,7 +35,7 @@ RESERVING = model.MemberSettings(
 CLASS = 'baremetal'
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
 _TRIES = 10
-LONG = release.TAKE_OVER_AFTER + 1
+LONG = lifecycle.TAKE_OVER_AFTER + 1
 
 
 class Gate(ironics.RecordingProxy):

@@ -21,9 +21,7 @@ from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.deletion.missing_nodes import Limits
-from ironic_ownership.engine.reservations import (
-    reserver as reservations_reserver,
-)
+from ironic_ownership.engine.reservations.reserver import Reserver
 from ironic_ownership.web import application, routes
 from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import fake_allocations
@@ -69,13 +67,14 @@ class Wired:
         return SqlNodeImports(self._database)
 
     def reserver(self, request_id=None):
-        return reservations_reserver.build(
+        return Reserver(
             self.ready_records(),
             self.ready_reservations(),
             self.backend,
             world.interpret,
             lambda: self.source,
             lambda: self.allocations,
+            sleep=lambda seconds: None,
         )
 
     def inventory_of(self, request_id=None):

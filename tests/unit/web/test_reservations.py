@@ -5,7 +5,6 @@ from __future__ import annotations
 from ironic_ownership.api.resources import reservations as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import ReservationState
-from ironic_ownership.engine.reservations import release
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -134,7 +133,6 @@ class ReservationsTest(ReservingCase):
         self.wired.allocations.failures['create'] = (
             exceptions.IronicUnavailableError('down')
         )
-        self.wired.reserver = self._impatient
         error = self.reserve(503)
         self.assertEqual('reservation_unfinished', error['code'])
         (pending,) = self.get(PATH)['reservations']
@@ -144,12 +142,6 @@ class ReservationsTest(ReservingCase):
         )
         self.wired.allocations.failures.clear()
         self.assertEqual(pending['id'], self.reserve(201)['id'])
-
-    def _impatient(self, request_id=None):
-        """Build what reserves, without waiting between its tries."""
-        built = app_case.Wired.reserver(self.wired)
-        quick = release.Retry(sleep=lambda seconds: None)
-        return type(built)(built._ports, quick)
 
     def test_all_faults_of_a_request_are_reported_together(self) -> None:
         error = self.reserve(

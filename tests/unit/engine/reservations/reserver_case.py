@@ -16,12 +16,8 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.ports import Reservations
 from ironic_ownership.engine.reservations import (
-    attempt,
-    candidates,
-    eligibility,
-    free_node_cache,
+    lifecycle,
     recovery,
-    release,
     reserver,
 )
 from tests.contract.suites import fake_allocations
@@ -79,9 +75,6 @@ class ReservingCase(service.ServiceCase):
         """Return another client of the same Ironic."""
         return fake_allocations.FakeAllocations(self.ironic.nodes, self.made)
 
-    def retry(self) -> release.Retry:
-        return release.Retry(sleep=self.slept.append)
-
     def build(
         self,
         allocations: Allocations | None = None,
@@ -89,23 +82,13 @@ class ReservingCase(service.ServiceCase):
     ) -> reserver.Reserver:
         """Build the reserver of one process."""
         asked = allocations or self.allocations
-        nodes = free_node_cache.FreeNodeCache(
-            lambda: self.ironic, clock=self.shared.clock
+        return reserver.Reserver(
+            *(self.records, reservations or self.reservations),
+            *(self.host.backend, world.interpret),
+            *(lambda: self.ironic, lambda: asked),
+            clock=self.shared.clock,
+            sleep=self.slept.append,
         )
-
-        ports = attempt.Ports(
-            eligibility.ServiceReader(
-                self.records,
-                self.host.backend,
-                world.interpret,
-                clock=self.shared.clock,
-            ),
-            reservations or self.reservations,
-            candidates.CandidateFinder(self.records, nodes),
-            nodes,
-            lambda: asked,
-        )
-        return reserver.Reserver(ports, self.retry())
 
     def recover(
         self,
@@ -128,14 +111,16 @@ class ReservingCase(service.ServiceCase):
         )
 
     def recovery(self, host: service.Service) -> recovery.Recovery:
-        releaser = release.Releaser(
-            self.reservations,
-            lambda: self.allocations,
-            self.retry(),
-            may_act=host.fence.epoch,
-        )
         return recovery.Recovery(
-            host.host, self.ironic, releaser, host.fence, host.conditions
+            *(host.host, self.lifecycle(epoch=host.fence.epoch)),
+            *(host.fence, host.conditions),
+        )
+
+    def lifecycle(self, **values: Any) -> lifecycle.Lifecycle:
+        return lifecycle.Lifecycle(
+            *(self.reservations, lambda: self.ironic),
+            lambda: self.allocations,
+            **{'sleep': self.slept.append, **values},
         )
 
     def age(self, seconds: float) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ironic_ownership.contracts import allocations, exceptions
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.reservations import release
+from ironic_ownership.engine.reservations import lifecycle
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
@@ -16,7 +16,7 @@ from tests.unit.engine.reservations.reserver_case import (
 )
 
 DOWN = exceptions.IronicUnavailableError('503')
-LONG = release.TAKE_OVER_AFTER + 1
+LONG = lifecycle.TAKE_OVER_AFTER + 1
 _PORT = ('begin', 'activate', 'confirm', 'begin_deletion', 'keep', 'close')
 _IRONIC = ('create', 'get', 'delete')
 
@@ -141,7 +141,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
         def recover(reserver: Any) -> None:
             kept = self.reservations, self.allocations
             self.reservations = reserver._reservations
-            self.allocations = reserver._ports.allocations_of()
+            self.allocations = reserver._lifecycle.allocations_of()
             try:
                 self.recover(after=LONG)
             finally:

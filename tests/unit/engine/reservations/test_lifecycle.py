@@ -3,29 +3,21 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, refusals
-from ironic_ownership.engine.reservations import free_node_cache, release
+from ironic_ownership.engine.reservations import candidates
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import CLOSED, DELETING
 
 
-class TestReleaser(reserver_case.ReservingCase):
+class TestRelease(reserver_case.ReservingCase):
     def setUp(self) -> None:
         super().setUp()
         self.held = self.create()
         self.allocations.calls.clear()
 
-    def releaser(self, **values: Any) -> release.Releaser:
-        return release.Releaser(
-            self.reservations,
-            lambda _: self.allocations,
-            self.retry(),
-            **values,
-        )
-
     def test_release_by_another_process_is_left_alone(self) -> None:
         self.reservations.begin_deletion(self.held.id, 'another process')
-        found = self.releaser().release(self.held, 'late')
+        found = self.lifecycle().release(self.held, 'late')
         self.assertEqual(
             (DELETING, 'another process'), (found.state, found.detail)
         )
@@ -33,14 +25,19 @@ class TestReleaser(reserver_case.ReservingCase):
 
     def test_reservation_confirmed_meanwhile_does_not_expire(self) -> None:
         self.reservations.confirm(self.held.id)
-        self.assert_reserved(self.releaser().release(self.held, 'expired'))
+        self.assert_reserved(self.lifecycle().release(self.held, 'expired'))
 
     def test_nothing_is_sent_to_ironic_without_the_right_to_act(self) -> None:
-        def may_act() -> None:
-            raise exceptions.FencedError('too late')
+        for answers in (0, 1):
+            rights = iter([self.host.fence.epoch()] * answers)
 
-        with self.assertRaises(exceptions.FencedError):
-            self.releaser(may_act=may_act).release(self.held, 'x')
+            def epoch(rights=rights) -> int:  # type: ignore[no-untyped-def]
+                for right in rights:
+                    return right
+                raise exceptions.FencedError('too late')
+
+            with self.assertRaises(exceptions.FencedError):
+                self.lifecycle(epoch=epoch).release(self.held, 'x')
         self.assertEqual([], self.allocations.calls)
 
     def test_release_by_another_process_is_waited_for(self) -> None:
@@ -51,9 +48,8 @@ class TestReleaser(reserver_case.ReservingCase):
             if len(self.slept) == 3:
                 self.reservations.close(begun.id, 'done')
 
-        releaser = self.releaser()
-        releaser.retry.sleep = another_process
-        self.assertIs(CLOSED, releaser.wait(begun).state)
+        waiting = self.lifecycle(sleep=another_process)
+        self.assertIs(CLOSED, waiting.await_release(begun).state)
         self.assertEqual(3, len(self.slept))
         self.assertEqual([], self.allocations.calls)
 
@@ -74,7 +70,7 @@ class TestLeftOver(reserver_case.ReservingCase):
                         reserver_case.node(number, maintenance=True)
                     )
             # The cached snapshot of the nodes is out of date.
-            self.shared.clock.elapse(free_node_cache.LONGEST_AGE + 1)
+            self.shared.clock.elapse(candidates.LONGEST_AGE + 1)
             self.allocations.create = create  # type: ignore[method-assign]
             return made
 
