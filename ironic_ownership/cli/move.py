@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, ClassVar
 
-from ironic_ownership.api.resources import move_schemas as move_columns
+from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import (
     base,
     errors,
@@ -220,5 +220,5 @@ class ResumeMove(operation_command.OperationCommand):
         rows = list(rows)
         if not rows:
             self.say(f'{parsed_args.request_id}: nothing remains to be moved')
-            keys = columns.keys(move_columns.NODE)
+            keys = columns.keys(move_answers.NODE)
         return keys, rows

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.caller import NOTHING
-from ironic_ownership.api.resources import move_answers, move_schemas
+from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, confirmation, errors, move_progress
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState
@@ -93,11 +93,11 @@ class OperationCommand(base.Lister):
             totals = collections.Counter(row['destination'] for row in rows)
             if parsed_args.dry_run:
                 self._report_refusal(refused, totals, skips=skips)
-                return self.rows(move_schemas.PLAN, rows)
+                return self.rows(move_answers.PLAN, rows)
             if refused and not skips:
                 self._report_refusal(refused, totals, skips=False)
                 return self.rows(
-                    move_schemas.PLAN, map(_failed_gates, refused)
+                    move_answers.PLAN, map(_failed_gates, refused)
                 )
             if _is_possible(rows):
                 confirmation.confirm(parsed_args, self.question(moves))
@@ -118,7 +118,7 @@ class OperationCommand(base.Lister):
             self._report_refusal(
                 found['nodes'], found['evaluated'], skips=False
             )
-            return self.rows(move_schemas.PLAN, found['nodes'])
+            return self.rows(move_answers.PLAN, found['nodes'])
         return self._show(answer)
 
     def _report_refusal(
@@ -163,7 +163,7 @@ class OperationCommand(base.Lister):
             )
         if unplaceable:
             self.worsen(errors.ExitCode.REFUSED)
-        return self.rows(move_schemas.NODE, [*_rows(moves), *unplaceable])
+        return self.rows(move_answers.NODE, [*_rows(moves), *unplaceable])
 
     def _report(self, move: Body) -> None:
         """Report the result of one move, and choose the exit code."""

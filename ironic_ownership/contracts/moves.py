@@ -88,10 +88,11 @@ class HandOver:
 
     :param request_id: as that of a move; the nodes are held for it.
     :param longest: seconds after which any service may own the nodes although
-        the release was not ended, by the database's clock.
+        the release was not ended, by the database's clock: time to wait, and
+        to list many nodes.
     """
 
     request_id: str
     actor: str
-    longest: float
+    longest: float = 120.0
     reason: str | None = None

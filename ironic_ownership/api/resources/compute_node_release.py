@@ -6,15 +6,18 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
-from ironic_ownership.engine.changes import release as release_nodes
+from ironic_ownership.contracts.moves import HandOver
 from ironic_ownership.engine.changes.release import (
     NodeRelease,
     ReleaseNodes,
-    Releaser,
 )
+from ironic_ownership.engine.gates import Result
 from ironic_ownership.observe.columns import Column, Columns
 
 _MAX_NODES = 500
+_ONES = (
+    *(Result.WOULD_RELEASE, Result.RELEASED, Result.UNCHANGED, Result.REFUSED),
+)
 RESULTS: Columns[NodeRelease] = (
     Column('uuid', 'node.uuid'),
     Column('name', type=schemas.TEXT_OR_NULL),
@@ -25,7 +28,7 @@ RESULTS: Columns[NodeRelease] = (
         schemas.TEXT_OR_NULL,
         'The service that claims it, as far as that is known.',
     ),
-    Column('result', 'result.value', schemas.codes(release_nodes.RESULTS)),
+    Column('result', 'result.value', schemas.codes(_ONES)),
     *REFUSED,
     HINT,
 )
@@ -35,21 +38,17 @@ def _release(request: Request) -> Answer:
     body, context = request.body, request.context
     dry_run = body.get('dry_run', False)
     operation = ReleaseNodes(
-        Releaser(
-            context.ports_of(request.request_id),
-            context.moves,
-            sharded=context.sharded,
-            permission=context.permission,
-        )
+        context.ports_of(request.request_id),
+        context.moves,
+        sharded=context.sharded,
+        permission=context.permission,
     )
     nodes = operation.propose(body['uuids'])
     if not dry_run:
-        nodes = operation.execute(
-            nodes,
-            request_id=request.request_id,
-            actor=request.actor,
-            reason=body.get('reason'),
+        by = HandOver(
+            request.request_id, request.actor, reason=body.get('reason')
         )
+        nodes = operation.execute(nodes, by)
     return answer(request, 'nodes', nodes, RESULTS, dry_run=dry_run)
 
 

@@ -1,4 +1,4 @@
-"""Answers of the operations that move nodes: proposals, results, refusals."""
+"""Columns, schemas and answers of moves: proposals, results, refusals."""
 
 from __future__ import annotations
 
@@ -7,16 +7,207 @@ from typing import Any
 
 from oslo_log import log
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.request import Request
-from ironic_ownership.api.resources.move_schemas import NODE, PLAN
+from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import refusals
+from ironic_ownership.contracts.moves import (
+    Move,
+    MoveState,
+    NodeMove,
+    NodeState,
+)
+from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.proposal import PlannedNode, Proposal
-from ironic_ownership.engine.gates import Outcome
-from ironic_ownership.observe.columns import cells
+from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
 
 LOG = log.getLogger(__name__)
+
+
+NODE: Columns[PlannedNode] = (
+    Column('uuid', 'node.uuid'),
+    Column('name', type=TEXT_OR_NULL),
+    Column('source', 'node.source', TEXT_OR_NULL),
+    Column('destination'),
+    Column('instance_uuid', 'node.instance_uuid', TEXT_OR_NULL),
+    Column('state', 'node.state.value', schemas.codes(NodeState)),
+    Column('detail', 'node.detail', TEXT_OR_NULL),
+    Column('request_id'),
+)
+"""The result of one node."""
+
+
+STORED_NODE: Columns[NodeMove] = (
+    Column('uuid'),
+    Column('source', type=TEXT_OR_NULL),
+    Column('instance_uuid', type=TEXT_OR_NULL),
+    Column('state', 'state.value', schemas.codes(NodeState)),
+    Column('detail', type=TEXT_OR_NULL),
+)
+"""One node of a stored move."""
+
+
+def _gate_cell(result: GateResult) -> columns.Cell:
+    unknown = result.outcome is Outcome.UNKNOWN
+    outcome = Outcome.FAILED if unknown else result.outcome
+    cell: dict[str, columns.Cell] = {
+        'gate': result.gate,
+        'result': outcome.value,
+    }
+    if outcome is not Outcome.PASSED:
+        cell['detail'] = result.detail
+        if result.hint:
+            cell['hint'] = result.hint
+    return cell
+
+
+PLAN: Columns[PlannedNode] = (
+    *NODE[:6],
+    Column(
+        'gates',
+        lambda n: list(map(_gate_cell, n.gates)),
+        schemas.THINGS,
+        'Each gate with its result: passed, failed or overridden. A gate that '
+        'could not be evaluated has failed.',
+    ),
+)
+"""The proposed result of one node."""
+
+
+def _count(state: NodeState) -> Column[Move]:
+    return Column(
+        state.value, lambda m: m.counts.get(state, 0), schemas.NUMBER
+    )
+
+
+MOVE: Columns[Move] = (
+    Column('request_id'),
+    Column('created_at', lambda m: columns.moment(m.created_at), TEXT_OR_NULL),
+    Column('actor'),
+    Column('destination'),
+    Column('state', 'state.value', schemas.codes(MoveState)),
+    *map(_count, NodeState),
+    Column('reason', type=TEXT_OR_NULL),
+    Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
+)
+_HOW = {
+    'skip_invalid': schemas.described(
+        schemas.FLAG, 'Move the other nodes if a gate refuses some.'
+    ),
+    'dry_run': schemas.described(
+        schemas.FLAG, 'Only propose: evaluate every gate, write nothing.'
+    ),
+}
+
+_WHY = {
+    'override': schemas.array(
+        {'type': 'string', 'enum': list(gates.OVERRIDABLE)},
+        uniqueItems=True,
+        description='Gates that may fail; needs a reason.',
+    ),
+    'reason': {
+        **schemas.NAME,
+        'description': 'Why; stored with the move.',
+        'pattern': r'^[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$',
+    },
+}
+
+_DEPENDENT = {'override': ['reason']}
+RESUMING = schemas.body({**_WHY, **_HOW}, dependentRequired=_DEPENDENT)
+"""Of a drain as well."""
+
+BODY = schemas.body(
+    {
+        'service': schemas.described(
+            schemas.HOST, 'The service that gets the nodes.'
+        ),
+        'select': {
+            'description': 'is either {"uuids": [...]}, or names a '
+            '"service", a "shard" and a "conductor_group", at least one of '
+            'them',
+            'oneOf': [
+                schemas.thing(
+                    uuids=schemas.array(
+                        schemas.UUID,
+                        minItems=1,
+                        maxItems=10_000,
+                        uniqueItems=True,
+                    )
+                ),
+                schemas.body(
+                    {
+                        'service': schemas.HOST,
+                        'shard': schemas.NAME,
+                        'conductor_group': schemas.GROUP,
+                    },
+                    minProperties=1,
+                ),
+            ],
+        },
+        **_WHY,
+        **_HOW,
+    },
+    ['service', 'select'],
+    dependentRequired=_DEPENDENT,
+)
+
+
+def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
+    nodes = schemas.array(schemas.thing(of))
+    return schemas.thing(
+        request_id=schemas.TEXT,
+        nodes=nodes,
+        warnings=schemas.WARNINGS,
+        **more,
+    )
+
+
+PROPOSED = _answer(PLAN)
+EXECUTED = _answer(
+    NODE,
+    skipped={
+        'type': 'integer',
+        'description': 'The number of nodes that a gate refused beforehand.',
+    },
+    background=schemas.described(
+        schemas.FLAG,
+        'Whether the move is carried out after this answer: '
+        '/v1/moves/{request_id} shows its progress.',
+    ),
+)
+EITHER = {'oneOf': [PROPOSED, EXECUTED]}
+STORED = schemas.thing(MOVE)
+DETAILS = schemas.thing(MOVE, nodes=schemas.THINGS)
+DETAILS = DETAILS | {'required': STORED['required']}
+
+
+def _drain(move: dict[str, Any], **more: Any) -> dict[str, Any]:
+    unplaceable = {
+        **move['properties']['nodes'],
+        'description': 'Nodes for which there is no destination.',
+    }
+    return schemas.thing(
+        host=schemas.TEXT,
+        moves=schemas.array(move),
+        unplaceable=unplaceable,
+        **more,
+    )
+
+
+DRAINED = _drain(
+    EXECUTED,
+    not_started={
+        'type': 'array',
+        'items': schemas.TEXT,
+        'description': 'Destinations to which nothing was moved, because the '
+        'operation was stopped.',
+    },
+)
+EITHER_DRAIN = {'oneOf': [_drain(PROPOSED), DRAINED]}
 
 BACKGROUND = (
     f'Up to {move_nodes.BATCH} nodes are moved before the answer. With more '
@@ -117,9 +308,10 @@ def is_long(request: Request, proposals: Sequence[Proposal]) -> bool:
 
 def run_in_background(
     request: Request, operation: MoveNodes, proposals: Sequence[Proposal]
-) -> None:
+) -> str:
     """Store moves now, and carry them out after the answer.
 
+    :returns: where the first of them is found.
     :raises BusyError: if too many run already; nothing is stored then.
     """
 
@@ -132,7 +324,9 @@ def run_in_background(
         try:
             for proposal in proposals:
                 ended += 1
-                result = operation.carry_out(proposal, stopping=stopping)
+                result = operation.execute(
+                    proposal, stopping=stopping, stored=True
+                )
                 for finding in result.findings:
                     LOG.warning('%s: %s', proposal.order.request_id, finding)
         finally:
@@ -145,3 +339,4 @@ def run_in_background(
                 )
 
     request.context.background.start(request.request_id, store, carry_out)
+    return f'/v1/moves/{proposals[0].order.request_id}'

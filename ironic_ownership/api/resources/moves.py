@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources import move_answers, move_schemas
+from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.moves import Move, NodeMove
+from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.proposal import Proposal
 from ironic_ownership.observe.columns import cells
 
 _LIMIT = 10_000
@@ -42,7 +41,7 @@ def _list(request: Request) -> Answer:
         unfinished=request.query.get('unfinished', False), limit=_LIMIT
     )
     return request.page(
-        'moves', found, _marker, lambda move: cells(move_schemas.MOVE, move)
+        'moves', found, _marker, lambda move: cells(move_answers.MOVE, move)
     )
 
 
@@ -57,33 +56,21 @@ def _find(request: Request) -> Move:
 
 def _show(request: Request) -> Answer:
     move = _find(request)
-    body = cells(move_schemas.MOVE, move)
+    body = cells(move_answers.MOVE, move)
     if request.query.get('nodes', True):
         nodes = request.context.moves.nodes(move.request_id)
-        body['nodes'] = [_node_cell(node) for node in nodes]
+        body['nodes'] = [cells(move_answers.STORED_NODE, n) for n in nodes]
     return Answer(body)
-
-
-def _node_cell(node: NodeMove) -> dict[str, Any]:
-    """Return a node of a stored move as a dictionary."""
-    return {
-        'uuid': node.uuid,
-        'source': node.source,
-        'instance_uuid': node.instance_uuid,
-        'state': node.state.value,
-        'detail': node.detail,
-    }
 
 
 def operation_of(request: Request, request_id: str) -> MoveNodes:
     """Return the operation; Ironic and Placement receive the request id."""
     context = request.context
-    ports = dataclasses.replace(
-        context.ports_of(request_id),
-        placement=context.wired.placement_of(request_id),
-    )
     return MoveNodes(
-        ports,
+        dataclasses.replace(
+            context.ports_of(request_id),
+            placement=context.wired.placement_of(request_id),
+        ),
         context.moves,
         sharded=context.sharded,
         permission=context.permission,
@@ -127,19 +114,18 @@ def _answer(
         return Answer(move_answers.proposed(proposal))
     if proposal.refused and not skips:
         raise move_answers.refused([proposal])
-    location = f'/v1/moves/{proposal.order.request_id}'
     if move_answers.is_long(request, [proposal]):
-        move_answers.run_in_background(request, operation, [proposal])
+        location = move_answers.run_in_background(
+            request, operation, [proposal]
+        )
         return Answer(move_answers.executed(proposal), 202, location)
     result = operation.execute(
-        proposal,
-        progress=request.progress,
-        stopping=request.stopping,
+        proposal, progress=request.progress, stopping=request.stopping
     )
     body = move_answers.executed(proposal, result)
     if proposal.resumed or not proposal.planned:
         return Answer(body)
-    return Answer(body, 201, location)
+    return Answer(body, 201, f'/v1/moves/{proposal.order.request_id}')
 
 
 def _selection(request: Request) -> selection.Selection:
@@ -167,7 +153,7 @@ OPERATIONS = (
         {
             200: (
                 'A page of moves.',
-                schemas.page('moves', move_schemas.STORED),
+                schemas.page('moves', move_answers.STORED),
             )
         },
         query=(
@@ -179,7 +165,7 @@ OPERATIONS = (
             *PAGE,
         ),
         errors=(503,),
-        columns=move_schemas.MOVE,
+        columns=move_answers.MOVE,
     ),
     Operation(
         'move:create',
@@ -191,10 +177,10 @@ OPERATIONS = (
         {
             200: (
                 'The proposal, for dry_run; or no node had to be moved.',
-                move_schemas.EITHER,
+                move_answers.EITHER,
             ),
-            201: ('The result of each node.', move_schemas.EXECUTED),
-            202: ('The move runs in the background.', move_schemas.EXECUTED),
+            201: ('The result of each node.', move_answers.EXECUTED),
+            202: ('The move runs in the background.', move_answers.EXECUTED),
         },
         description='Compute node and instance change their service in one '
         'transaction, in which the source loses its right to write. Nothing '
@@ -202,7 +188,7 @@ OPERATIONS = (
         '"ironic-ownership compute node move"; 409 names those that failed, '
         'for each node. The id of the request is that of the move. '
         f'{move_answers.BACKGROUND}',
-        body=move_schemas.BODY,
+        body=move_answers.BODY,
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -212,14 +198,14 @@ OPERATIONS = (
         'Show one move: caller, time, reason, and the result of each node.',
         _show,
         Access.READ,
-        {200: ('The move.', move_schemas.DETAILS)},
+        {200: ('The move.', move_answers.DETAILS)},
         description='The counts show the progress of a move that runs: '
         'planned nodes are still to be moved. nodes=false leaves out the '
         'nodes, for polling.',
         parameters=(REQUEST_ID,),
         query=(_NODES,),
         errors=(404, 503),
-        columns=move_schemas.MOVE,
+        columns=move_answers.MOVE,
     ),
     Operation(
         'move:resume',
@@ -231,9 +217,9 @@ OPERATIONS = (
         {
             200: (
                 'The result, or the proposal, for the remaining nodes.',
-                move_schemas.EITHER,
+                move_answers.EITHER,
             ),
-            202: ('The move runs in the background.', move_schemas.EXECUTED),
+            202: ('The move runs in the background.', move_answers.EXECUTED),
         },
         description='Every gate is evaluated again. Nodes that have their '
         'result already are not touched; a node that a gate refuses now '
@@ -241,7 +227,7 @@ OPERATIONS = (
         'overridden that were, and more can be. '
         f'{move_answers.BACKGROUND}',
         parameters=(REQUEST_ID,),
-        body=move_schemas.RESUMING,
+        body=move_answers.RESUMING,
         errors=(404, 409, 502, 503),
     ),
 )

@@ -1,4 +1,4 @@
-"""The facts about one node that is to change its owner. Pure."""
+"""Nodes that are to change their owner: facts, and the proposal. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.gates import Found, unknown
+from ironic_ownership.engine.gates import Found, GateResult, unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Case:
     """One node of a change.
 
     :ivar record: its compute node, if there is one.
-    :ivar source: the owner on record.
+    :ivar source: the owner on record; its epoch is ``epoch``.
     :ivar recorded: the instance of the record.
     :ivar running: all running instances on record.
     :ivar node: as Ironic has it, or why that is unknown.
@@ -82,6 +83,8 @@ class Case:
         self.destination = change.destination
         self.record = record = snapshot.records.get(uuid)
         self.source = record.host if record else None
+        owner = snapshot.services.get(self.source or '')
+        self.epoch = owner.epoch if owner else None
         self.recorded = record.instance_uuid if record else None
         self.running = snapshot.instances.get(uuid, ())
         self.node: model.Node | Found
@@ -150,3 +153,73 @@ class Case:
             and self.source_runs is not None
             and self.can_be_released
         )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """One node of a proposal.
+
+    :param gates: in the order of ``gates.MOVE``; empty for a node that the
+        destination owns already.
+    :param hands_over: whether its source has to release it first.
+    :param destination: empty if there is none.
+    """
+
+    node: NodeMove
+    name: str | None = None
+    gates: tuple[GateResult, ...] = ()
+    hands_over: bool = False
+    destination: str = ''
+    request_id: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+    """A move, before and after it is carried out.
+
+    :param order: as the operator requests it.
+    :param resumed: whether it is the rest of a stored move.
+    :param findings: one sentence for each difference found afterwards.
+    """
+
+    order: Move
+    nodes: Sequence[PlannedNode]
+    resumed: bool = False
+    findings: Sequence[str] = ()
+
+    def count(self, state: NodeState) -> int:
+        """Return the number of nodes in a state."""
+        return len(self._in(state))
+
+    def _in(self, state: NodeState) -> list[PlannedNode]:
+        return [n for n in self.nodes if n.node.state is state]
+
+    @property
+    def refused(self) -> Sequence[PlannedNode]:
+        """The nodes that a gate refuses."""
+        return self._in(NodeState.REFUSED)
+
+    @property
+    def planned(self) -> Sequence[NodeMove]:
+        """The nodes to move, or that remain if it was interrupted."""
+        return [
+            n.node for n in self.nodes if n.node.state is NodeState.PLANNED
+        ]
+
+    @property
+    def moved(self) -> Sequence[NodeMove]:
+        """The nodes that have another owner now."""
+        return [n.node for n in self._in(NodeState.MOVED)]
+
+    def with_results(self, done: Mapping[str, NodeMove]) -> Proposal:
+        """Return it with the results of nodes, by uuid."""
+        nodes = [
+            dataclasses.replace(n, node=done.get(n.node.uuid, n.node))
+            for n in self.nodes
+        ]
+        return dataclasses.replace(self, nodes=nodes)
+
+    @property
+    def handed_over(self) -> frozenset[str]:
+        """Uuids of the nodes that a live source has to release first."""
+        return frozenset(n.node.uuid for n in self.nodes if n.hands_over)

@@ -20,25 +20,25 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.changes import selection
-from ironic_ownership.engine.changes.case import Case, Change, Snapshot
+from ironic_ownership.engine.changes.case import (
+    Case,
+    Change,
+    PlannedNode,
+    Proposal,
+    Snapshot,
+)
 from ironic_ownership.engine.changes.gates import (
     DESTINATION_ADMITS,
     NODE_EXISTS,
 )
 from ironic_ownership.engine.changes.moves import (
     MoveNodes,
-    UnfinishedMoveError,
 )
-from ironic_ownership.engine.changes.proposal import PlannedNode, Proposal
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import (
     GateResult,
     Outcome,
-    Progress,
-    Stopping,
-    never_stopping,
-    no_progress,
 )
 
 LOG = log.getLogger(__name__)
@@ -82,156 +82,86 @@ class DrainProposal:
         """True if a node cannot be moved."""
         return bool(self.unplaceable) or any(m.refused for m in self.moves)
 
-    @property
-    def number(self) -> int:
-        """The number of nodes to move."""
-        return sum(len(move.planned) for move in self.moves)
 
+def propose(
+    operation: MoveNodes,
+    host: str,
+    caller: Origin,
+    *,
+    reason: str | None = None,
+    overrides: Collection[str] = (),
+) -> DrainProposal:
+    """Find a new owner for every node, and evaluate every gate.
 
-class DrainService:
-    """The operation *drain*."""
-
-    def __init__(self, move_nodes: MoveNodes) -> None:
-        self._move_nodes = move_nodes
-        self._ports = move_nodes.ports
-
-    def propose(
-        self,
-        host: str,
-        caller: Origin,
-        *,
-        reason: str | None = None,
-        overrides: Collection[str] = (),
-    ) -> DrainProposal:
-        """Find a new owner for every node, and evaluate every gate.
-
-        :param reason: stored with each move.
-        :raises NotFoundError: if there is no such service.
-        :raises OwnershipError: if something can't be read.
-        """
-        services = self._ports.records.services()
-        host = suggestions.known_service(host, [row.host for row in services])
-        snapshot, found = self._plan(host, services)
-        proposals = [
-            self._move_nodes.evaluate(
-                Move(
-                    request_id.new_id(),
-                    destination,
-                    caller.actor,
-                    f'drain of {host}{f": {reason}" if reason else ""}'[:255],
-                    tuple(sorted(overrides)),
-                ),
-                selection.Selected(uuids, snapshot),
-            )
-            for destination, uuids in found.moves.items()
-        ]
-        LOG.info(
-            '%s: drain of %s by %s: moves %s',
-            caller.request_id,
-            host,
-            caller.actor,
-            ', '.join(p.order.request_id for p in proposals) or 'none',
+    :param reason: stored with each move.
+    :raises NotFoundError: if there is no such service.
+    :raises OwnershipError: if something can't be read.
+    """
+    services = operation.ports.records.services()
+    host = suggestions.known_service(host, [row.host for row in services])
+    snapshot, found = _plan(operation, host, services)
+    proposals = [
+        operation.evaluate(
+            Move(
+                request_id.new_id(),
+                destination,
+                caller.actor,
+                f'drain of {host}{f": {reason}" if reason else ""}'[:255],
+                tuple(sorted(overrides)),
+            ),
+            selection.Selected(uuids, snapshot),
         )
-        change = Change('', snapshot, self._ports.interpret)
-        gone = [Case(change, uuid) for uuid in found.gone]
-        return DrainProposal(
-            host,
-            proposals,
-            [
-                *(
-                    _unplaceable(snapshot.records[uuid], _NO_SERVICE)
-                    for uuid in found.unplaceable
-                ),
-                *(
-                    _unplaceable(
-                        snapshot.records[case.uuid],
-                        NODE_EXISTS.result(case, NODE_EXISTS.check(case)),
-                    )
-                    for case in gone
-                ),
-            ],
-        )
-
-    def _plan(
-        self, host: str, services: Sequence[model.Service]
-    ) -> tuple[Snapshot, Drain]:
-        """Plan on one snapshot, which serves for all the moves."""
-        near = self._ports.records.compute_nodes_near(
-            host, model.Scope(nothing=True)
-        )
-        owned = {r.uuid: r for r in near if r.host == host}
-        nodes = selection.read_nodes(
-            self._ports.source,
-            list(owned),
-            {record.shard for record in owned.values()},
-            self._move_nodes.sharded,
-        )
-        view = self._ports.backend.view().serving(services)
-        found = plan(
-            host,
-            owned,
-            [node for node in nodes.values() if node is not None],
-            PeerGroups.of(view, services, self._ports.interpret),
-            self._ports.records.counts(),
-        )
-        return Snapshot(
-            {service.host: service for service in services},
-            view,
-            owned,
-            self._move_nodes.moves.open_instances(list(owned)),
-            nodes,
-            self._move_nodes.moves.other_types(list(owned)),
-        ), found
-
-    def execute(
-        self,
-        proposal: DrainProposal,
-        *,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-    ) -> list[Proposal]:
-        """Carry out the moves, one after the other.
-
-        :returns: the results of the moves, in their order; fewer if it was
-            told to stop.
-        :raises UnfinishedMoveError: if the database fails.
-        """
-        verification = self._move_nodes.verification()
-        results: list[Proposal] = []
-        done = 0
-        for move in proposal.moves:
-            if stopping() or (results and results[-1].planned):
-                break
-            try:
-                result = self._move_nodes.execute(
-                    move,
-                    progress=_shifted(progress, done, proposal.number),
-                    stopping=stopping,
-                    verification=verification,
-                )
-            except UnfinishedMoveError as exc:
-                if proposal.number > done + len(move.planned):
-                    exc.hint += ', and the same drain again moves the rest'
-                raise
-            results.append(result)
-            done += len(move.planned)
-        # One list of Ironic serves for all of them.
-        after = verification.read(
-            n for result in results for n in result.moved
-        )
-        return [
-            dataclasses.replace(
-                result,
-                findings=verification.compare(
-                    result.order.destination, result.moved, after
-                ),
-            )
-            for result in results
-        ]
+        for destination, uuids in found.moves.items()
+    ]
+    LOG.info(
+        '%s: drain of %s by %s: moves %s',
+        caller.request_id,
+        host,
+        caller.actor,
+        ', '.join(p.order.request_id for p in proposals) or 'none',
+    )
+    change = Change('', snapshot, operation.ports.interpret)
+    results = dict.fromkeys(found.unplaceable, _NO_SERVICE)
+    for case in (Case(change, uuid) for uuid in found.gone):
+        results[case.uuid] = NODE_EXISTS.result(case, NODE_EXISTS.check(case))
+    return DrainProposal(
+        host,
+        proposals,
+        [
+            _unplaceable(snapshot.records[uuid], result)
+            for uuid, result in results.items()
+        ],
+    )
 
 
-def _shifted(progress: Progress, before: int, total: int) -> Progress:
-    return lambda done, _: progress(before + done, total)
+def _plan(
+    operation: MoveNodes, host: str, services: Sequence[model.Service]
+) -> tuple[Snapshot, Drain]:
+    """Plan on one snapshot, which serves for all the moves."""
+    ports, moves = operation.ports, operation.moves
+    near = ports.records.compute_nodes_near(host, model.Scope(nothing=True))
+    owned = {r.uuid: r for r in near if r.host == host}
+    uuids = list(owned)
+    shards = {record.shard for record in owned.values()}
+    nodes = selection.read_nodes(
+        ports.source, uuids, shards, operation.sharded
+    )
+    view = ports.backend.view().serving(services)
+    found = plan(
+        host,
+        owned,
+        [node for node in nodes.values() if node is not None],
+        PeerGroups.of(view, services, ports.interpret),
+        ports.records.counts(),
+    )
+    return Snapshot(
+        {service.host: service for service in services},
+        view,
+        owned,
+        moves.open_instances(uuids),
+        nodes,
+        moves.other_types(uuids),
+    ), found
 
 
 def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:

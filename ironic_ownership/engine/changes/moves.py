@@ -14,27 +14,34 @@ from collections.abc import Collection, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.moves import (
+    HandOver,
+    Move,
+    NodeMove,
+    NodeState,
+)
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import selection
-from ironic_ownership.engine.changes.case import Change
-from ironic_ownership.engine.changes.proposal import (
+from ironic_ownership.engine.changes import gates
+from ironic_ownership.engine.changes.case import (
+    Case,
+    Change,
     PlannedNode,
     Proposal,
-    as_planned_before,
-    plan_node,
 )
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.changes.verification import Verification
 from ironic_ownership.engine.gates import (
+    GateResult,
+    Outcome,
     Progress,
     Stopping,
     batches,
     never_stopping,
     no_progress,
+    refusals,
 )
-from ironic_ownership.engine.ports import Moves, Ports
+from ironic_ownership.engine.ports import Moves
 
 LOG = log.getLogger(__name__)
 
@@ -73,6 +80,12 @@ class EmptySelectionError(exceptions.NotFoundError):
         )
 
 
+_AGAIN = (
+    'run "compute node move" again with the same nodes: those that its '
+    'destination owns stay unchanged'
+)
+
+
 class LostMoveError(exceptions.NotFoundError):
     """A move disappeared from the records while it was carried out."""
 
@@ -80,8 +93,7 @@ class LostMoveError(exceptions.NotFoundError):
         super().__init__(
             f'{request_id} is no longer on record: the database lost commits, '
             'by a promotion or a restore',
-            hint='Nothing can be resumed. Run "compute node move" again with '
-            'the same nodes: those that its destination owns stay unchanged',
+            hint=f'Nothing can be resumed. {_AGAIN.capitalize()}',
         )
 
 
@@ -95,32 +107,68 @@ def find(moves: Moves, request_id: str) -> Move:
         known = [move.request_id for move in moves.moves()]
         unknown = suggestions.unknown('move', request_id, known)
         raise exceptions.NotFoundError(
-            str(unknown.args[0]), hint=f'{unknown.hint}. {_LOST}'
+            str(unknown.args[0]),
+            hint=f'{unknown.hint}. If it was stored and the database lost '
+            f'commits since, by a promotion or a restore, {_AGAIN}',
         )
     return found
 
 
-_LOST = (
-    'If it was stored and the database lost commits since, by a promotion or '
-    'a restore, run "compute node move" again with the same nodes: those that '
-    'its destination owns stay unchanged'
-)
+def plan_node(order: Move, change: Change, uuid: str) -> PlannedNode:
+    """Evaluate the gates of one node, unless the destination owns it."""
+    case = Case(change, uuid)
+    results: tuple[GateResult, ...] = ()
+    instance, state, detail = case.recorded, UNCHANGED, None
+    if case.record is None or case.source != case.destination:
+        results = gates.evaluate(case)
+        instance, (state, detail) = case.instance_uuid, _state(results)
+    return PlannedNode(
+        NodeMove(uuid, case.source, case.epoch, instance, state, detail),
+        case.record.name if case.record else None,
+        results,
+        state is PLANNED and case.hands_over,
+        order.destination,
+        order.request_id,
+    )
+
+
+def _state(results: Sequence[GateResult]) -> tuple[NodeState, str | None]:
+    if blocking := refusals(results):
+        return REFUSED, _details(blocking)
+    overridden = [r for r in results if r.outcome is not Outcome.PASSED]
+    return (
+        PLANNED,
+        f'overridden: {_details(overridden)}' if overridden else None,
+    )
+
+
+def _details(results: Sequence[GateResult]) -> str:
+    return '; '.join(f'{r.gate}: {r.detail}' for r in results)
+
+
+def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
+    """Keep the source from which a stored move was to take the node.
+
+    If the source has changed since, the transaction of its batch refuses the
+    node, and its gates are not shown.
+    """
+    same = now.node.source == before.source
+    if same and now.node.state is REFUSED:
+        return now
+    return dataclasses.replace(
+        now,
+        node=dataclasses.replace(
+            now.node, source=before.source, state=PLANNED
+        ),
+        gates=now.gates if same else (),
+        # Perhaps this move has released it before it was interrupted.
+        hands_over=now.hands_over if same else now.node.source is None,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
-class MoveNodes:
-    """The operations *move* and *resume*.
-
-    :param sharded: whether every list of nodes has to name a shard: law 4.
-    :param permission: seconds after which no service can act on a node that
-        it has released.
-    """
-
-    ports: Ports
-    moves: Moves
-    _: dataclasses.KW_ONLY
-    sharded: bool
-    permission: float
+class MoveNodes(Releaser):
+    """The operations *move* and *resume*."""
 
     def propose(self, order: Move, selected: Selection) -> Proposal:
         """Evaluate every gate for every selected node; write nothing.
@@ -128,7 +176,7 @@ class MoveNodes:
         :raises NotFoundError: if the selection is empty.
         :raises OwnershipError: if the selection can't be read.
         """
-        read = self._read(selected, order.destination)
+        read = self.read(selected, order.destination)
         if not read.uuids:
             raise EmptySelectionError
         return self.evaluate(order, read)
@@ -163,35 +211,22 @@ class MoveNodes:
             of the move.
         :param reason: of that, in addition to that of the move.
         """
-        request_id = move.request_id
-        order = Move(
-            request_id,
-            move.destination,
-            actor,
-            '; '.join(filter(None, (move.reason, reason))) or None,
-            tuple(sorted({*move.overrides, *more})),
+        order = dataclasses.replace(
+            move,
+            actor=actor,
+            reason='; '.join(filter(None, (move.reason, reason))) or None,
+            overrides=tuple(sorted({*move.overrides, *more})),
         )
-        rest = self.moves.nodes(request_id, state=PLANNED)
-        now = self._evaluate(
-            order,
-            self._read(
-                Selection([node.uuid for node in rest]), order.destination
-            ),
+        rest = self.moves.nodes(move.request_id, state=PLANNED)
+        selected = Selection([node.uuid for node in rest])
+        now = self._evaluate(order, self.read(selected, order.destination))
+        LOG.info(
+            '%s: resumed by %s, %s nodes', move.request_id, actor, len(rest)
         )
-        LOG.info('%s: resumed by %s, %s nodes', request_id, actor, len(rest))
         return Proposal(
             order,
             [as_planned_before(*pair) for pair in zip(now, rest, strict=True)],
             resumed=True,
-        )
-
-    def _read(self, selected: Selection, destination: str) -> Selected:
-        return selection.read(
-            self.ports,
-            self.moves,
-            selected,
-            destination,
-            sharded=self.sharded,
         )
 
     def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
@@ -209,32 +244,65 @@ class MoveNodes:
         *,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
-        verification: Verification | None = None,
+        stored: bool = False,
     ) -> Proposal:
-        """Carry a proposal out, and compare the nodes afterwards.
+        """Carry one proposal out; see :meth:`execute_all`.
+
+        :param stored: whether :meth:`store` was called before.
+        """
+        (result,) = self.execute_all(
+            [proposal], progress=progress, stopping=stopping, stored=stored
+        )
+        return result
+
+    def execute_all(
+        self,
+        proposals: Sequence[Proposal],
+        *,
+        progress: Progress = no_progress,
+        stopping: Stopping = never_stopping,
+        stored: bool = False,
+    ) -> list[Proposal]:
+        """Carry proposals out one by one, and compare all nodes afterwards.
 
         Nodes that a gate refuses stay where they are. A new move without a
         node to move is not stored.
 
-        :param progress: called first when the move is about to be stored.
+        :param progress: called first when a move is about to be stored.
         :param stopping: asked between the batches; the rest can be resumed.
-        :param verification: of several moves, whose nodes the caller compares
-            together, after the last one.
-        :raises UnfinishedMoveError: if the database fails after the move was
+        :returns: the results, in their order; fewer if it was stopped.
+        :raises UnfinishedMoveError: if the database fails after a move was
             stored.
         :raises LostMoveError: if the database loses the move.
         """
-        if not (proposal.planned or proposal.resumed):
-            return proposal
-        if proposal.planned:
-            progress(0, len(proposal.planned))
-        self.store(proposal)
-        return self.carry_out(
-            proposal,
-            progress=progress,
-            stopping=stopping,
-            verification=verification,
+        verification = Verification(
+            self.ports, self.moves, sharded=self.sharded
         )
+        total = sum(len(proposal.planned) for proposal in proposals)
+        done = 0
+        results: list[Proposal] = []
+        for proposal in proposals:
+            result = proposal
+            if results and (stopping() or results[-1].planned):
+                break
+            number = len(proposal.planned)
+            if number or proposal.resumed:
+                if number:
+                    progress(done, total)
+                if not stored:
+                    self.store(proposal)
+                verification.remember_providers(proposal.planned)
+                try:
+                    result = self._carry_out(
+                        proposal, _shifted(progress, done, total), stopping
+                    )
+                except UnfinishedMoveError as exc:
+                    if total > done + number:
+                        exc.hint += ', and the same drain again moves the rest'
+                    raise
+            results.append(result)
+            done += number
+        return verification.compare(results)
 
     def store(self, proposal: Proposal) -> None:
         """Store a proposal, so that it can be carried out and resumed."""
@@ -253,104 +321,73 @@ class MoveNodes:
                 {n.node.uuid: n.node.detail or '' for n in proposal.refused},
             )
 
-    def carry_out(
-        self,
-        proposal: Proposal,
-        *,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-        verification: Verification | None = None,
+    def _carry_out(
+        self, proposal: Proposal, progress: Progress, stopping: Stopping
     ) -> Proposal:
-        """Carry out a stored proposal; see :meth:`execute`."""
-        order, planned = proposal.order, proposal.planned
-        verified = verification or self.verification()
-        verified.remember_providers(node.uuid for node in planned)
+        request_id, planned = proposal.order.request_id, proposal.planned
         done: dict[str, NodeMove] = {}
         for batch in batches(planned, BATCH, progress, stopping):
             for node in self._move_batch(proposal, batch):
+                _log(proposal.order, node)
                 done[node.uuid] = node
         if remaining := len(planned) - len(done):
             LOG.warning(
-                '%s: interrupted, %s nodes remain', order.request_id, remaining
+                '%s: interrupted, %s nodes remain', request_id, remaining
             )
-        result = proposal.with_results(done)
-        if verification is not None:
-            return result
-        moved = result.moved
-        findings = verified.compare(
-            order.destination, moved, verified.read(moved)
-        )
-        return dataclasses.replace(result, findings=findings)
-
-    def verification(self) -> Verification:
-        """Return what compares nodes before and after their moves."""
-        return Verification(self.ports, self.moves, sharded=self.sharded)
+        return proposal.with_results(done)
 
     def _move_batch(
         self, proposal: Proposal, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
-        order = proposal.order
+        request_id = proposal.order.request_id
         try:
             given_up = self._release(proposal, nodes)
-            batch = [
-                *self.moves.carry_out(
-                    order.request_id,
-                    [node for node in nodes if node.uuid not in given_up],
-                ),
-                *given_up.values(),
-            ]
+            rest = [node for node in nodes if node.uuid not in given_up]
+            done = self.moves.carry_out(request_id, rest)
         except exceptions.NotFoundError as exc:
             uuids = [node.uuid for node in nodes]
-            self.moves.end_release(order.request_id, uuids)
-            raise LostMoveError(order.request_id) from exc
+            self.moves.end_release(request_id, uuids)
+            raise LostMoveError(request_id) from exc
         except exceptions.OwnershipError as exc:
-            raise UnfinishedMoveError(order.request_id, exc) from exc
-        for node in batch:
-            if node.state is MOVED:
-                LOG.info(
-                    '%s: node %s: %s -> %s, instance %s',
-                    order.request_id,
-                    node.uuid,
-                    node.source or 'no service',
-                    order.destination,
-                    node.instance_uuid or 'none',
+            raise UnfinishedMoveError(request_id, exc) from exc
+        return [
+            *done,
+            *(
+                dataclasses.replace(
+                    node, state=REFUSED, detail=given_up[node.uuid]
                 )
-            else:
-                LOG.log(
-                    log.INFO if node.state is UNCHANGED else log.WARNING,
-                    '%s: node %s: %s %s',
-                    order.request_id,
-                    node.uuid,
-                    node.state,
-                    node.detail or '',
-                )
-        return batch
+                for node in nodes
+                if node.uuid in given_up
+            ),
+        ]
 
     def _release(
         self, proposal: Proposal, nodes: Sequence[NodeMove]
-    ) -> Mapping[str, NodeMove]:
-        """Let live sources release their nodes; return those that stay."""
+    ) -> Mapping[str, str]:
+        """Let live sources release their nodes; return why some stay."""
         order, leaving = proposal.order, proposal.handed_over
         released = [node for node in nodes if node.uuid in leaving]
         if not released:
             return {}
-        releaser = Releaser(
-            self.ports,
-            self.moves,
-            sharded=self.sharded,
-            permission=self.permission,
-        )
-        refused = releaser.release(
+        refused = self.release(
             released,
-            request_id=order.request_id,
-            actor=order.actor,
-            reason=order.reason,
+            HandOver(order.request_id, order.actor, reason=order.reason),
         )
         self.moves.refuse(order.request_id, refused)
-        return {
-            node.uuid: dataclasses.replace(
-                node, state=REFUSED, detail=refused[node.uuid]
-            )
-            for node in released
-            if node.uuid in refused
-        }
+        return refused
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)
+
+
+def _log(order: Move, node: NodeMove) -> None:
+    level, what = log.INFO, f'{node.state} {node.detail or ""}'
+    if node.state is MOVED:
+        what = (
+            f'{node.source or "no service"} -> {order.destination}, instance '
+            f'{node.instance_uuid or "none"}'
+        )
+    elif node.state is not UNCHANGED:
+        level = log.WARNING
+    LOG.log(level, '%s: node %s: %s', order.request_id, node.uuid, what)

@@ -22,15 +22,15 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, Change
-from ironic_ownership.engine.changes.selection import Selection, read_nodes
+from ironic_ownership.engine.changes.selection import (
+    Selected,
+    Selection,
+    read_nodes,
+)
 from ironic_ownership.engine.gates import Item, Result, proposed
 from ironic_ownership.engine.ports import Moves, Ports
 
 LOG = log.getLogger(__name__)
-
-LONGEST = 120.0
-"""Seconds for which nodes are held: time to wait, and to list many nodes. If
-the process ends meanwhile, the policies decide about the nodes after that."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +53,7 @@ class Releaser:
     pause: Callable[[float], None] = time.sleep
 
     def release(
-        self,
-        nodes: Sequence[NodeMove],
-        *,
-        request_id: str,
-        actor: str,
-        reason: str | None = None,
+        self, nodes: Sequence[NodeMove], request: HandOver
     ) -> dict[str, str]:
         """Release nodes, and wait until no service can act on them.
 
@@ -70,17 +65,13 @@ class Releaser:
         :raises IronicError: if Ironic does not answer; then the policies
             decide about the nodes again.
         """
-        refused = dict(
-            self.moves.release(
-                nodes, HandOver(request_id, actor, LONGEST, reason)
-            )
-        )
+        refused = dict(self.moves.release(nodes, request))
         uuids = [node.uuid for node in nodes if node.uuid not in refused]
         if not uuids:
             return refused
         LOG.info(
             '%s: released %s nodes, waiting %.1f s for the end of permissions',
-            request_id,
+            request.request_id,
             len(uuids),
             self.permission,
         )
@@ -89,11 +80,21 @@ class Releaser:
         try:
             occupied = self._occupied(uuids)
         except exceptions.IronicError:
-            self.moves.end_release(request_id, uuids)
+            self.moves.end_release(request.request_id, uuids)
             raise
         if occupied:
-            self.moves.end_release(request_id, occupied)
+            self.moves.end_release(request.request_id, occupied)
         return refused | occupied
+
+    def read(self, selected: Selection, destination: str | None) -> Selected:
+        """Read everything that the gates of the selected nodes need."""
+        return selection.read(
+            self.ports,
+            self.moves,
+            selected,
+            destination,
+            sharded=self.sharded,
+        )
 
     def _occupied(self, uuids: Collection[str]) -> dict[str, str]:
         """Return why nodes are no longer free in Ironic."""
@@ -116,12 +117,6 @@ class Releaser:
         return found
 
 
-RESULTS = (
-    *(Result.WOULD_RELEASE, Result.RELEASED, Result.UNCHANGED, Result.REFUSED),
-)
-"""The results for one node."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NodeRelease(Item):
     """One node to release, with the result of every gate.
@@ -137,34 +132,20 @@ class NodeRelease(Item):
 
 
 @dataclasses.dataclass(frozen=True)
-class ReleaseNodes:
+class ReleaseNodes(Releaser):
     """The operation *release*. Threading: one thread."""
-
-    releaser: Releaser
 
     def propose(self, uuids: Sequence[str]) -> list[NodeRelease]:
         """Evaluate every gate of every node; write nothing.
 
         :raises OwnershipError: if the records do not answer.
         """
-        releaser = self.releaser
-        read = selection.read(
-            releaser.ports,
-            releaser.moves,
-            Selection(list(dict.fromkeys(uuids))),
-            None,
-            sharded=releaser.sharded,
-        )
-        change = Change(None, read.snapshot, releaser.ports.interpret)
+        read = self.read(Selection(list(dict.fromkeys(uuids))), None)
+        change = Change(None, read.snapshot, self.ports.interpret)
         return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 
     def execute(
-        self,
-        proposed: Sequence[NodeRelease],
-        *,
-        request_id: str,
-        actor: str,
-        reason: str | None = None,
+        self, proposed: Sequence[NodeRelease], request: HandOver
     ) -> list[NodeRelease]:
         """Release those that no gate refuses, as one transaction.
 
@@ -176,15 +157,13 @@ class ReleaseNodes:
         leaving = [
             one.node for one in proposed if one.result is Result.WOULD_RELEASE
         ]
-        refused = self.releaser.release(
-            leaving, request_id=request_id, actor=actor, reason=reason
-        )
+        refused = self.release(leaving, request)
         released = [n.uuid for n in leaving if n.uuid not in refused]
-        self.releaser.moves.end_release(request_id, released)
+        self.moves.end_release(request.request_id, released)
         for node in leaving:
             LOG.info(
                 '%s: node %s of %s: %s',
-                request_id,
+                request.request_id,
                 node.uuid,
                 node.source,
                 refused.get(node.uuid, 'released'),
@@ -198,16 +177,15 @@ class ReleaseNodes:
 
 
 def _proposed(case: Case) -> NodeRelease:
+    node = NodeMove(case.uuid, case.source, case.epoch)
     if case.record is None:
         missing = gates.RECORD_EXISTS
         return NodeRelease(
             result=Result.REFUSED,
             gates=(missing.result(case, missing.check(case)),),
-            node=NodeMove(case.uuid, None),
+            node=node,
             case=case,
         )
-    row = case.snapshot.services.get(case.source or '')
-    node = NodeMove(case.uuid, case.source, row.epoch if row else None)
     try:
         taker = gates.next_owner(case)
     except exceptions.OwnershipError:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove
 from ironic_ownership.engine.changes import selection
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.ports import Moves, Ports
 
@@ -21,27 +22,13 @@ SAMPLE = 200
 """The maximum number of providers to compare: each costs requests twice."""
 
 
-@dataclasses.dataclass(frozen=True)
-class After:
-    """Moved nodes, as they are after their moves.
-
-    :param records: by uuid.
-    :param separated: nodes whose instance is with another service.
-    :param nodes: of Ironic by uuid, ``None`` if it does not have them; or why
-        they are unknown.
-    """
-
-    records: Mapping[str, model.ComputeNode]
-    separated: Collection[str]
-    nodes: Mapping[str, model.Node | None] | str
+_Records = Mapping[str, model.ComputeNode]
+_Nodes = Mapping[str, model.Node | None] | str
+"""Of Ironic by uuid, ``None`` if it does not have it; or why it is unknown."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Provider:
-    """The compared parts of a provider; ``None`` if it does not exist."""
-
-    consumers: frozenset[str] | None
-    traits: frozenset[str] | None
+_Provider = tuple[frozenset[str] | None, frozenset[str] | None]
+"""Consumers and traits of a provider; ``None`` if it does not exist."""
 
 
 @dataclasses.dataclass
@@ -60,45 +47,55 @@ class Verification:
     )
     _unknown: str | None = dataclasses.field(default=None, init=False)
 
-    def remember_providers(self, uuids: Iterable[str]) -> None:
+    def remember_providers(self, nodes: Iterable[NodeMove]) -> None:
         """Read the Placement providers of at most :data:`SAMPLE` nodes.
 
         Those of other moves are kept. A failure of Placement does not stop
         the move: :meth:`compare` reports it.
         """
-        sample = itertools.islice(uuids, SAMPLE)
+        sample = itertools.islice((node.uuid for node in nodes), SAMPLE)
         try:
             self._before.update(self._providers(sample))
         except exceptions.PlacementError as exc:
             self._unknown = f'Placement could not be compared: {exc}'
 
-    def read(self, moved: Iterable[NodeMove]) -> After:
-        """Read moved nodes, for :meth:`compare`."""
-        uuids = [node.uuid for node in moved]
+    def compare(self, moves: Iterable[Proposal]) -> list[Proposal]:
+        """Return moves with a sentence for each difference of their nodes.
+
+        One list of Ironic serves for all of them.
+        """
+        results = list(moves)
+        uuids = [node.uuid for result in results for node in result.moved]
+        if not uuids:
+            return results
         known = self.ports.records.compute_nodes_by_uuid(uuids)
+        records = {record.uuid: record for record in known}
         shards = {record.shard for record in known}
-        nodes: Mapping[str, model.Node | None] | str
+        nodes: _Nodes
         try:
             nodes = selection.read_nodes(
                 self.ports.source, uuids, shards, self.sharded, summary=True
             )
         except exceptions.IronicError as exc:
             nodes = str(exc)
-        return After(
-            {record.uuid: record for record in known},
-            set(self.moves.separated()),
-            nodes,
-        )
+        separated = set(self.moves.separated())
+        return [
+            dataclasses.replace(
+                result,
+                findings=self._differences(result, records, separated, nodes),
+            )
+            for result in results
+        ]
 
-    def compare(
-        self, destination: str, moved: Sequence[NodeMove], after: After
+    def _differences(
+        self,
+        result: Proposal,
+        records: _Records,
+        separated: Collection[str],
+        nodes: _Nodes,
     ) -> list[str]:
-        """Return one sentence for each difference that moved nodes show.
-
-        :param after: at least these nodes, read after the move.
-        """
-        uuids = [node.uuid for node in moved]
-        records = after.records
+        uuids = [node.uuid for node in result.moved]
+        destination = result.order.destination
         found = [
             f'node {uuid}: its owner is {_owner(records.get(uuid))}, not '
             f'{destination}'
@@ -108,14 +105,14 @@ class Verification:
         found += [
             f'node {uuid}: its instance is on record with another service'
             for uuid in uuids
-            if uuid in after.separated
+            if uuid in separated
         ]
-        found += _differences_from_ironic(uuids, after)
+        found += _differences_from_ironic(uuids, records, nodes)
         found += self._changed_providers(uuids, records)
         return found
 
     def _changed_providers(
-        self, uuids: Iterable[str], records: Mapping[str, model.ComputeNode]
+        self, uuids: Iterable[str], records: _Records
     ) -> list[str]:
         if self._unknown is not None:
             return [self._unknown]
@@ -140,18 +137,19 @@ class Verification:
         seen: dict[str, _Provider] = {}
         for uuid in uuids:
             traits = source.traits(uuid)
-            seen[uuid] = _Provider(
-                source.consumers(uuid), traits.names if traits else None
-            )
+            names = traits.names if traits else None
+            seen[uuid] = source.consumers(uuid), names
         return seen
 
 
-def _differences_from_ironic(uuids: Sequence[str], after: After) -> list[str]:
-    if isinstance(after.nodes, str):
-        return [f'Ironic could not be compared: {after.nodes}']
+def _differences_from_ironic(
+    uuids: Sequence[str], records: _Records, nodes: _Nodes
+) -> list[str]:
+    if isinstance(nodes, str):
+        return [f'Ironic could not be compared: {nodes}'] if uuids else []
     found = []
     for uuid in uuids:
-        node, record = after.nodes[uuid], after.records.get(uuid)
+        node, record = nodes[uuid], records.get(uuid)
         if node is None:
             found.append(f'node {uuid}: Ironic does not have it')
         elif record and node.instance_uuid != record.instance_uuid:
@@ -167,11 +165,12 @@ def _is_reported(
     before: _Provider, after: _Provider, record: model.ComputeNode | None
 ) -> bool:
     """Tell whether the owner itself has reported the provider's state."""
-    if record is None or after.traits is None:
+    consumers, traits = after
+    if record is None or traits is None:
         return False
     _, reported = inventory_diff.parts(record.placement_digest)
-    return (before.consumers or frozenset()) == after.consumers and (
-        inventory_diff.traits_part(after.traits) == reported
+    return (before[0] or frozenset()) == consumers and (
+        inventory_diff.traits_part(traits) == reported
     )
 
 

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api.resources.move_schemas import NODE, PLAN
+from ironic_ownership.api.resources.move_answers import NODE, PLAN
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes

@@ -10,7 +10,7 @@ import werkzeug.datastructures
 from hypothesis import strategies as st
 
 from ironic_ownership.api.operation import PAGE, Parameter
-from ironic_ownership.api.resources import move_schemas
+from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import validation
 
@@ -81,7 +81,7 @@ class BodyTest(unittest.TestCase):
             validation.body(
                 json.dumps(value).encode(),
                 'application/json',
-                move_schemas.BODY,
+                move_answers.BODY,
             )
         except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
@@ -92,14 +92,14 @@ class BodyTest(unittest.TestCase):
             validation.body(
                 json.dumps(body).encode(),
                 'application/json',
-                move_schemas.BODY,
+                move_answers.BODY,
             )
         self.assertIn('body.service', str(caught.exception))
 
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
         try:
-            validation.body(data, 'application/json', move_schemas.BODY)
+            validation.body(data, 'application/json', move_answers.BODY)
         except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
@@ -114,6 +114,6 @@ class BodyTest(unittest.TestCase):
             validation.body(
                 json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
                 'application/json',
-                move_schemas.BODY,
+                move_answers.BODY,
             )
         self.assertLess(len(str(caught.exception)), 1000)

@@ -12,8 +12,8 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports, request_id
 from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.proposal import Proposal
 from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import placement

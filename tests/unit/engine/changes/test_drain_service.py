@@ -7,7 +7,7 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.changes.drain import DrainService
+from ironic_ownership.engine.changes import drain
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
 
@@ -26,28 +26,31 @@ class DrainServiceTest(move_case.MoveCase):
         settings = world.runs(shard_key='a')
         self.records.register('in-a', settings)
         self.backend.join('in-a', 'one', settings)
-        self.drain = DrainService(self.operation)
+
+    def drain(self, host: str = 'old', **more) -> drain.DrainProposal:
+        return drain.propose(self.operation, host, CALLER, **more)
 
     def test_proposal_writes_nothing(self) -> None:
         before = self.everything()
-        proposal = self.drain.propose(' OLD', CALLER)
+        proposal = self.drain(' OLD')
         self.assertEqual(
             ['in-a', 'new'], [m.order.destination for m in proposal.moves]
         )
-        self.assertEqual((30, False), (proposal.number, proposal.refused))
+        planned = sum(len(move.planned) for move in proposal.moves)
+        self.assertEqual((30, False), (planned, proposal.refused))
         self.assertEqual(before, self.everything())
 
     def test_proposal_reads_every_node_once(self) -> None:
-        self.drain.propose('old', CALLER)
+        self.drain()
         shards = [('scan', model.Scope(shard=shard)) for shard in 'ab']
         self.assertEqual(shards, self.ironic.calls)
 
     def test_moved_nodes_are_compared_with_one_list(self) -> None:
-        proposal = self.drain.propose('old', CALLER)
+        proposal = self.drain()
         self.ironic.calls.clear()
         del self.ironic.nodes[world.uuid(1)], self.ironic.nodes[world.uuid(2)]
         for result, uuid in zip(
-            self.drain.execute(proposal), UUIDS[:2], strict=True
+            self.operation.execute_all(proposal.moves), UUIDS[:2], strict=True
         ):
             (found,) = result.findings
             self.assertIn(f'{uuid}: Ironic does not have it', found)
@@ -58,16 +61,16 @@ class DrainServiceTest(move_case.MoveCase):
     def test_node_that_went_to_its_destination_by_itself_is_unchanged(
         self,
     ) -> None:
-        proposal = self.drain.propose('old', CALLER)
+        proposal = self.drain()
         self.operation.execute(self.propose(uuids=[world.uuid(2)]))
-        results = self.drain.execute(proposal)
+        results = self.operation.execute_all(proposal.moves)
         self.assertEqual([15, 14], [r.count(MOVED) for r in results])
         self.assertEqual([0, 1], [r.count(UNCHANGED) for r in results])
 
     def test_each_destination_has_a_move_of_its_own(self) -> None:
         reported = []
-        results = self.drain.execute(
-            self.drain.propose('old', CALLER, reason='new rack'),
+        results = self.operation.execute_all(
+            self.drain(reason='new rack').moves,
             progress=lambda *now: reported.append(now),
         )
         self.assertEqual([15, 15], [r.count(MOVED) for r in results])
@@ -81,7 +84,7 @@ class DrainServiceTest(move_case.MoveCase):
     def test_node_without_a_destination_is_skipped(self) -> None:
         self.ironic.put(world.node(1, shard='c'))
         del self.ironic.nodes[world.uuid(2)]
-        proposal = self.drain.propose('old', CALLER)
+        proposal = self.drain()
         self.assertEqual(
             {
                 world.uuid(1): 'destination_admits',
@@ -89,33 +92,33 @@ class DrainServiceTest(move_case.MoveCase):
             },
             {n.node.uuid: n.gates[0].gate for n in proposal.unplaceable},
         )
-        results = self.drain.execute(proposal)
+        results = self.operation.execute_all(proposal.moves)
         self.assertEqual([14, 14], [r.count(MOVED) for r in results])
 
     def test_stopped_drain_starts_no_further_move(self) -> None:
-        answers = iter((False, False, True))
-        results = self.drain.execute(
-            self.drain.propose('old', CALLER), stopping=lambda: next(answers)
+        answers = iter((False, True))
+        results = self.operation.execute_all(
+            self.drain().moves, stopping=lambda: next(answers)
         )
         self.assertEqual(1, len(results))
         self.assertEqual(1, len(self.moves.moves()))
 
     def test_failure_tells_how_to_move_the_rest(self) -> None:
-        proposal = self.drain.propose('old', CALLER)
+        proposal = self.drain()
         broken = exceptions.RecordsUnavailableError('no answer')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
             self.assertRaises(exceptions.OwnershipError) as caught,
         ):
-            self.drain.execute(proposal)
+            self.operation.execute_all(proposal.moves)
         (stored,) = self.moves.moves()
         for text in (f'move resume {stored.request_id}', 'same drain again'):
             self.assertIn(text, str(caught.exception))
         self.operation.execute(self.operation.propose_rest(stored, 'test'))
-        self.drain.execute(self.drain.propose('old', CALLER))
+        self.operation.execute_all(self.drain().moves)
         owners = {r.host for r in self.records.compute_nodes()}
         self.assertNotIn('old', owners)
 
     def test_unknown_service_is_an_error(self) -> None:
         with self.assertRaises(exceptions.NotFoundError):
-            self.drain.propose('odl', CALLER)
+            self.drain('odl')

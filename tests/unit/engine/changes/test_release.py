@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -12,14 +13,15 @@ from ironic_ownership.contracts.moves import HandOver, Move, NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.engine.changes import release as release_nodes
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.proposal import Proposal
-from ironic_ownership.engine.changes.release import ReleaseNodes
+from ironic_ownership.engine.changes.release import ReleaseNodes, Releaser
 from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.policies import all_nodes
 from tests.unit.engine import service, world
+
+T = TypeVar('T', bound=Releaser)
 
 NODE = world.uuid(1)
 PERMISSION = 5.0
@@ -46,19 +48,19 @@ class HandOverCase(service.ServiceCase):
         self.epochs = self.epochs_now()
         self.meanwhile: Callable[[], object] = lambda: None
         self.moves = SqlMoves(self.database)
-        self.patch_pause()
 
-    def patch_pause(self) -> None:
-        def pause(seconds: float) -> None:
-            self.meanwhile()
-            self.shared.clock.elapse(seconds)
+    def pause(self, seconds: float) -> None:
+        self.meanwhile()
+        self.shared.clock.elapse(seconds)
 
-        real = release_nodes.Releaser
-        self.releaser = lambda *args, **values: real(
-            *args, **{**values, 'pause': pause}
+    def operation_as(self, kind: type[T]) -> T:
+        return kind(
+            self.source.context.ports,
+            self.moves,
+            sharded=False,
+            permission=PERMISSION,
+            pause=self.pause,
         )
-        self.addCleanup(setattr, move_nodes, 'Releaser', real)
-        move_nodes.Releaser = self.releaser  # type: ignore[misc, assignment]
 
     def epochs_now(self) -> dict[str, tuple[int, bool]]:
         return {
@@ -80,12 +82,7 @@ class TestMoveOfFreeNodes(HandOverCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.operation = MoveNodes(
-            self.source.context.ports,
-            self.moves,
-            sharded=False,
-            permission=PERMISSION,
-        )
+        self.operation = self.operation_as(MoveNodes)
 
     def propose(self, uuid: str = NODE) -> Proposal:
         return self.operation.propose(
@@ -216,19 +213,10 @@ class TestReleaseNodes(HandOverCase):
     """``compute node release``."""
 
     def release(self, uuid: str = NODE) -> list[str]:
-        operation = ReleaseNodes(
-            self.releaser(
-                self.source.context.ports,
-                self.moves,
-                sharded=False,
-                permission=PERMISSION,
-            )
-        )
+        operation = self.operation_as(ReleaseNodes)
         (proposed,) = operation.propose([uuid])
         self.next_owner = proposed.next_owner
-        (done,) = operation.execute(
-            [proposed], request_id='req-1', actor='operator'
-        )
+        (done,) = operation.execute([proposed], HandOver('req-1', 'operator'))
         if done.result is Result.REFUSED:
             return [result.gate for result in done.refused]
         return [done.result.value]

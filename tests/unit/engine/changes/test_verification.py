@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.moves import NodeMove, NodeState
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.contracts.records import Report
+from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.verification import Verification
 from ironic_ownership.engine.placement import inventory_diff
 from tests.contract.suites import placement
@@ -22,7 +23,10 @@ class VerificationTest(move_case.MoveCase):
 
     def compare(self, *nodes: NodeMove) -> list[str]:
         verification = Verification(self.ports, self.moves, sharded=False)
-        return verification.compare('new', nodes, verification.read(nodes))
+        order = Move('req-1', 'new', 'operator')
+        move = Proposal(order, [PlannedNode(node) for node in nodes])
+        (result,) = verification.compare([move])
+        return list(result.findings)
 
     def move(self, change: Callable[[], None] = lambda: None) -> Sequence[str]:
         """Move all nodes, with a change before the comparison.
