@@ -165,7 +165,7 @@ def _measure(
     config: pathlib.Path, nodes: Sequence[str], count: int, rounds: int
 ) -> list[Timing]:
     wired = wiring.Wiring(conf.new(['--config-file', str(config)], 'bench'))
-    records = wired.ready_records()
+    records = wired.records
     hosts = [f'host{number}' for number in range(SERVICES)]
     backends = []
     for host in hosts:
@@ -179,8 +179,8 @@ def _measure(
         records.register(host, _SETTINGS, incarnation=f'incarnation-of-{host}')
     threads = ClientThreads(count)
     opened = [clients.open_allocations(wired.conf) for _ in range(count)]
-    one = [wired.reserver()]
-    many = [wired.reserver() for _ in range(SERVICES)]
+    one = [wired.new_reserver()]
+    many = [wired.new_reserver() for _ in range(SERVICES)]
     try:
         measured = [
             Timing(

@@ -10,7 +10,6 @@ import time
 from benchmarks.nova.cloud import Cloud
 from benchmarks.nova.results import Results
 from ironic_ownership import conf, wiring
-from ironic_ownership.api.context import RequestContext
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes.moves import MoveNodes
@@ -76,14 +75,13 @@ def _move(cloud: Cloud) -> float:
     wired = wiring.Wiring(
         conf.new([f'--config-file={cloud.operator_config}'], 'benchmark')
     )
-    context = RequestContext(wired, wiring.interpret)
     identity = request_id.new_id()
-    with context.ports() as ports:
+    with wired.ports() as ports:
         operation = MoveNodes(
             ports,
-            context.moves,
-            sharded=context.sharded,
-            permission=context.permission,
+            wired.moves,
+            sharded=wired.sharded,
+            permission=wired.permission,
         )
         order = Move(identity, 'host2', 'benchmark')
         cloud.progress.wait_for(

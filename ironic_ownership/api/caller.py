@@ -28,7 +28,7 @@ from ironic_ownership.engine.gates import (
 )
 
 if TYPE_CHECKING:
-    from ironic_ownership.api.context import RequestContext
+    from ironic_ownership.wiring import Wiring
 
 NOTHING: Mapping[str, Any] = {}
 PAGE = 2000
@@ -142,9 +142,7 @@ class LocalCaller(Caller):
     :param actor: who acts, for the records.
     """
 
-    def __init__(
-        self, context: RequestContext, actor: str, request_id: str
-    ) -> None:
+    def __init__(self, context: Wiring, actor: str, request_id: str) -> None:
         super().__init__(request_id)
         self._context = context
         self._actor = actor

@@ -25,7 +25,9 @@ from ironic_ownership.engine.gates import (
 )
 
 if TYPE_CHECKING:
-    from ironic_ownership.api.context import RequestContext
+    from ironic_ownership.api.background import BackgroundWork
+    from ironic_ownership.api.metrics_cache import Gauges
+    from ironic_ownership.wiring import Wiring
 
 T = TypeVar('T')
 
@@ -83,8 +85,9 @@ class Request:
     :param lists: keeps lists for their later pages.
     :param progress: is called while a long operation runs.
     :param stopping: tells a long operation to stop early.
-    :param background: whether a long operation should answer 202 and
-        continue in the background.
+    :param background: the threads in which a long operation continues, after
+        it has answered 202.
+    :param gauges: the cached metrics of the HTTP service.
     """
 
     path: Mapping[str, str]
@@ -92,12 +95,13 @@ class Request:
     body: Any
     actor: str
     request_id: str
-    context: RequestContext
+    context: Wiring
     max_limit: int = UNLIMITED
     lists: Lists | None = None
     progress: Progress = no_progress
     stopping: Stopping = never_stopping
-    background: bool = False
+    background: BackgroundWork | None = None
+    gauges: Gauges | None = None
     own_only: bool = False
 
     def kept(self, what: str, read: Callable[[Request], T]) -> T:

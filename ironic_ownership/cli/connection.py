@@ -39,14 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
 
 def local(wired: wiring.Wiring) -> caller.Caller:
     """Return the caller over the configuration and the database."""
-    from ironic_ownership.api import context
-
-    new_id = request_id.new_id()
-    return caller.LocalCaller(
-        context.RequestContext(wired, wired.interpret, request_id=new_id),
-        actor(),
-        new_id,
-    )
+    wired.request_id = request_id.new_id()
+    return caller.LocalCaller(wired, actor(), wired.request_id)
 
 
 def remote(options: argparse.Namespace) -> caller.Caller:

@@ -14,11 +14,11 @@ from oslo_context import context as log_context
 from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
 from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 
-from ironic_ownership.api.context import RequestContext
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import error_middleware, passwords
 from ironic_ownership.web.flask_app import OperationsApp
+from ironic_ownership.wiring import Wiring
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -34,14 +34,14 @@ letters."""
 
 
 def build(
-    conf: cfg.ConfigOpts, context: RequestContext, *, name: str = __name__
+    conf: cfg.ConfigOpts, wired: Wiring, *, name: str = __name__
 ) -> WSGIApplication:
     """Build the application of a configuration; nothing is opened yet.
 
     :param conf: with the group ``api``.
     :raises cfg.Error: if an option has a value that it can't have.
     """
-    served = OperationsApp(conf, context)
+    served = OperationsApp(conf, wired)
     below: WSGIApplication = served.build(name)
     below = _at(served.public, below, _authenticated(below, conf))
     below = sizelimit.RequestBodySizeLimiter(below, conf)

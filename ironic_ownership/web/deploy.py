@@ -15,7 +15,6 @@ from oslo_log import log
 from oslo_policy import policy
 
 from ironic_ownership import wiring
-from ironic_ownership.api import context
 from ironic_ownership.conf import api, log_format, new
 from ironic_ownership.web import application as web_application
 from ironic_ownership.web import policies
@@ -78,10 +77,4 @@ def build(conf: cfg.ConfigOpts) -> WSGIApplication:
             'clients are not authenticated: only those on this machine are '
             'answered. [api] auth_strategy = keystone changes that'
         )
-    wired = wiring.Wiring(conf)
-    return web_application.build(
-        conf,
-        context.RequestContext(
-            wired, wired.interpret, conf.api.metrics_interval
-        ),
-    )
+    return web_application.build(conf, wiring.Wiring(conf))

@@ -19,7 +19,8 @@ from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
 
 from ironic_ownership.api import operation
-from ironic_ownership.api.context import RequestContext
+from ironic_ownership.api.background import BackgroundWork
+from ironic_ownership.api.metrics_cache import Gauges
 from ironic_ownership.api.request import Answer, Request, encoded, new_lists
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts
@@ -30,6 +31,7 @@ from ironic_ownership.web import (
     routes,
     validation,
 )
+from ironic_ownership.wiring import Wiring
 
 LOG = log.getLogger(__name__)
 
@@ -45,8 +47,12 @@ class OperationsApp:
     :ivar public: paths that need no authentication.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, context: RequestContext) -> None:
-        self._context = context
+    def __init__(self, conf: cfg.ConfigOpts, wired: Wiring) -> None:
+        self._wired = wired
+        self._background = BackgroundWork()
+        self._gauges = Gauges(
+            wired.overview, wired.interpret, conf.api.metrics_interval
+        )
         self._max_limit: int = conf.api.max_limit
         self._lists = new_lists(conf.api.list_lifetime)
         self._strategy: str = conf.api.auth_strategy
@@ -103,10 +109,11 @@ class OperationsApp:
                 body,
                 actor,
                 credentials.request_id or '',
-                self._context,
+                self._wired,
                 self._max_limit,
                 self._lists,
-                background=True,
+                background=self._background,
+                gauges=self._gauges,
                 own_only=self._rules is not None
                 and not self._rules.sees_all(one, credentials),
             )

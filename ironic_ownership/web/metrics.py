@@ -8,7 +8,8 @@ from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 
 def _show(request: Request) -> Answer:
-    return Answer(text_of(request.context.gauges.families()))
+    assert request.gauges is not None
+    return Answer(text_of(request.gauges.families()))
 
 
 OPERATIONS = (

@@ -7,8 +7,8 @@ uses.
 
 from __future__ import annotations
 
+from ironic_ownership.wiring.container import Wiring
 from ironic_ownership.wiring.member_policies import interpret
 from ironic_ownership.wiring.opts import list_loaded_opts, list_opts
-from ironic_ownership.wiring.process import Wiring
 
 __all__ = ('Wiring', 'interpret', 'list_loaded_opts', 'list_opts')

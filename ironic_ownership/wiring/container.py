@@ -1,35 +1,27 @@
-"""Container of the objects of one process, each built on first use."""
+"""The objects of one process, each built on first use, for any thread."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import queue
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.conf import database_url
 from ironic_ownership.contracts import (
     exceptions,
     foreign_errors,
     model,
 )
-from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.notifications import Notifier
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
-from ironic_ownership.engine.ports import (
-    Moves,
-    NodeImports,
-    Outbox,
-    Records,
-    Removals,
-    Reservations,
-)
+from ironic_ownership.engine.ports import Ports
 from ironic_ownership.settings import (
     Settings,
     backend,
@@ -37,32 +29,45 @@ from ironic_ownership.settings import (
     read,
 )
 from ironic_ownership.wiring import member_policies
+from ironic_ownership.wiring.stores import Stores, built
 
 if TYPE_CHECKING:
-    from ironic_ownership.db import connection
-    from ironic_ownership.db.companion import Companion as Transactions
+    from ironic_ownership.contracts.allocations import Allocations
     from ironic_ownership.engine.deletion.missing_nodes import Limits
+    from ironic_ownership.engine.host.process import Host
+    from ironic_ownership.engine.host.reload import Reload
+    from ironic_ownership.engine.membership.service_context import (
+        ServiceContext,
+    )
+    from ironic_ownership.engine.queries import deployment_snapshot
+    from ironic_ownership.engine.reservations.recovery import Recovery
+    from ironic_ownership.engine.reservations.reserver import Reserver
+
+T = TypeVar('T')
 
 
-class Container:
+class Wiring(Stores):
     """The objects of one process, wired by its configuration.
 
     :param conf: a parsed configuration with the core options.
+    :ivar request_id: is sent to Ironic, where a process has one request.
+    :ivar on_nodes_read: receives the number of nodes of a list while Ironic
+        is read.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.conf = conf
+        super().__init__(conf)
+        self.request_id: str | None = None
         self.on_nodes_read: Callable[[int], object] = int
-        """Receives the number of nodes of a list while Ironic is read."""
-        self.options_lock = threading.Lock()
-        """Held while options are read: that registers some of them."""
+        # A client of Ironic is used by one thread at a time.
+        self._idle: queue.SimpleQueue[Inventory] = queue.SimpleQueue()
 
-    @functools.cached_property
+    @built
     def _client_settings(self) -> Settings:
         # A process that only reads and commands.
         return read(self.conf, serves=False)
 
-    @functools.cached_property
+    @built
     def settings(self) -> Settings:
         """The validated configuration of a host process.
 
@@ -104,114 +109,7 @@ class Container:
         """The membership backend that the configuration names."""
         return str(self.conf.ownership.backend).strip()
 
-    @functools.cached_property
-    def _database(self) -> connection.Database:
-        from ironic_ownership.db import connection
-
-        group, membership = self.conf.database, self.conf.membership
-        # The server has to roll back the transaction of a frozen process
-        # before other members may declare it dead.
-        before_death = (
-            membership.member_ttl
-            - membership.heartbeat_interval
-            - membership.fence_margin
-        )
-        return connection.open_database(
-            database_url(self.conf),
-            idle_timeout=max(1.0, min(connection.LONGEST_IDLE, before_death)),
-            **connection.engine_options(group),
-        )
-
-    @functools.cached_property
-    def companion(self) -> Companion | None:
-        """The other tables, without a check of the schema of the records.
-
-        ``None`` if none are configured.
-        """
-        opened = (
-            module.open_companion(self.conf, lambda: self._database)
-            for name, module in plugins.loaded_companions().items()
-            if name in self.conf
-        )
-        return next(filter(None, opened), None)
-
-    @property
-    def _companion(self) -> Transactions | None:
-        return self.companion.transactions if self.companion else None
-
-    @functools.cached_property
-    def records(self) -> Records:
-        """The records, without a check of their schema.
-
-        :raises RecordsError: if the connection's URL can't work.
-        """
-        from ironic_ownership.db.records import SqlRecords
-
-        return SqlRecords(self._database, self._companion)
-
-    def ready_records(self, *, create: bool = False) -> Records:
-        """Return the records with this release's schema in place.
-
-        Upgrades an SQLite database.
-
-        :param create: also creates one: for a service, and not for commands.
-        :raises RecordsError: if the database can't be used.
-        """
-        from ironic_ownership.db import schema
-
-        schema.ensure(self._database, create=create)
-        return self.records
-
-    @property
-    def outbox(self) -> Outbox:
-        """The events to send, without a check of the schema."""
-        from ironic_ownership.db.outbox import SqlOutbox
-
-        return SqlOutbox(self._database)
-
-    def notifier(self) -> Notifier | None:
-        """Return a client of the message broker, if one is configured.
-
-        :raises ConfigurationError: if its options can't work.
-        """
-        from ironic_ownership.clients import notifications
-
-        return notifications.open_notifier(self.conf, self.service)
-
-    def ready_removals(self) -> Removals:
-        """Return the deletions by operators, with the schema in place."""
-        from ironic_ownership.db.removals import SqlRemovals
-
-        self.ready_records()
-        return SqlRemovals(self._database, self._companion)
-
-    def ready_node_imports(self) -> NodeImports:
-        """Return the imports by operators, with the schema in place."""
-        from ironic_ownership.db.node_imports import SqlNodeImports
-
-        self.ready_records()
-        return SqlNodeImports(self._database, self._companion)
-
-    def ready_moves(self) -> Moves:
-        """Return the moves, with the schema in place."""
-        from ironic_ownership.db.moves import SqlMoves
-
-        self.ready_records()
-        return SqlMoves(self._database, self._companion)
-
-    def ready_reservations(self) -> Reservations:
-        """Return the reservations, with the schema in place."""
-        self.ready_records()
-        return self.reservations
-
-    @functools.cached_property
-    def reservations(self) -> Reservations:
-        """The reservations, without a check of their schema."""
-        from ironic_ownership.db.reservations import SqlReservations
-
-        return SqlReservations(self._database, self._companion)
-
-    @functools.cached_property
+    @built
     def backend(self) -> GuardedBackend:
         """The membership backend, not joined.
 
@@ -236,7 +134,7 @@ class Container:
             opened, plugins.named(plugins.BACKENDS, self.backend_name)
         )
 
-    @functools.cached_property
+    @built
     def inventory(self) -> Inventory:
         """The client of Ironic; sends no request yet.
 
@@ -248,13 +146,61 @@ class Container:
         """Return a new client of Ironic, which sends this request id."""
         from ironic_ownership.clients.ironic import client
 
-        opened = client.open_inventory(
-            self.conf, request_id, plugins.node_fields, self.on_nodes_read
-        )
+        with self.lock:
+            opened = client.open_inventory(
+                self.conf, request_id, plugins.node_fields, self.on_nodes_read
+            )
         opened.outage_counts = (
             self.conf.ownership.without_conductors == 'out_of_service'
         )
         return opened
+
+    @contextlib.contextmanager
+    def _lent_inventory(self) -> Iterator[Inventory]:
+        try:
+            lent = self._idle.get_nowait()
+        except queue.Empty:
+            lent = self.inventory_of(self.request_id)
+        try:
+            yield lent
+        finally:
+            self._idle.put(lent)
+
+    @contextlib.contextmanager
+    def ports(self) -> Iterator[Ports]:
+        """Lend records, a client of Ironic, and the membership."""
+        with self._lent_inventory() as source:
+            yield Ports(self.records, source, self.backend, self.interpret)
+
+    def ports_of(self, request_id: str) -> Ports:
+        """Return ports whose client sends the request id to Ironic."""
+        source = self.inventory_of(request_id)
+        return Ports(self.records, source, self.backend, self.interpret)
+
+    def overview(
+        self, *, complete: bool = True, placement: bool = False
+    ) -> deployment_snapshot.DeploymentSnapshot:
+        """Read the whole deployment, as far as it answers.
+
+        :param complete: read open reservations and the rows of a companion
+            too, of which there may be one for each node.
+        :param placement: read Placement next to a companion, too.
+        """
+        from ironic_ownership.engine.queries import deployment_snapshot
+
+        with contextlib.ExitStack() as lent:
+            return deployment_snapshot.read(
+                deployment_snapshot.Sources(
+                    lambda: self.records,
+                    lambda: lent.enter_context(self._lent_inventory()),
+                    lambda: self.backend,
+                    (lambda: self.reservations) if complete else None,
+                    lambda: self.companion if complete else None,
+                    lambda nodes: policy_set.prepare(nodes, self.interpret),
+                    lambda: self.placement_of() if placement else None,
+                ),
+                sharded=self.sharded,
+            )
 
     def placement_of(self, request_id: str | None = None) -> Placement | None:
         """Return a client of Placement; ``None`` if that is not configured.
@@ -263,9 +209,10 @@ class Container:
         """
         from ironic_ownership.clients.placement import options
 
-        return options.open_placement(self.conf, request_id)
+        with self.lock:
+            return options.open_placement(self.conf, request_id)
 
-    @property
+    @built
     def reports_inventory(self) -> bool:
         """True if this configuration reports nodes to Placement.
 
@@ -277,7 +224,7 @@ class Container:
 
         return self.companion is None and options.reports(self.conf)
 
-    @property
+    @built
     def reports_status(self) -> bool:
         """True if nodes of services that do not serve are not offered.
 
@@ -288,20 +235,29 @@ class Container:
 
         return self.companion is None and options.reports_status(self.conf)
 
-    @functools.cached_property
+    def notifier(self) -> Notifier | None:
+        """Return a client of the message broker, if one is configured.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients import notifications
+
+        return notifications.open_notifier(self.conf, self.service)
+
+    @built
     def scope(self) -> model.Scope:
         """The scope of the policies configured here.
 
         :raises ConfigurationError: if the configuration can't be used.
         """
-        return self.policies.scope
-
-    @functools.cached_property
-    def policies(self) -> policy_set.PolicySet:
-        """The policies configured here; errors as for :attr:`scope`."""
-        return self._client_settings.tuning.policies
+        return self._client_settings.tuning.policies.scope
 
     @property
+    def sharded(self) -> bool:
+        """Tell whether nodes may be listed by shard only: law 4."""
+        return self.scope.shard is not None
+
+    @built
     def limits(self) -> Limits:
         """The limits of a plausible loss; errors as for :attr:`scope`."""
         return self._client_settings.tuning.limits
@@ -329,9 +285,81 @@ class Container:
         """
         return self._client_settings.host
 
+    @built
+    def reserver(self) -> Reserver:
+        """The reserver; concurrent requests share its reads of Ironic.
+
+        :raises OwnershipError: if database or Ironic can't be used.
+        """
+        return self.new_reserver()
+
+    def new_reserver(self) -> Reserver:
+        """Build a reserver, for any number of threads."""
+        from ironic_ownership.engine.reservations.reserver import Reserver
+
+        return Reserver(
+            self.records,
+            self.reservations,
+            self.backend,
+            self.interpret,
+            *self._clients(self.request_id),
+        )
+
+    def recovery(self, context: ServiceContext) -> Recovery:
+        """Build the recovery of unfinished reservations of the service."""
+        from ironic_ownership.engine.reservations import lifecycle, recovery
+
+        fence = context.fence
+        return recovery.Recovery(
+            context.host,
+            lifecycle.Lifecycle(
+                self.reservations, *self._clients(None), epoch=fence.epoch
+            ),
+            fence,
+            context.conditions,
+        )
+
+    def _clients(
+        self, request_id: str | None
+    ) -> tuple[Callable[[], Inventory], Callable[[], Allocations]]:
+        """Return functions that give each thread its own clients."""
+        from ironic_ownership.clients.ironic.allocations import (
+            open_allocations,
+        )
+
+        return (
+            self._of_thread(lambda: self.inventory_of(request_id)),
+            self._of_thread(
+                lambda: open_allocations(self.conf, request_id=request_id)
+            ),
+        )
+
+    def _of_thread(self, build: Callable[[], T]) -> Callable[[], T]:
+        """Return a function that gives each thread its own client."""
+        mine = threading.local()
+
+        def client() -> T:
+            if not hasattr(mine, 'client'):
+                with self.lock:
+                    mine.client = build()
+            found: T = mine.client
+            return found
+
+        return client
+
+    def host(self, *, embedded: bool = False) -> tuple[Host, Reload]:
+        """Build the host process of this configuration, and its reload.
+
+        :raises OwnershipError: if any part of it can't work.
+        """
+        from ironic_ownership.wiring import host
+
+        self.waits = True
+        return host.build(self, embedded=embedded)
+
     def close(self) -> None:
         """Close all connections. Idempotent."""
-        for name in ('backend', '_database'):
+        for name in ('backend', 'database'):
             opened = self.__dict__.get(name)
             if opened is not None:
                 opened.close()

@@ -14,7 +14,6 @@ from oslo_log import log
 from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
@@ -54,8 +53,8 @@ from ironic_ownership.engine.placement import (
     scheduling_status,
 )
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.wiring import heap, reservations
-from ironic_ownership.wiring.container import Container
+from ironic_ownership.wiring import heap
+from ironic_ownership.wiring.container import Wiring
 
 LOG = log.getLogger(__name__)
 
@@ -70,7 +69,7 @@ _LOOPS = frozenset(Loop) - {
 }
 
 
-def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
+def build(wired: Wiring, *, embedded: bool) -> tuple[Host, Reload]:
     """Build the host process of this configuration, and its reload.
 
     :param embedded: whether a program reads the feed.
@@ -124,7 +123,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
             FlapDamper(tuning.recovery_delay),
         ),
         reporter=placement_loop,
-        repair=reservations.recovery_of(wired, context).recover,
+        repair=wired.recovery(context).recover,
         reader=FleetReader(
             wired.inventory, settings.host, tuning.full_refresh_interval
         ),
@@ -141,7 +140,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
         context,
         tuning.policies,
         longest=tuning.intervals.heartbeat,
-        clients=ClientPool(functools.partial(_client, wired), GUARD_CLIENTS),
+        clients=ClientPool(wired.inventory_of, GUARD_CLIENTS),
         own_scope_only=wired.own_scope_only,
     )
     refresh_loop = RefreshLoop(
@@ -225,7 +224,7 @@ def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
     return host, reload
 
 
-def _context(wired: Container) -> ServiceContext:
+def _context(wired: Wiring) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -250,7 +249,7 @@ def _follower(context: ServiceContext) -> Callable[[], None]:
 
 
 def _notification_loop(
-    wired: Container, context: ServiceContext, member: LocalMember
+    wired: Wiring, context: ServiceContext, member: LocalMember
 ) -> NotificationLoop | None:
     notifier = wired.notifier()
     if notifier is None:
@@ -265,7 +264,7 @@ def _notification_loop(
 
 
 def _placement_loop(
-    wired: Container, context: ServiceContext, member: LocalMember
+    wired: Wiring, context: ServiceContext, member: LocalMember
 ) -> loop.PlacementLoop | None:
     placement = wired.placement_of()
     status = inventory = None
@@ -284,7 +283,7 @@ def _placement_loop(
 
 
 def _inventory_report(
-    wired: Container, context: ServiceContext, placement: Placement
+    wired: Wiring, context: ServiceContext, placement: Placement
 ) -> reporter.PlacementReport:
     common = (
         context.host,
@@ -302,19 +301,14 @@ def _inventory_report(
     )
 
 
-def _client(wired: Container) -> Inventory:
-    with wired.options_lock:
-        return wired.inventory_of()
-
-
 def _prepare(
-    wired: Container,
+    wired: Wiring,
     conditions: Conditions,
     monitor: ConditionMonitor,
     sources: SourceReader | None,
     reload: Reload,
 ) -> None:
-    wired.ready_records(create=True)
+    wired.ensure_schema(create=True)
     try:
         wired.inventory.check()
         credential_probe.probe(

@@ -7,13 +7,12 @@ from wsgiref import simple_server
 
 from keystoneauth1 import noauth, session
 
-from ironic_ownership.api import caller, context
+from ironic_ownership.api import caller
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
 from ironic_ownership.engine import request_id
 from ironic_ownership.web import application
 from tests.contract.suites import callers
-from tests.unit.engine import world
 from tests.unit.web import app_case
 
 
@@ -22,20 +21,14 @@ class _Quiet(simple_server.WSGIRequestHandler):
 
 
 def local_caller(case: app_case.SiteCase) -> caller.LocalCaller:
-    return caller.LocalCaller(
-        context.RequestContext(case.wired, world.interpret),
-        'test@here',
-        request_id.new_id(),
-    )
+    return caller.LocalCaller(case.wired, 'test@here', request_id.new_id())
 
 
 def remote_caller(case: app_case.SiteCase) -> caller.RemoteCaller:
     """Serve the deployment of a case on loopback, with small pages."""
     conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
-    served = application.build(
-        conf, context.RequestContext(case.wired, world.interpret)
-    )
+    served = application.build(conf, case.wired)
     server = simple_server.make_server(
         '127.0.0.1', 0, served, handler_class=_Quiet
     )

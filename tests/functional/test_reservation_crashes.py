@@ -74,7 +74,7 @@ class CrashTest(reservation_case.ReservingTestCase):
 
     def end(self, key: str) -> None:
         """Delete a reservation, again while Ironic is too busy to answer."""
-        reserver = self.service.wired.reserver()
+        reserver = self.service.wired.new_reserver()
         for _ in range(_TRIES):
             self.age()
             with contextlib.suppress(exceptions.ReservationUnfinishedError):

@@ -229,7 +229,7 @@ def _read(request: Request) -> node_listing.Listing:
         request.query.get('shard'),
         request.query.get('conductor_group'),
     )
-    host = context.wired.service if context.sharded else ''
+    host = context.service if context.sharded else ''
     scope, whose = node_listing.scope_of(filters, context.scope, host)
     with context.ports() as ports:
         return node_listing.list_nodes(ports, filters, scope, whose)
@@ -258,7 +258,7 @@ def _check_action(request: Request) -> Answer:
             ports,
             _uuid_of(request, ports),
             lambda: request.context.sharded,
-            own_scope_only=request.context.wired.own_scope_only,
+            own_scope_only=request.context.own_scope_only,
         )
     return Answer(cells(ACTION, allowed))
 

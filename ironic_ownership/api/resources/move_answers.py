@@ -303,7 +303,7 @@ def _sentence(gate: Mapping[str, Any]) -> str:
 def is_long(request: Request, proposals: Sequence[Proposal]) -> bool:
     """Return whether to answer before the nodes are moved."""
     number = sum(len(proposal.planned) for proposal in proposals)
-    return request.background and number > move_nodes.BATCH
+    return request.background is not None and number > move_nodes.BATCH
 
 
 def run_in_background(
@@ -338,5 +338,6 @@ def run_in_background(
                     proposal.order.request_id,
                 )
 
-    request.context.background.start(request.request_id, store, carry_out)
+    assert request.background is not None
+    request.background.start(request.request_id, store, carry_out)
     return f'/v1/moves/{proposals[0].order.request_id}'

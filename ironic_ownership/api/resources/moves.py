@@ -69,7 +69,7 @@ def operation_of(request: Request, request_id: str) -> MoveNodes:
     return MoveNodes(
         dataclasses.replace(
             context.ports_of(request_id),
-            placement=context.wired.placement_of(request_id),
+            placement=context.placement_of(request_id),
         ),
         context.moves,
         sharded=context.sharded,

@@ -32,7 +32,7 @@ RESULTS: Columns[ImportedNode] = (
 
 def _import(request: Request) -> Answer:
     body, context = request.body, request.context
-    if context.wired.companion is not None:
+    if context.companion is not None:
         raise exceptions.RequestError(
             ['owners are not imported next to a Nova cell, which names them'],
             hint='Use "ironic-ownership nova adopt"',

@@ -33,7 +33,7 @@ _BODY = schemas.body(
 def _compare(request: Request) -> Answer:
     body: dict[str, Any] = request.body
     given = [policy_options.option(text) for text in body.get('options', ())]
-    may_import = request.context.wired.may_import
+    may_import = request.context.may_import
     lists = [
         policy_options.policies(body[name], may_import) for name in ('a', 'b')
     ]

@@ -125,7 +125,7 @@ def _delete(request: Request) -> Answer:
     context = request.context
 
     def open_placement() -> Placement | None:
-        if not context.wired.reports_inventory:
+        if not context.reports_inventory:
             return None
         return context.placement_of(request.request_id)
 

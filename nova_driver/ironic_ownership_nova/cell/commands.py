@@ -44,7 +44,7 @@ def _cell(wiring: Wiring) -> SqlCell:
         raise exceptions.ConfigurationError(
             ['[nova] cell_schema: no Nova cell is configured']
         )
-    wiring.ready_records()
+    wiring.ensure_schema()
     return found.port
 
 
@@ -123,7 +123,7 @@ To return to stock Nova see "nova return"."""
         wiring = self.wiring
         operation = adopt.AdoptCell(
             _cell(wiring),
-            wiring.ready_records(),
+            wiring.records,
             wiring.inventory,
             wiring.scope,
         )
@@ -192,7 +192,7 @@ free nodes of a service as soon as it is stopped."""
 
         wiring = self.wiring
         operation = return_services.ReturnServices(
-            _cell(wiring), wiring.ready_records(), wiring.backend
+            _cell(wiring), wiring.records, wiring.backend
         )
         found = operation.propose(parsed_args.hosts)
         state = return_services.ReturnState

@@ -61,9 +61,7 @@ class CommandCase(app_case.SiteCase):
     def caller(self) -> caller.Caller:
         if self.remote:
             return caller.RemoteCaller(_Client(self))
-        return caller.LocalCaller(
-            self.context, 'operator', request_id.new_id()
-        )
+        return caller.LocalCaller(self.wired, 'operator', request_id.new_id())
 
     def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
         """Run a command; return its exit code and its output."""
@@ -227,7 +225,7 @@ class MoveCommandTest(CommandCase):
             self.assertRaises(exceptions.OwnershipError) as caught,
         ):
             self.move('node1', 'node2', '-y')
-        (stored,) = self.wired.ready_moves().moves()
+        (stored,) = self.wired.moves.moves()
         self.assertIn(
             f'move resume {stored.request_id}', str(caught.exception)
         )
@@ -236,7 +234,7 @@ class MoveCommandTest(CommandCase):
             move.ResumeMove, stored.request_id, '-y', *override
         )
         self.assertEqual((0, 2), (code, len(rows)))
-        (stored,) = self.wired.ready_moves().moves()
+        (stored,) = self.wired.moves.moves()
         self.assertEqual(('node_exists',), stored.overrides)
         code, rows = self.run_command(move.ResumeMove, stored.request_id, '-y')
         self.assertEqual((0, []), (code, rows))

@@ -16,7 +16,7 @@ import shlex
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import caller, context
+from ironic_ownership.api import caller
 from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import request_id
@@ -119,13 +119,8 @@ class Site(service.ServiceCase):
         out, err = io.StringIO(), io.StringIO()
         program = app.App('1.0', lambda parser: None, lambda _: self.wired)
         new_id = request_id.new_id()
-        program.api = caller.LocalCaller(
-            context.RequestContext(
-                self.wired, world.interpret, request_id=new_id
-            ),
-            'operator',
-            new_id,
-        )
+        self.wired.request_id = new_id
+        program.api = caller.LocalCaller(self.wired, 'operator', new_id)
         with (
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),

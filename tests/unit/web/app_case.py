@@ -10,19 +10,15 @@ from typing import Any
 import jsonschema
 from werkzeug import test
 
-from ironic_ownership.api import context
 from ironic_ownership.backends import memory
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations.reserver import Reserver
 from ironic_ownership.web import application, routes
+from ironic_ownership.wiring import Wiring
 from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import fake_allocations
 from tests.unit import configurations
@@ -30,20 +26,23 @@ from tests.unit.db import sqlite
 from tests.unit.engine import world
 
 
-class Wired:
+class Wired(Wiring):
     """The wiring, over the fakes."""
 
+    own_scope_only = False
+    permission = 0.0
+    service = 'here'
+
     def __init__(self, database, source, backend) -> None:
-        self._database = database
+        super().__init__(None)
+        self.database = database
+        self.interpret = world.interpret
         self.source = source
         self.backend = backend
         self.scope = model.Scope()
-        self.service = 'here'
         self.placement = None
         self.companion = None
         self.reports_inventory = False
-        self.own_scope_only = False
-        self.permission = 0.0
         self.limits = Limits(0.0, 0.25, 3)
         self.request_ids: list[str] = []
         self.allocations = fake_allocations.FakeAllocations(source.nodes)
@@ -51,25 +50,10 @@ class Wired:
     def may_import(self, policy):
         return True
 
-    def ready_records(self):
-        return SqlRecords(self._database)
-
-    def ready_moves(self):
-        return SqlMoves(self._database)
-
-    def ready_reservations(self):
-        return SqlReservations(self._database)
-
-    def ready_removals(self):
-        return SqlRemovals(self._database)
-
-    def ready_node_imports(self):
-        return SqlNodeImports(self._database)
-
-    def reserver(self, request_id=None):
+    def new_reserver(self):
         return Reserver(
-            self.ready_records(),
-            self.ready_reservations(),
+            self.records,
+            self.reservations,
             self.backend,
             world.interpret,
             lambda: self.source,
@@ -143,10 +127,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             f'{self.sections}\n[api]\n{self.options}\n{options}'
         )
         api.register_opts(conf)
-        self.context = context.RequestContext(
-            self.wired, world.interpret, conf.api.metrics_interval
-        )
-        return test.Client(application.build(conf, self.context))
+        return test.Client(application.build(conf, self.wired))
 
     def get(self, path: str, status: int = 200, **more: Any) -> Any:
         """Return what is answered, as JSON."""

@@ -75,7 +75,7 @@ class FormTest(app_case.SiteCase):
             self.assertEqual('unsupported_media_type', error['code'])
 
     def test_healthy_while_nothing_else_answers(self) -> None:
-        self.wired.ready_records = mock.Mock(
+        self.wired.ensure_schema = mock.Mock(
             side_effect=exceptions.RecordsUnavailableError('down')
         )
         self.assertEqual(200, self.client.get('/healthcheck').status_code)
@@ -83,7 +83,7 @@ class FormTest(app_case.SiteCase):
         self.assertEqual('records_unavailable', error['code'])
 
     def test_fault_of_the_program_is_logged_and_not_told(self) -> None:
-        self.wired.ready_records = mock.Mock(
+        self.wired.ensure_schema = mock.Mock(
             side_effect=KeyError('secret-of-ours')
         )
         with self.assertLogs(flask_app.LOG.logger, 'ERROR') as logged:

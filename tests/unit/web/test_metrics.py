@@ -84,7 +84,7 @@ class GaugesTest(app_case.SiteCase):
 
         def overview():
             read.append(clock.now)
-            return self.context.overview()
+            return self.wired.overview()
 
         found = metrics_cache.Gauges(
             overview, world.interpret, 60, clock=clock
@@ -104,7 +104,7 @@ class GaugesTest(app_case.SiteCase):
             read.append(1)
             reading.set()
             go_on.wait(60)
-            return self.context.overview()
+            return self.wired.overview()
 
         self.addCleanup(go_on.set)
         found = metrics_cache.Gauges(
@@ -126,7 +126,7 @@ class GaugesTest(app_case.SiteCase):
 
         def overview():
             go_on.wait(180)
-            return self.context.overview()
+            return self.wired.overview()
 
         found = metrics_cache.Gauges(
             overview, world.interpret, 1000, patience=0.01
@@ -142,7 +142,7 @@ class GaugesTest(app_case.SiteCase):
             answer = next(answers)
             if answer is not None:
                 raise answer
-            return self.context.overview()
+            return self.wired.overview()
 
         found = metrics_cache.Gauges(overview, world.interpret, 1000)
         with self.assertLogs('ironic_ownership', 'ERROR'):
@@ -161,7 +161,7 @@ class GaugesTest(app_case.SiteCase):
             if len(read) > 1:
                 again.set()
                 go_on.wait(180)
-            return self.context.overview()
+            return self.wired.overview()
 
         found = metrics_cache.Gauges(
             overview, world.interpret, 60, patience=0.01, clock=clock

@@ -162,7 +162,7 @@ class ResumeTest(app_case.SiteCase):
     def setUp(self) -> None:
         super().setUp()
         self.select = {'uuids': [world.uuid(1), world.uuid(2)]}
-        stored = type(self.wired.ready_moves())
+        stored = type(self.wired.moves)
         broken = exceptions.RecordsUnavailableError('no answer')
         with mock.patch.object(stored, 'carry_out', side_effect=broken):
             error = self.refused(

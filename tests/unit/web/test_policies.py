@@ -340,7 +340,7 @@ class ReservationsTest(KeystoneCase, test_reservations.ReservingCase):
     def test_reservation_without_a_creator_is_of_any_service(self) -> None:
         # Earlier releases did not record it.
         made = self.reserve_as(self.token('service', user='nova'), 201)
-        database = self.wired.ready_reservations()._database
+        database = self.wired.database
         with database.engine.begin() as conn:
             conn.execute(sa.update(tables.reservations).values(creator=None))
         headers = self.token('service', user='other')
