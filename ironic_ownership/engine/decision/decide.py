@@ -25,8 +25,6 @@ Decisions = Mapping[str, Decision]
 _Candidates = tuple[tuple[int, ...], tuple[int, ...]]
 """Numbers of the peer groups that admit a node, and of those that may."""
 
-_UUID = operator.attrgetter('uuid')
-
 
 def decide(
     nodes: Iterable[model.Node],
@@ -61,15 +59,19 @@ def _decide(
         owners = _Owners(records)
     decided: dict[str, Decision] = {}
     for group_nodes, decisions in _desired(nodes, peer_groups, owners):
-        decided.update(zip(map(_UUID, group_nodes), decisions, strict=True))
-        for node in group_nodes:
-            record = records.get(node.uuid) if records else None
-            if record is not None or node.instance_uuid is not None:
-                desired = decided[node.uuid]
-                if record is None or record.host != desired.owner:
-                    decided[node.uuid] = _with_record(
-                        node, record, desired, peer_groups
-                    )
+        for node, desired in zip(group_nodes, decisions, strict=True):
+            uuid = node.uuid
+            record = records.get(uuid)
+            if (
+                node.instance_uuid is None
+                if record is None
+                else record.host == desired.owner
+            ):
+                decided[uuid] = desired
+            else:
+                decided[uuid] = _with_record(
+                    node, record, desired, peer_groups
+                )
     return decided
 
 

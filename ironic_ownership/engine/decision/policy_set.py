@@ -33,6 +33,7 @@ _OWN = f'{__name__.partition(".")[0]}.'
 MAX_REASON = 100
 """Longest reason of a policy's own, in characters."""
 
+_HOSTS = {str, type(None)}
 _MAPPINGS = ('properties', 'extra', 'fields')
 _values = operator.attrgetter(
     *(f.name for f in dataclasses.fields(model.Node))
@@ -224,21 +225,22 @@ class PolicySet:
                     )
                 )
             # One that is not read further may have no end.
-            chosen = tuple(itertools.islice(answer, len(nodes) + 1))
+            chosen: tuple[Any, ...] = tuple(
+                itertools.islice(answer, len(nodes) + 1)
+            )
         if len(chosen) != len(nodes):
             raise self._fault(
                 f'returned {len(chosen)} owners for {len(nodes)} nodes'
             )
         with self._faults_of(self.assigner, self._method):
-            # Types first: to compare a value may be the plugin's code.
-            known: dict[tuple[object, ...], tuple[str | None, str]] = {}
-            found = []
-            for one in chosen:
-                key = self._plain(one)
-                if key not in known:
-                    known[key] = self._checked(*key, hosts)
-                found.append(known[key])
-        return found
+            # Types first: to compare a value may be the plugin's code. Hosts
+            # alone need no look at each of 100,000 answers.
+            if not {*map(type, chosen)} <= _HOSTS:
+                chosen = tuple(map(self._plain, chosen))
+            known = {
+                one: self._checked(one, hosts) for one in dict.fromkeys(chosen)
+            }
+        return [known[one] for one in chosen]
 
     @property
     def _method(self) -> str:
@@ -254,30 +256,31 @@ class PolicySet:
         found = ((node.uuid, owners.get(node.uuid)) for node in nodes)
         return {uuid: owner for uuid, owner in found if owner is not None}
 
-    def _plain(self, chosen: object) -> tuple[str | None, str]:
-        """Return owner and reason of an answer, as values without code.
+    def _plain(self, chosen: object) -> object:
+        """Return an answer as a host, or with its reason, without code.
 
-        :raises PluginFaultError: if they are none.
+        :raises PluginFaultError: if it is neither.
         """
-        owner, reason = chosen, ''
         if isinstance(chosen, assignment.Choice):
-            owner, reason = chosen.host, chosen.reason
+            owner, reason = self._plain(chosen.host), chosen.reason
             if type(reason) is not str or len(reason) > MAX_REASON:
                 raise self._fault(
                     f'gave {_short(reason)} as a reason, which is no text of '
                     f'at most {MAX_REASON} characters'
                 )
-        if owner is None or type(owner) is str:
             return owner, reason
-        raise self._fault(f'named {_short(owner)}, which is no host')
+        if type(chosen) in _HOSTS:
+            return chosen
+        raise self._fault(f'named {_short(chosen)}, which is no host')
 
     def _checked(
-        self, owner: str | None, reason: str, hosts: Collection[str]
+        self, chosen: Any, hosts: Collection[str]
     ) -> tuple[str | None, str]:
         """Return owner and reason.
 
         :raises PluginFaultError: if it is none of the hosts.
         """
+        owner, reason = chosen if type(chosen) is tuple else (chosen, '')
         if owner is None or owner in hosts:
             return owner, ' '.join(foreign_errors.plain(reason).split())
         raise self._fault(
