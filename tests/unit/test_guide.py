@@ -32,7 +32,6 @@ class TestBuilding(policy.FilterPolicyContract):
     """The filter of the guide."""
 
     policy_class = building.BuildingPolicy
-    timed_nodes = 1000
     settings = ({'building': 'B0'}, {'building': 'b1', 'group': 'G1'})
 
     def nodes(self) -> list[contracts.Node]:
@@ -59,14 +58,12 @@ class TestRacks(policy.AssignerPolicyContract):
     """The assigner of the guide."""
 
     policy_class = racks.RackPolicy
-    timed_nodes = 1000
 
 
 class TestWeights(policy.AssignerPolicyContract):
     """The assigner by weights of the guide."""
 
     policy_class = weights.WeightsPolicy
-    timed_nodes = 1000
     settings = ({}, {'weights': ('host2=3', 'HOST1=2')})
 
     def test_nodes_are_shared_by_the_weights(self) -> None:
@@ -90,7 +87,6 @@ class TestMemberWeights(policy.AssignerPolicyContract):
     """The assigner of contract version 2 of the guide."""
 
     policy_class = member_weights.MemberWeightPolicy
-    timed_nodes = 1000
     peer_values = ({'weight': 1}, {'weight': 3})
 
 
@@ -98,7 +94,6 @@ class TestZoneRacks(policy.FilterPolicyContract):
     """The filter with a source of the guide."""
 
     policy_class = zone_racks.ZoneRacksPolicy
-    timed_nodes = 1000
     settings = ({}, {'zone': 'zone2', 'racks': ('rack1', 'rack2')})
 
     def test_racks_are_those_of_the_zone(self) -> None:

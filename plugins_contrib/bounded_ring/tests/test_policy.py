@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import unittest
 from collections import Counter
 from collections.abc import Sequence
@@ -118,16 +116,3 @@ class TestAnswers(unittest.TestCase):
             [*'1231222311'],
             [owner[-1] for owner in owners(fleet, hosts).values()],
         )
-
-    def test_speed_is_reported(self) -> None:
-        fleet = nodes(100_000)
-        hosts = [f'compute-{number:03}' for number in range(100)]
-        started = time.process_time()
-        chosen = policy.BoundedRingPolicy({}).assign(fleet, hosts)
-        spent = time.process_time() - started
-        loads = Counter(chosen).values()
-        sys.stderr.write(
-            f'bounded_ring: 100,000 nodes over 100 members: {spent:.2f} s of '
-            f'CPU, loads from {min(loads)} to {max(loads)}\n'
-        )
-        self.assertEqual(100, len(loads))

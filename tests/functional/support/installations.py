@@ -115,14 +115,6 @@ def own_wheel(directory: pathlib.Path) -> pathlib.Path:
     return wheel_of(directory / 'clone', directory / 'wheel')
 
 
-def own_wheels(directory: pathlib.Path) -> list[pathlib.Path]:
-    """Build the wheels of this checkout and of the plugin kit."""
-    own = own_wheel(directory)
-    (directory / 'kit').mkdir()
-    kit = wheel_of(directory / 'clone' / 'plugin_kit', directory / 'kit')
-    return [own, kit]
-
-
 def fresh_environment(
     directory: pathlib.Path, *requirements: object
 ) -> pathlib.Path:
