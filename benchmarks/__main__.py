@@ -12,7 +12,6 @@ import sys
 _BENCHMARKS = (
     'startup',
     'decide',
-    'preview',
     'select',
     'scan',
     'scale',
@@ -21,7 +20,6 @@ _BENCHMARKS = (
     'move',
     'reserve',
     'membership',
-    'membership_servers',
     'membership_held',
     'fencing',
     'takeover',

@@ -24,10 +24,8 @@ import collections
 import contextlib
 import dataclasses
 import math
-import pathlib
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +33,10 @@ from typing import Self
 
 from tooz import hashring
 
-from benchmarks import processor_time, stores, table
+from benchmarks import deployment, processor_time, stores, table
 from ironic_ownership.contracts.events import EventFilter, EventKind
-from ironic_ownership.db import connection, heartbeats, records, schema
-from lab import enrolment, ironic, postgresql, process
+from ironic_ownership.db import connection, heartbeats
+from lab import enrolment, ironic
 
 _TIMING = stores.Timing()
 _LIMIT = 3600.0
@@ -55,10 +53,6 @@ _OLD, _NEW = 'old', 'new'
 """Shards: the latter is the former's new name."""
 
 _DIES = 'dies'
-
-_COMMAND = (
-    'import sys; from ironic_ownership.cmd.{} import main; sys.exit(main())'
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,56 +105,14 @@ class Heartbeats:
                     self._last[key] = at
 
 
-class Deployment:
-    """Services that share one database.
-
-    :param name: of its files.
-    :param database: URL.
-    """
-
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        name: str,
-        server: ironic.Ironic,
-        database: str,
-    ) -> None:
-        self._directory, self._name = directory, name
-        self._server, self._url = server, database
-        self._processes: dict[str, process.Process] = {}
-        self._ended = 0.0
-        self.database = connection.open_database(database)
-        schema.upgrade(self.database)
-        self.records = records.SqlRecords(self.database)
-
-    def start(self, host: str, policies: str, *more: str) -> None:
-        """Start a service.
-
-        :param more: lines of its configuration, in the group ``ironic``.
-        """
-        path = self._configure(host, policies, more)
-        self._processes[host] = process.Process(
-            [*_program('host'), '--config-file', str(path)],
-            path.with_suffix('.out'),
-        ).start()
-
-    def kill(self, host: str) -> None:
-        """End a service with SIGKILL."""
-        one = self._processes.pop(host)
-        self._ended += processor_time.of_tree(one.pid)
-        one.kill()
-
-    def stop(self, host: str) -> None:
-        """End a service with SIGTERM."""
-        one = self._processes.pop(host)
-        self._ended += processor_time.of_tree(one.pid)
-        one.stop()
+class Deployment(deployment.Services):
+    """Services that share one database, and commands of operators."""
 
     def operate(self, *words: str) -> None:
         """Carry out a command, and show what it shows at its end."""
-        path = self._configure('operator', 'all', ())
+        path = self.configure('operator', 'all')
         done = subprocess.run(
-            [*_program('cli'), '--config-file', str(path), *words],
+            [*deployment.program('cli'), '--config-file', str(path), *words],
             check=False,
             capture_output=True,
             text=True,
@@ -169,13 +121,6 @@ class Deployment:
         print(f'  {" ".join(words)}: {shown[-1] if shown else ""}', flush=True)
         if done.returncode:
             raise SystemExit(f'{words} failed: {done.stderr[-2000:]}')
-
-    def cpu(self) -> float:
-        """Return the seconds of processor time of all services so far."""
-        running = self._processes.values()
-        return self._ended + sum(
-            processor_time.of_tree(one.pid) for one in running
-        )
 
     def counts(self) -> dict[str | None, int]:
         """Return the number of nodes of each owner."""
@@ -186,32 +131,6 @@ class Deployment:
         """Return how often services registered."""
         chosen = EventFilter(kinds=(EventKind.SERVICE_REGISTERED,))
         return len(self.records.events(chosen, limit=10_000))
-
-    def close(self) -> None:
-        """End all services."""
-        for host in list(self._processes):
-            self.kill(host)
-        self.database.close()
-
-    def _configure(
-        self, host: str, policies: str, more: Sequence[str]
-    ) -> pathlib.Path:
-        path = self._directory / f'{self._name}-{host}.conf'
-        lines = [
-            '[DEFAULT]',
-            f'host = {host}',
-            f'log_file = {path.with_suffix(".log")}',
-            '[ownership]',
-            f'policies = {policies}',
-            '[database]',
-            f'connection = {self._url}',
-            '[ironic]',
-            'auth_type = none',
-            f'endpoint_override = {self._server.endpoint}',
-            *more,
-        ]
-        path.write_text('\n'.join(lines))
-        return path
 
 
 class Bench:
@@ -391,20 +310,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     deployed, many = round(args.nodes * 0.3), round(args.nodes * 0.1)
     with contextlib.ExitStack() as stack:
-        directory = pathlib.Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix='bulk'))
-        )
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
+        directory = stack.enter_context(deployment.directory())
         server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
-        (directory / 'postgresql').mkdir()
-        sql = postgresql.PostgreSQL(directory / 'postgresql').start()
-        stack.callback(sql.stop)
+        sql = stack.enter_context(deployment.postgresql_in(directory))
         ring, shards = (
             stack.enter_context(
                 contextlib.closing(
                     Deployment(
-                        directory, name, server, sql.create_database(name)
+                        deployment.subdirectory(directory, name),
+                        sql.create_database(name),
+                        server.endpoint,
                     )
                 )
             )
@@ -433,10 +348,6 @@ def _rows(cost: Cost) -> Iterator[table.Row]:
             's',
             1.0,
         )
-
-
-def _program(name: str) -> tuple[str, ...]:
-    return sys.executable, '-c', _COMMAND.format(name)
 
 
 if __name__ == '__main__':

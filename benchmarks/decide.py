@@ -2,9 +2,10 @@
 
 The peer is a loop over ``HashRing.get_nodes``, as in Nova. Its ring is built
 before the measurement, ours during it. Both get the same nodes, in turn, in
-one process. The figure is CPU time, for the first decision, without records,
-and for the steady state, with a record for each node. Every owner has to be
-the same.
+one process. The figure is CPU time: for the first decision, without records,
+for the steady state, with a record for each node, a third of them with an
+instance, and for the preview of the loss of a member, which the peer finds by
+two rings. Every owner and every move has to be the same.
 
     python -m benchmarks.decide [--nodes 100000] [--members 100] [--rounds 5]
 """
@@ -12,27 +13,28 @@ the same.
 from __future__ import annotations
 
 import argparse
+import collections
 import statistics
 import sys
-import time
 import uuid as uuid_
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from tooz import hashring
 
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision import decide, preview, scenario
 
-TARGET = 0.2
+TARGET, PREVIEW = 0.2, 0.5
+LIMIT = 1.0
+"""Seconds for a preview."""
+
 _SETTINGS = model.MemberSettings(
     (model.PolicySettings.of('peer_list', {'peer_list': ()}),)
 )
 
-T = TypeVar('T')
+_Ways = Mapping[tuple[str | None, str | None], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     rows = measure(args.nodes, args.members, args.rounds)
     if rows is None:
-        print('decide: an owner differs from that of tooz')
+        print('decide: an owner or a move differs from that of tooz')
         return 1
     return table.show(
         f'decide: CPU time against HashRing.get_nodes, median of '
@@ -66,51 +68,63 @@ def measure(count: int, members: int, rounds: int) -> list[table.Row] | None:
         model.Node(str(uuid_.uuid4()), driver='fake-hardware')
         for _ in range(count)
     ]
-    ring = hashring.HashRing(hosts, hash_function='md5')
-    first, steady, peer = [], [], []
+    rings = [
+        hashring.HashRing(of, hash_function='md5') for of in (hosts, hosts[1:])
+    ]
+    now = scenario.Situation(
+        model.View.of(
+            model.Member(host, host, settings=_SETTINGS) for host in hosts
+        ),
+        [model.Service(host, 1, settings=_SETTINGS) for host in hosts],
+    )
+    times: dict[str, list[float]] = collections.defaultdict(list)
     records: dict[str, model.ComputeNode] = {}
     for _ in range(rounds):
-        seconds, decided = _timed(lambda: _decide(hosts, nodes, {}))
-        first.append(seconds)
-        seconds, owners = _timed(lambda: _tooz(ring, nodes))
-        peer.append(seconds)
-        records.update(
-            (uuid, model.ComputeNode(uuid, owner))
-            for uuid, owner in owners.items()
+        seconds, decided = table.timed(lambda: _decide(now, nodes, {}))
+        times['first'].append(seconds)
+        seconds, owners = table.timed(lambda: _tooz(rings[0], nodes))
+        times['peer'].append(seconds)
+        for number, (uuid, owner) in enumerate(owners.items()):
+            instance = None if number % 3 else f'instance-{number}'
+            records[uuid] = model.ComputeNode(uuid, owner, instance)
+        seconds, again = table.timed(lambda: _decide(now, nodes, records))
+        times['steady'].append(seconds)
+        seconds, ways = table.timed(
+            lambda: _preview(now, hosts[0], nodes, records)
         )
-        seconds, again = _timed(lambda: _decide(hosts, nodes, records))
-        steady.append(seconds)
+        times['preview'].append(seconds)
+        seconds, naive = table.timed(lambda: _naive(rings, nodes, records))
+        times['naive'].append(seconds)
         for decisions in (decided, again):
             if {u: d.owner for u, d in decisions.items()} != owners:
                 return None
-    theirs = statistics.median(peer)
+        if ways != naive:
+            return None
+    found = {name: statistics.median(some) for name, some in times.items()}
     what = f'{count} nodes, {members} members'
     return [
+        table.Row(f'{what}, {name}', found[name], found[peer], 's', target)
+        for name, peer, target in (
+            ('first', 'peer', TARGET),
+            ('steady', 'peer', TARGET),
+            ('preview', 'naive', PREVIEW),
+        )
+    ] + [
         table.Row(
-            f'{what}, first', statistics.median(first), theirs, 's', TARGET
-        ),
-        table.Row(
-            f'{what}, steady', statistics.median(steady), theirs, 's', TARGET
-        ),
+            f'{what}, preview, against {LIMIT:g} s',
+            *(found['preview'], LIMIT),
+            unit='s',
+            target=1.0,
+        )
     ]
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    start = time.process_time()
-    result = work()
-    return time.process_time() - start, result
-
-
 def _decide(
-    hosts: Sequence[str],
+    now: scenario.Situation,
     nodes: Sequence[model.Node],
     records: Mapping[str, model.ComputeNode],
 ) -> decide.Decisions:
-    view = model.View.of(
-        model.Member(host, host, settings=_SETTINGS) for host in hosts
-    )
-    services = PeerGroups.of(view, (), wiring.interpret)
-    return decide.decide(nodes, records, services)
+    return decide.decide(nodes, records, now.peer_groups(wiring.interpret))
 
 
 def _tooz(
@@ -120,6 +134,34 @@ def _tooz(
         node.uuid: next(iter(ring.get_nodes(node.uuid.encode())))
         for node in nodes
     }
+
+
+def _preview(
+    now: scenario.Situation,
+    lost: str,
+    nodes: Sequence[model.Node],
+    records: Mapping[str, model.ComputeNode],
+) -> _Ways:
+    found = preview.compare(
+        nodes,
+        records,
+        now.peer_groups(wiring.interpret),
+        scenario.without(now, [lost]).peer_groups(wiring.interpret),
+    )
+    return {(flow.before, flow.after): flow.nodes for flow in found.flows()}
+
+
+def _naive(
+    rings: Sequence[hashring.HashRing],
+    nodes: Sequence[model.Node],
+    records: Mapping[str, model.ComputeNode],
+) -> _Ways:
+    before, after = (_tooz(ring, nodes) for ring in rings)
+    return collections.Counter(
+        (before[uuid], after[uuid])
+        for uuid in before
+        if before[uuid] != after[uuid] and records[uuid].instance_uuid is None
+    )
 
 
 if __name__ == '__main__':

@@ -1,9 +1,10 @@
 """Faults survived: runs of the nemesis on clusters, as one table.
 
-First single faults of a Galera cluster behind HAProxy, and of a Redis whose
-configuration is unsafe; then random ones of everything on each cluster. The
-latter again with a fence that is broken on purpose, and a guard that permits
-everything, to show that violations would be found.
+First single faults: of a Galera cluster behind HAProxy, of a Redis whose
+configuration is unsafe, and promotions of a standby, an asynchronous one
+without the last commits, while nodes and services change. Then random ones of
+everything on each cluster, again with a fence that is broken on purpose, and
+with a guard that permits everything, to show that violations would be found.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from benchmarks.nemesis import sums
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 _FENCE = 'fence'
+_CHANGES = 'force-down,move,create-node,delete-node,deploy-node'
+_PROMOTED, _REWOUND = (
+    f'records-promote,{_CHANGES}',
+    f'records-rewind,{_CHANGES}',
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +60,8 @@ SINGLE = (
     Row('writer frozen', 'galera-proxy', 'db', 'records-freeze'),
     Row('writer cut off', 'galera-proxy', 'db', 'records-isolate'),
     Row('proxy restarted', 'galera-proxy', 'db', 'proxy-kill'),
+    Row('standby promoted', 'postgresql-standby', 'db', _PROMOTED),
+    Row('late standby promoted', 'postgresql-async', 'db', _REWOUND),
     # Both sides declare each other dead, and still no node has two owners.
     Row(
         'Redis without a limit',

@@ -18,18 +18,16 @@ import pathlib
 import random
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks import stores, table
+from benchmarks import deployment, stores, table
 from ironic_ownership import wiring
 from ironic_ownership.conf import new
-from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.ports import Records
-from lab import ironic, postgresql
+from lab import ironic
 
 QUERY = 0.5
 """Seconds for the query, on a busy machine."""
@@ -78,56 +76,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     rows = []
     with contextlib.ExitStack() as stack:
-        directory = pathlib.Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix='fencing'))
-        )
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
+        directory = stack.enter_context(deployment.directory())
         server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
-        (directory / 'postgresql').mkdir()
-        database = postgresql.PostgreSQL(directory / 'postgresql').start()
-        stack.callback(database.stop)
+        database = stack.enter_context(deployment.postgresql_in(directory))
         for backend in args.backend or ('db', 'etcd'):
-            files = directory / backend
-            files.mkdir()
-            files.chmod(0o755)
+            files = deployment.subdirectory(directory, backend)
             with stores.STORES[backend](files) as store:
                 url = database.create_database(backend)
-                with contextlib.closing(connection.open_database(url)) as one:
-                    schema.upgrade(one)
+                deployment.upgrade(url)
                 config = files / 'host.conf'
                 config.write_text(
-                    _text(store, url, server.endpoint, args.heartbeat)
+                    deployment.configuration(
+                        *(_HOST, 'all', url, server.endpoint),
+                        # A refresh would notice it, too.
+                        *('[ownership]', 'refresh_interval = 600'),
+                        *store.options(url),
+                        '[membership]',
+                        f'heartbeat_interval = {args.heartbeat}',
+                        f'member_ttl = {4 * args.heartbeat}',
+                    )
                 )
                 for name, fence in FENCES.items():
                     seconds = _measure(config, fence, args)
                     rows.append(_row(backend, name, seconds, args.heartbeat))
     return table.show('Fence in the records until the fence is closed', rows)
-
-
-def _text(
-    store: stores.Store, database: str, endpoint: str, heartbeat: float
-) -> str:
-    return '\n'.join(
-        [
-            '[DEFAULT]',
-            f'host = {_HOST}',
-            '[ownership]',
-            'policies = all',
-            # A refresh would notice it, too.
-            'refresh_interval = 600',
-            *store.options(database),
-            '[membership]',
-            f'heartbeat_interval = {heartbeat}',
-            f'member_ttl = {4 * heartbeat}',
-            '[database]',
-            f'connection = {database}',
-            '[ironic]',
-            'auth_type = none',
-            f'endpoint_override = {endpoint}',
-            '',
-        ]
-    )
 
 
 def _measure(

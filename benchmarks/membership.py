@@ -19,7 +19,6 @@ import argparse
 import math
 import pathlib
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,10 +28,8 @@ import redis
 import sqlalchemy as sa
 from tooz import coordination
 
-from benchmarks import membership_held, stores, table
+from benchmarks import deployment, membership_held, stores, table
 from benchmarks.beating import SETTINGS, TIMING, WATCH_INTERVAL, build, started
-from ironic_ownership.db import connection, schema
-from lab import postgresql
 
 MEMBERS = 100
 HELD = 1000
@@ -43,9 +40,7 @@ Counter = Callable[[], float]
 
 def requests(name: str) -> table.Row:
     """Compare the requests of a store's members with the peer's."""
-    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
-        directory = pathlib.Path(path)
-        directory.chmod(0o755)
+    with deployment.directory() as directory:
         if name == 'db':
             return _database_requests(directory)
         store = stores.STORES[name](directory)
@@ -60,13 +55,9 @@ def requests(name: str) -> table.Row:
 
 
 def _database_requests(directory: pathlib.Path) -> table.Row:
-    server = postgresql.PostgreSQL(directory)
-    server.start()
-    try:
+    with deployment.postgresql_in(directory) as server:
         url = server.create_database('members')
-        with_schema = connection.open_database(url)
-        schema.upgrade(with_schema)
-        with_schema.close()
+        deployment.upgrade(url)
         statements = [0]
 
         def count(*_: object) -> None:
@@ -79,8 +70,6 @@ def _database_requests(directory: pathlib.Path) -> table.Row:
         polls = MEMBERS / WATCH_INTERVAL * (MEMBERS + 1)
         peer = polls + MEMBERS / TIMING.heartbeat_interval
         return _row('db', ours, peer)
-    finally:
-        server.stop()
 
 
 def _row(name: str, ours: float, peer: float) -> table.Row:
@@ -177,8 +166,8 @@ def held(members: int) -> table.Row:
     Infinite if members expired; the errors are printed.
     """
     with (
-        tempfile.TemporaryDirectory(prefix='benchmark-') as path,
-        stores.Etcd(pathlib.Path(path)) as store,
+        deployment.directory() as directory,
+        stores.Etcd(directory) as store,
     ):
         assert store.server is not None
         found = membership_held.hold([store.server.url], members)

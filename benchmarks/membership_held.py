@@ -20,16 +20,14 @@ import dataclasses
 import multiprocessing
 import pathlib
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks import beating, membership_servers
-from benchmarks.membership_servers import cpu_seconds
-from ironic_ownership.db import connection, schema
-from lab import galera
+from benchmarks import beating, deployment
+from benchmarks.processor_time import of_tree
+from lab import cluster, etcd, galera, zookeeper
 
 PROCESSES = 4
 SPREAD = 0.18
@@ -38,6 +36,10 @@ after the other, as processes do."""
 
 SECONDS = 60.0
 GALERA = 'galera'
+CLUSTERS: Mapping[str, Callable[[pathlib.Path], cluster.Cluster[Any]]] = {
+    'etcd': etcd.Cluster,
+    'zookeeper': zookeeper.Cluster,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +109,9 @@ def hold(
     with contextlib.suppress(threading.BrokenBarrierError):
         together.wait()
         together.wait()
-        before, begun = list(map(cpu_seconds, measured)), time.monotonic()
+        before, begun = list(map(of_tree, measured)), time.monotonic()
         time.sleep(SECONDS)
-        after, seconds = list(map(cpu_seconds, measured)), time.monotonic()
+        after, seconds = list(map(of_tree, measured)), time.monotonic()
         times = [
             (late - early) / (seconds - begun)
             for early, late in zip(before, after, strict=True)
@@ -161,30 +163,42 @@ def _counted(threads: Sequence[beating.BeatingMember]) -> Counts:
 @contextlib.contextmanager
 def serving(store: str) -> Iterator[tuple[list[str], list[int | None]]]:
     """Start three servers; yield their URLs and process ids."""
-    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
-        if store == GALERA:
-            with _galera(pathlib.Path(path)) as found:
-                yield found
-            return
-        with membership_servers.serving(store, pathlib.Path(path)) as (
-            url,
-            pids,
-        ):
-            yield [url], pids
+    with deployment.directory() as path:
+        of = _galera if store == GALERA else _cluster(CLUSTERS[store])
+        with of(path) as found:
+            yield found
+
+
+def _cluster(
+    kind: Callable[[pathlib.Path], cluster.Cluster[Any]],
+) -> Callable[[pathlib.Path], Any]:
+    @contextlib.contextmanager
+    def started(
+        directory: pathlib.Path,
+    ) -> Iterator[tuple[list[str], list[int | None]]]:
+        servers = kind(directory)
+        # Without the network in between, which has costs of its own.
+        url = servers.url
+        for server, port in zip(servers.servers, servers.ports, strict=True):
+            url = url.replace(f':{port}', f':{server.port}')
+        try:
+            servers.start()
+            yield [url], [server.pid for server in servers.servers]
+        finally:
+            servers.close()
+
+    return started
 
 
 @contextlib.contextmanager
 def _galera(
     directory: pathlib.Path,
 ) -> Iterator[tuple[list[str], list[int | None]]]:
-    directory.chmod(0o755)
     servers = galera.Galera(directory)
     try:
         servers.start()
         urls = servers.create_database('members')
-        opened = connection.open_database(urls[0])
-        schema.upgrade(opened)
-        opened.close()
+        deployment.upgrade(urls[0])
         for node in servers.nodes:
             # Each member has a connection, and the default is 151.
             node.query('SET GLOBAL max_connections = 2000')
@@ -204,7 +218,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         '--store',
         action='append',
-        choices=(*membership_servers.CLUSTERS, GALERA),
+        choices=(*CLUSTERS, GALERA),
     )
     parser.add_argument('--members', default='100,300')
     args = parser.parse_args(argv)

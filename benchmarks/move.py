@@ -18,16 +18,12 @@ import argparse
 import dataclasses
 import pathlib
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 
-from oslo_config import cfg
-
-from benchmarks import table
+from benchmarks import deployment, table
 from ironic_ownership import wiring
 from ironic_ownership.backends import db as backend_db
-from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import Claim
@@ -74,43 +70,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--nodes', type=int, default=10_000)
     parser.add_argument('--rounds', type=int, default=3)
     args = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix='move-') as name:
-        directory = pathlib.Path(name)
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
-        with ironic.Ironic(directory / 'ironic') as server:
-            return _measure_all(server, directory, args.nodes, args.rounds)
+    with (
+        deployment.directory() as directory,
+        ironic.Ironic(directory / 'ironic') as server,
+        deployment.postgresql_in(directory) as database,
+    ):
+        nodes = enrolment.Enrolment(server)
+        return _measure_all(
+            nodes, directory, database, args.nodes, args.rounds
+        )
 
 
 def _measure_all(
-    server: ironic.Ironic, directory: pathlib.Path, count: int, rounds: int
+    nodes: enrolment.Enrolment,
+    directory: pathlib.Path,
+    database: postgresql.PostgreSQL,
+    count: int,
+    rounds: int,
 ) -> int:
-    nodes = enrolment.Enrolment(server)
     timings: dict[str, list[Timing]] = {'SQLite': [], 'PostgreSQL': []}
-    files = directory / 'postgresql'
-    files.mkdir()
-    database = postgresql.PostgreSQL(files)
-    database.start()
-    try:
-        enrolled = 0
-        for part in _PARTS:
-            size = count // part
-            nodes.enrol(size - enrolled, instance_share=0.5)
-            enrolled = size
-            for name, urls in (
-                ('SQLite', _files(directory, size, rounds)),
-                (
-                    'PostgreSQL',
-                    [
-                        database.create_database(f'move{size}x{number}')
-                        for number in range(rounds)
-                    ],
-                ),
-            ):
-                measured = [_measure(server.endpoint, u, size) for u in urls]
-                timings[name].append(min(measured, key=lambda t: t.whole))
-    finally:
-        database.stop()
+    enrolled = 0
+    for part in _PARTS:
+        size = count // part
+        nodes.enrol(size - enrolled, instance_share=0.5)
+        enrolled = size
+        for name, urls in (
+            ('SQLite', _files(directory, size, rounds)),
+            (
+                'PostgreSQL',
+                [
+                    database.create_database(f'move{size}x{number}')
+                    for number in range(rounds)
+                ],
+            ),
+        ):
+            endpoint = nodes.server.endpoint
+            measured = [_measure(endpoint, url, size) for url in urls]
+            timings[name].append(min(measured, key=lambda t: t.whole))
     return _show(timings)
 
 
@@ -126,7 +122,7 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
     opened = connection.open_database(url)
     schema.upgrade(opened)
     stored, kept = records.SqlRecords(opened), SqlMoves(opened)
-    inventory = _inventory(endpoint)
+    inventory = deployment.open_inventory(endpoint)
     epoch = stored.register('old', _SETTINGS)
     stored.register('new', _SETTINGS)
     _claim(stored, epoch, inventory.scan(model.Scope()))
@@ -180,15 +176,6 @@ def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
         carried_out - evaluated,
         verified - carried_out,
     )
-
-
-def _inventory(endpoint: str) -> client.IronicInventory:
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
-    conf.set_override('auth_type', 'none', 'ironic')
-    conf.set_override('endpoint_override', endpoint, 'ironic')
-    return client.open_inventory(conf)
 
 
 def _show(timings: dict[str, list[Timing]]) -> int:

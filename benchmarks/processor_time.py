@@ -9,7 +9,7 @@ import pathlib
 _TICKS = os.sysconf('SC_CLK_TCK')
 
 
-def of_tree(pid: int) -> float:
+def of_tree(pid: int | None) -> float:
     """Return the seconds of a process and of its living descendants."""
     times: dict[int, float] = {}
     children: dict[int, list[int]] = {}
@@ -19,7 +19,7 @@ def of_tree(pid: int) -> float:
             one = int(path.parent.name)
             times[one] = (int(fields[11]) + int(fields[12])) / _TICKS
             children.setdefault(int(fields[1]), []).append(one)
-    waiting, total = [pid], 0.0
+    waiting, total = [pid or 0], 0.0
     while waiting:
         one = waiting.pop()
         total += times.get(one, 0.0)

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import pathlib
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 
-from benchmarks.membership_servers import cpu_seconds
+from benchmarks import deployment
+from benchmarks.processor_time import of_tree
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import (
@@ -50,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument('--times', type=int, default=300)
     args = parser.parse_args(argv)
     print('services  operation            busiest server  all servers')
-    with tempfile.TemporaryDirectory(prefix='benchmark-') as path:
-        cluster = galera.Galera(pathlib.Path(path))
+    with deployment.directory() as directory:
+        cluster = galera.Galera(directory)
         try:
             cluster.start()
             for services in map(int, args.services.split(',')):
@@ -112,13 +111,13 @@ def _cost(
     for _ in opened:  # connect, and fill caches
         operation(next(turns))
     pids = [node.pid for node in cluster.nodes]
-    before = [cpu_seconds(pid) for pid in pids]
+    before = [of_tree(pid) for pid in pids]
     for _ in range(times):
         operation(next(turns))
     for node in cluster.nodes:
         node.applied()
     spent = [
-        (cpu_seconds(pid) - early) * 1000 / times
+        (of_tree(pid) - early) * 1000 / times
         for pid, early in zip(pids, before, strict=True)
     ]
     return max(spent), sum(spent)

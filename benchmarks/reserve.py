@@ -24,7 +24,6 @@ import itertools
 import pathlib
 import random
 import sys
-import tempfile
 import threading
 import time
 import uuid as uuid_
@@ -33,13 +32,12 @@ from collections.abc import Callable, Sequence
 import sqlalchemy as sa
 import tenacity
 
-from benchmarks import table
+from benchmarks import deployment, table
 from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import allocations as clients
 from ironic_ownership.contracts import allocations, events, exceptions, model
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.db import connection, schema
 from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb
 
@@ -51,18 +49,6 @@ _CLASS = 'baremetal'
 _SETTINGS = model.MemberSettings(
     (model.PolicySettings.of('reservation', {'fallback': '', 'expiry': 3600}),)
 )
-_CONFIGURATION = """\
-[DEFAULT]
-host = benchmark
-[ownership]
-policies = reservation
-[database]
-connection = {url}
-max_pool_size = 50
-[ironic]
-auth_type = none
-endpoint_override = {endpoint}
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--nodes', type=int, default=1000)
     parser.add_argument('--rounds', type=int, default=3)
     args = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix='reserve-') as name:
-        directory = pathlib.Path(name)
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
-        files = directory / 'mariadb'
-        files.mkdir()
-        database = mariadb.MariaDB(files)
+    with deployment.directory() as directory:
+        database = mariadb.MariaDB(
+            deployment.subdirectory(directory, 'mariadb')
+        )
         database.start()
         try:
             rounds = _measure_all(
@@ -108,19 +91,19 @@ def _measure_all(
     requests: int,
     rounds: int,
 ) -> list[Timing]:
-    files = directory / 'ironic'
-    files.mkdir()
+    files = deployment.subdirectory(directory, 'ironic')
     url = database.create_database('ironic')
     with conductors.Conductors(files, url) as server:
         server.add('fake-hardware')
         uuids = _enrol(server, url, nodes)
         records = database.create_database('records')
-        opened = connection.open_database(records)
-        schema.upgrade(opened)
-        opened.close()
+        deployment.upgrade(records)
         config = directory / 'benchmark.conf'
         config.write_text(
-            _CONFIGURATION.format(url=records, endpoint=server.endpoint)
+            deployment.configuration(
+                *('benchmark', 'reservation', records, server.endpoint),
+                *('[database]', 'max_pool_size = 50'),
+            )
         )
         return _measure(config, uuids, requests, rounds)
 

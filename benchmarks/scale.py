@@ -27,12 +27,10 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import command_line, table
-from ironic_ownership.db import connection, schema
+from benchmarks import command_line, deployment, table
 from lab import enrolment, ironic, postgresql
 
 LONG = 86_400
@@ -57,18 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument('--rounds', type=int, default=3)
     args = parser.parse_args(argv)
     with contextlib.ExitStack() as stack:
-        directory = pathlib.Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix='scale'))
-        )
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
+        directory = stack.enter_context(deployment.directory())
         server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
         nodes = enrolment.Enrolment(server)
         uuids = nodes.enrol(args.nodes, instance_share=0.2)
         nodes.age()
-        (directory / 'postgresql').mkdir()
-        records = postgresql.PostgreSQL(directory / 'postgresql').start()
-        stack.callback(records.stop)
+        records = stack.enter_context(deployment.postgresql_in(directory))
         bench = Bench(directory, server, records, uuids[: args.changed])
         peer = bench.measure('whole', 0, 1)
         ours = bench.measure('changes', LONG, args.rounds)
@@ -137,27 +129,15 @@ class Bench:
     ) -> Iterator[Callable[[], Figures]]:
         # Here, not in the process that is measured: no host needs alembic.
         url = self._records.create_database(name)
-        database = connection.open_database(url)
-        schema.upgrade(database)
-        database.close()
+        deployment.upgrade(url)
         config = self._directory / f'{name}.conf'
         config.write_text(
-            '\n'.join(
-                [
-                    '[DEFAULT]',
-                    f'host = {name}',
-                    f'log_file = {self._directory / name}.log',
-                    '[ownership]',
-                    'policies = peer_list',
-                    f'refresh_interval = {LONG}',
-                    f'full_refresh_interval = {interval}',
-                    f'recovery_delay = {RECOVERY_DELAY - 1}',
-                    '[database]',
-                    f'connection = {url}',
-                    '[ironic]',
-                    'auth_type = none',
-                    f'endpoint_override = {self._server.endpoint}',
-                ]
+            deployment.configuration(
+                *(name, 'peer_list', url, self._server.endpoint),
+                *('[DEFAULT]', f'log_file = {self._directory / name}.log'),
+                *('[ownership]', f'refresh_interval = {LONG}'),
+                f'full_refresh_interval = {interval}',
+                f'recovery_delay = {RECOVERY_DELAY - 1}',
             )
         )
         child = subprocess.Popen(

@@ -15,20 +15,15 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from oslo_config import cfg
-
-from benchmarks import table
-from ironic_ownership.clients.ironic import client
+from benchmarks import deployment, table
 from ironic_ownership.clients.ironic.nodes import FIELDS
 from ironic_ownership.contracts import model
 from lab import enrolment, ironic
@@ -51,11 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.child:
         print(json.dumps(_CHILDREN[args.child[0]](args.child[1])))
         return 0
-    with tempfile.TemporaryDirectory(prefix='scan-') as directory:
-        server = ironic.Ironic(pathlib.Path(directory))
-        with server:
-            _fill(server, args.nodes)
-            return _compare(server.endpoint, args.nodes, args.rounds)
+    with (
+        deployment.directory() as directory,
+        ironic.Ironic(directory / 'ironic') as server,
+    ):
+        _fill(server, args.nodes)
+        return _compare(server.endpoint, args.nodes, args.rounds)
 
 
 def _fill(server: ironic.Ironic, count: int) -> None:
@@ -134,19 +130,9 @@ def _run(what: str, endpoint: str) -> dict[str, Any]:
     return result
 
 
-def _open(endpoint: str) -> client.IronicInventory:
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
-    conf.set_override('auth_type', 'none', 'ironic')
-    conf.set_override('endpoint_override', endpoint, 'ironic')
-    inventory = client.open_inventory(conf)
-    inventory.check()
-    return inventory
-
-
 def _scan(endpoint: str) -> Callable[[], Sequence[Any]]:
-    inventory = _open(endpoint)
+    inventory = deployment.open_inventory(endpoint)
+    inventory.check()
     inventory.scan(model.Scope(shard='no such shard'))
     return lambda: inventory.scan(model.Scope())
 

@@ -19,10 +19,9 @@ import dataclasses
 import functools
 import statistics
 import sys
-import time
 import uuid as uuid_
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks import table
 from ironic_ownership.contracts import model
@@ -48,8 +47,6 @@ _FLAVOR: Mapping[str, str] = {
     'capabilities:boot_mode': 's== uefi',
     'capabilities:gpus': '>= 2',
 }
-
-T = TypeVar('T')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,9 +91,13 @@ def measure(count: int, rounds: int) -> list[table.Row] | None:
         ours, theirs = [], []
         _ours(request, nodes[:1])
         for _ in range(rounds):
-            seconds, found = _timed(functools.partial(_ours, request, nodes))
+            seconds, found = table.timed(
+                functools.partial(_ours, request, nodes)
+            )
             ours.append(seconds)
-            seconds, plain = _timed(functools.partial(_loop, request, nodes))
+            seconds, plain = table.timed(
+                functools.partial(_loop, request, nodes)
+            )
             theirs.append(seconds)
             if found != plain:
                 return None
@@ -187,12 +188,6 @@ def _missed(
         if text is None or not requirement.fits(text):
             return requirement.name
     return _unavailable_reason(node)
-
-
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    start = time.process_time()
-    result = work()
-    return time.process_time() - start, result
 
 
 if __name__ == '__main__':

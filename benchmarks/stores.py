@@ -20,6 +20,15 @@ class Timing:
     member_ttl: float = 20
     fence_margin: float = 1
 
+    @property
+    def options(self) -> Sequence[str]:
+        """The lines of a configuration, with the group."""
+        found = dataclasses.asdict(self).items()
+        return [
+            '[membership]',
+            *(f'{name} = {value}' for name, value in found),
+        ]
+
 
 class Store(abc.ABC):
     """One store, started and ended as a context.

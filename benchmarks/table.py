@@ -6,7 +6,11 @@ import dataclasses
 import math
 import os
 import platform
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar('T')
 
 _HEAD = ('measure', 'ours', 'peer', 'ratio', 'target', '')
 
@@ -65,6 +69,13 @@ class Row:
         if not self._wanted:
             return ''
         return 'met' if self.met else 'MISSED'
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Do some work; return its processor time in seconds, and its result."""
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
 
 
 def show(title: str, rows: Sequence[Row]) -> int:

@@ -19,17 +19,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import pathlib
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 
-from benchmarks import stores, table
-from ironic_ownership.db import connection, records, schema
-from lab import enrolment, ironic, postgresql, process
+from benchmarks import deployment, stores, table
+from lab import enrolment, ironic
 
 AFTER_TTL = 2.0
 """Seconds after the time to live, until the last node is taken over."""
@@ -37,81 +34,18 @@ AFTER_TTL = 2.0
 PATIENCE = 600.0
 """Seconds after which a round is given up."""
 
-_COMMAND = (
-    sys.executable,
-    '-c',
-    'import sys; from ironic_ownership.cmd.host import main; sys.exit(main())',
-)
 _HOSTS = ('host1', 'host2', 'host3')
 _POLL = 0.1
 
 
-class Ring:
-    """Three host processes and the records that they share.
-
-    :param store: of the members.
-    :param timing: heartbeat interval and time to live, in seconds.
-    """
-
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        store: stores.Store,
-        timing: stores.Timing,
-        database: str,
-        endpoint: str,
-    ) -> None:
-        self._directory = directory
-        self._text = '\n'.join(
-            [
-                '[ownership]',
-                'policies = peer_list',
-                # Its scans would take the processors from what is timed.
-                'refresh_interval = 600',
-                *store.options(database),
-                '[membership]',
-                f'heartbeat_interval = {timing.heartbeat_interval}',
-                f'member_ttl = {timing.member_ttl}',
-                f'fence_margin = {timing.fence_margin}',
-                '[database]',
-                f'connection = {database}',
-                '[ironic]',
-                'auth_type = none',
-                f'endpoint_override = {endpoint}',
-            ]
-        )
-        self._processes: dict[str, process.Process] = {}
-        self._database = connection.open_database(database)
-        schema.upgrade(self._database)
-        self._records = records.SqlRecords(self._database)
-
-    def start(self, host: str) -> None:
-        """Start the process of a host."""
-        config = self._directory / f'{host}.conf'
-        log = self._directory / f'{host}.log'
-        config.write_text(
-            f'[DEFAULT]\nhost = {host}\nlog_file = {log}\n{self._text}\n'
-        )
-        self._processes[host] = process.Process(
-            [*_COMMAND, '--config-file', str(config)],
-            self._directory / f'{host}.out',
-        ).start()
-
-    def kill(self, host: str) -> None:
-        """End the process of a host with SIGKILL."""
-        self._processes[host].kill()
-
-    def close(self) -> None:
-        """End all processes."""
-        for one in self._processes.values():
-            one.kill()
-        self._database.close()
+class Ring(deployment.Services):
+    """Three host processes and the records that they share."""
 
     def free(self) -> dict[str | None, int]:
         """Count the free nodes of each owner."""
         return {
             host: nodes - deployed
-            for host, (nodes, deployed) in self._records.counts().items()
+            for host, (nodes, deployed) in self.records.counts().items()
             if nodes > deployed
         }
 
@@ -148,8 +82,9 @@ class Ring:
         deadline = time.monotonic() + PATIENCE
         while not ready():
             if time.monotonic() > deadline:
-                logs = ', '.join(map(str, self._directory.glob('*.log')))
-                raise SystemExit(f'given up at {self.free()}; see {logs}')
+                raise SystemExit(
+                    f'given up at {self.free()}; see {self._files}'
+                )
             time.sleep(_POLL)
         return self.free()
 
@@ -184,33 +119,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     rows = []
     with contextlib.ExitStack() as stack:
-        directory = pathlib.Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix='takeover'))
-        )
-        # The server's user needs access to its files in there.
-        directory.chmod(0o755)
+        directory = stack.enter_context(deployment.directory())
         server = stack.enter_context(ironic.Ironic(directory / 'ironic'))
         enrolment.Enrolment(server).enrol(
             args.nodes, instance_share=args.deployed
         )
-        (directory / 'postgresql').mkdir()
-        database = postgresql.PostgreSQL(directory / 'postgresql').start()
-        stack.callback(database.stop)
+        database = stack.enter_context(deployment.postgresql_in(directory))
         for backend in args.backend or sorted(stores.STORES):
-            files = directory / backend
-            files.mkdir()
-            files.chmod(0o755)
+            files = deployment.subdirectory(directory, backend)
             with stores.STORES[backend](files) as store:
                 for ttl in args.ttl or ('default', 'smallest'):
-                    ring_files = directory / f'{backend}-{ttl}'
-                    ring_files.mkdir()
                     timing = store.timing(ttl)
+                    url = database.create_database(f'{backend}_{ttl}')
                     ring = Ring(
-                        ring_files,
-                        store,
-                        timing,
-                        database.create_database(f'{backend}_{ttl}'),
-                        server.endpoint,
+                        deployment.subdirectory(files, ttl),
+                        *(url, server.endpoint),
+                        # Its scans would take the processors from what is
+                        # timed.
+                        *('[ownership]', 'refresh_interval = 600'),
+                        *store.options(url),
+                        *timing.options,
                     )
                     with contextlib.closing(ring):
                         seconds = _measure(ring, timing, args)
@@ -226,7 +154,7 @@ def _measure(
     ring: Ring, timing: stores.Timing, args: argparse.Namespace
 ) -> list[float]:
     for host in _HOSTS:
-        ring.start(host)
+        ring.start(host, 'peer_list')
     free = args.nodes - round(args.nodes * args.deployed)
     shares = ring.wait_until_shared(free)
     seconds = []
@@ -241,7 +169,7 @@ def _measure(
             f'{host}: {shares[host]} nodes taken after {seconds[-1]:.2f} s',
             flush=True,
         )
-        ring.start(host)
+        ring.start(host, 'peer_list')
         ring.wait_until_again(shares)
     return seconds
 

@@ -106,10 +106,14 @@ def _desired(
             groups += [peer_groups.groups[number] for number in failing]
             yield admitted, [_undecided(groups)] * len(admitted)
         elif len(groups) == 1 and groups[0].policies.assigner is not None:
+            (group,) = groups
             try:
-                yield admitted, _assigned(groups[0], admitted, owners)
+                yield (
+                    admitted,
+                    group.policies.choose(admitted, group.live_peers, owners),
+                )
             except exceptions.PluginFaultError as exc:
-                peer_groups.on_fault(groups[0].hosts, exc)
+                peer_groups.on_fault(group.hosts, exc)
                 yield admitted, [_undecided(groups)] * len(admitted)
         else:
             yield admitted, [_unassigned(groups)] * len(admitted)
@@ -177,25 +181,6 @@ def _sorted_out(
             continue
         (failing if group.fails else admitting).append(number)
     return tuple(admitting), tuple(failing)
-
-
-def _assigned(
-    group: PeerGroup,
-    nodes: Sequence[model.Node],
-    owners: Mapping[str, str | None],
-) -> Sequence[Decision]:
-    chosen = group.policies.choose(nodes, group.live_peers, owners)
-    decisions = {
-        one: Decision(
-            one[0],
-            reasons.Reason.UNASSIGNED
-            if one[0] is None
-            else reasons.Reason.ASSIGNED,
-            note=one[1],
-        )
-        for one in set(chosen)
-    }
-    return [decisions[one] for one in chosen]
 
 
 def _undecided(groups: Sequence[PeerGroup]) -> Decision:

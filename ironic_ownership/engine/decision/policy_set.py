@@ -26,6 +26,8 @@ from ironic_ownership.contracts import (
     model,
     policy,
 )
+from ironic_ownership.contracts.decision import Decision
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.known_scope import KnownScope
 
@@ -202,8 +204,8 @@ class PolicySet:
         nodes: Sequence[model.Node],
         peers: Sequence[assignment.Peer],
         owners: Mapping[str, str | None],
-    ) -> Sequence[tuple[str | None, str]]:
-        """Return owner and reason that the assigner chooses for each node.
+    ) -> Sequence[Decision]:
+        """Return what the assigner decides for each node.
 
         :param peers: by host.
         :param owners: on record, by uuid; passed on to a policy that reads
@@ -257,10 +259,7 @@ class PolicySet:
         return {uuid: owner for uuid, owner in found if owner is not None}
 
     def _plain(self, chosen: object) -> object:
-        """Return an answer as a host, or with its reason, without code.
-
-        :raises PluginFaultError: if it is neither.
-        """
+        """Return an answer as a host, or with its reason, without code."""
         if isinstance(chosen, assignment.Choice):
             owner, reason = self._plain(chosen.host), chosen.reason
             if type(reason) is not str or len(reason) > MAX_REASON:
@@ -273,16 +272,14 @@ class PolicySet:
             return chosen
         raise self._fault(f'named {_short(chosen)}, which is no host')
 
-    def _checked(
-        self, chosen: Any, hosts: Collection[str]
-    ) -> tuple[str | None, str]:
-        """Return owner and reason.
-
-        :raises PluginFaultError: if it is none of the hosts.
-        """
+    def _checked(self, chosen: Any, hosts: Collection[str]) -> Decision:
+        """Return the decision of an answer that names one of the hosts."""
         owner, reason = chosen if type(chosen) is tuple else (chosen, '')
-        if owner is None or owner in hosts:
-            return owner, ' '.join(foreign_errors.plain(reason).split())
+        note = ' '.join(foreign_errors.plain(reason).split())
+        if owner is None:
+            return Decision(None, Reason.UNASSIGNED, note=note)
+        if owner in hosts:
+            return Decision(owner, Reason.ASSIGNED, note=note)
         raise self._fault(
             f'named {_short(owner)}, which is none of its live peers '
             f'{", ".join(hosts)}'

@@ -165,10 +165,10 @@ class TestAnswers(unittest.TestCase):
 
     def test_reason_that_cannot_be_encoded(self) -> None:
         odd = _with(Assigner, answer=assignment.Choice('host1', 'a \udc80'))
-        found = policy_set.PolicySet.of([odd]).choose(
+        (found,) = policy_set.PolicySet.of([odd]).choose(
             [world.node(1)], [assignment.Peer('host1')], {}
         )
-        self.assertEqual([('host1', 'a ?')], found)
+        self.assertEqual(('host1', 'a ?'), (found.owner, found.note))
 
 
 class TestAttributes(unittest.TestCase):
