@@ -19,7 +19,6 @@ from oslo_log import log
 from ironic_ownership import wiring
 from ironic_ownership.cmd import (
     foreign_threads,
-    log_levels,
     service_manager,
     sighup,
 )
@@ -136,7 +135,7 @@ def _healthcheck(
 
 
 def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
-    log_levels.read(conf)  # reports their faults
+    log_format.read_levels(conf)  # reports their faults
     log_format.setup(conf, prog)
 
 

@@ -7,22 +7,41 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership import settings
+from ironic_ownership import plugins, settings
 from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
-from ironic_ownership.cmd import log_levels, restart_options
-from ironic_ownership.conf import new
+from ironic_ownership.conf import core, log_format, new
+from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, foreign_errors
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.tuning import Tuning
 from ironic_ownership.wiring import unknown_options
 
 LOG = log.getLogger(__name__)
+
+Option = tuple[str, str]
+"""Group and name."""
+
+RELOADABLE = frozenset(
+    {
+        # They are oslo.log's.
+        ('DEFAULT', 'debug'),
+        ('DEFAULT', 'default_log_levels'),
+        *(
+            (group, option.dest)
+            for group, options in core.OPTS.items()
+            for option in options
+            if option.mutable
+        ),
+    }
+)
+"""Options that need no restart, in addition to those of policies."""
 
 
 class Reloading:
@@ -45,15 +64,14 @@ class Reloading:
         self._prog = prog
         self._conf = conf
         self._reload = reload
-        self._levels = log_levels.read(conf)
-        self._credentials: set[restart_options.Option] = set()
+        self._levels = log_format.read_levels(conf)
 
     def reload(self) -> None:
         """Read the files, and apply them or log why not."""
         LOG.info('reading the configuration again')
         try:
             fresh = self._read()
-            levels = log_levels.read(fresh)
+            levels = log_format.read_levels(fresh)
             kept = self._keep_until_restart(fresh)
             chosen = _read_with_kept(fresh, kept)
             self._check_policies(fresh, chosen.tuning)
@@ -72,7 +90,7 @@ class Reloading:
             LOG.exception('the configuration cannot be read')
             self._reload.refuse(foreign_errors.described(exc))
             return
-        log_levels.change(self._levels, levels)
+        log_format.change_levels(self._levels, levels)
         if levels != self._levels:
             LOG.info('log levels changed')
         self._levels = levels
@@ -92,22 +110,20 @@ class Reloading:
         client.register_opts(fresh)
         options.is_configured(fresh)
         for group in (client.GROUP, options.GROUP):
-            self._credentials |= {
-                (section, opt.dest)
-                for section, opt in session.register_auth_opts(fresh, group)
-            }
+            session.register_auth_opts(fresh, group)
         settings.read(fresh)
         return fresh
 
-    def _keep_until_restart(
-        self, fresh: cfg.ConfigOpts
-    ) -> Sequence[restart_options.Option]:
-        kept = restart_options.needed_by(self._conf, fresh, self._credentials)
-        restart_options.take_back(self._conf, fresh, kept)
+    def _keep_until_restart(self, fresh: cfg.ConfigOpts) -> Sequence[Option]:
+        kept = needing_restart(self._conf, fresh)
+        for group, name in kept:
+            value = _group(self._conf, group)[name]
+            target = None if group == 'DEFAULT' else group
+            fresh.set_override(name, value, target)
         if kept:
             LOG.warning(
                 'changed options that need a restart, and are not applied: %s',
-                restart_options.text_of(kept),
+                _text_of(kept),
             )
         return kept
 
@@ -157,7 +173,7 @@ def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
 
 
 def _read_with_kept(
-    conf: cfg.ConfigOpts, kept: Sequence[restart_options.Option]
+    conf: cfg.ConfigOpts, kept: Sequence[Option]
 ) -> settings.Settings:
     """Read the new values together with the options that are kept.
 
@@ -169,5 +185,48 @@ def _read_with_kept(
         raise exceptions.ConfigurationError(
             exc.faults,
             hint='The new values do not go with those at the start of '
-            f'{restart_options.text_of(kept)}, which need a restart',
+            f'{_text_of(kept)}, which need a restart',
         ) from exc
+
+
+def needing_restart(
+    before: cfg.ConfigOpts, after: cfg.ConfigOpts
+) -> list[Option]:
+    """Return the options that have changed and keep the value of the start.
+
+    :raises ValueError: if a new value is none of its option's type.
+    """
+    of_policies = {
+        (plugin_conf.group_of(plugin.name, plugin.target, option), option.name)
+        for plugin in plugins.loaded(plugins.POLICIES)
+        if plugin.target is not None
+        for option in plugin.target.options
+    }
+    old, new_values = _values(before), _values(after)
+    return [
+        option
+        for option in sorted(old.keys() & new_values.keys())
+        if option not in RELOADABLE | of_policies
+        and old[option] != new_values[option]
+    ]
+
+
+def _values(conf: cfg.ConfigOpts) -> dict[Option, Any]:
+    """Return the values of all options that are registered."""
+    kind = cfg.ConfigOpts.GroupAttr
+    groups = [name for name in conf if isinstance(conf[name], kind)]
+    return {
+        (group, name): value
+        for group in ('DEFAULT', *groups)
+        for name, value in _group(conf, group).items()
+        if not isinstance(value, kind)
+    }
+
+
+def _group(conf: cfg.ConfigOpts, name: str) -> Any:
+    return conf if name == 'DEFAULT' else conf[name]
+
+
+def _text_of(options: Sequence[Option]) -> str:
+    """Return the options as operators write them."""
+    return ', '.join(f'[{group}] {name}' for group, name in options)

@@ -8,8 +8,8 @@ import unittest
 from ironic_ownership import settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement.options import is_configured
-from ironic_ownership.cmd import log_levels, sighup
-from ironic_ownership.conf import new
+from ironic_ownership.cmd import sighup
+from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.host.tuning import Tuning
 from tests.unit import third_party
@@ -54,8 +54,8 @@ class ReloadingCase(unittest.TestCase):
         is_configured(self.conf)
         self.demands = Demands(settings.read(self.conf).tuning)
         self.addCleanup(
-            log_levels.change,
-            log_levels.read(self.conf),
+            log_format.change_levels,
+            log_format.read_levels(self.conf),
             {'': logging.getLogger().level},
         )
         self.reloading = sighup.Reloading(

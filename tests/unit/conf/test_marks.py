@@ -11,7 +11,7 @@ import unittest
 from oslo_config import cfg
 
 from ironic_ownership import wiring
-from ironic_ownership.cmd import restart_options
+from ironic_ownership.cmd import sighup
 
 
 class TestMarks(unittest.TestCase):
@@ -65,7 +65,7 @@ class TestMarks(unittest.TestCase):
             ('ironic', 'peer_list'),
             ('ironic', 'shard_key'),
         }
-        expected = restart_options.RELOADABLE | of_policies
+        expected = sighup.RELOADABLE | of_policies
         ours = {'ironic', 'ownership', 'membership'}
         self.assertLessEqual(
             {one for one in expected if one[0] in ours}, mutable

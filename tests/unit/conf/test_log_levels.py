@@ -5,7 +5,7 @@ import unittest
 
 from oslo_config import cfg
 
-from ironic_ownership.cmd import log_levels
+from ironic_ownership.conf import log_format
 from ironic_ownership.contracts import exceptions
 
 
@@ -25,14 +25,14 @@ def conf(**values: object) -> cfg.ConfigOpts:
 
 class TestRead(unittest.TestCase):
     def test_debug_is_the_level_of_the_root(self) -> None:
-        self.assertEqual({'': logging.INFO}, log_levels.read(conf()))
+        self.assertEqual({'': logging.INFO}, log_format.read_levels(conf()))
         self.assertEqual(
-            {'': logging.DEBUG}, log_levels.read(conf(debug=True))
+            {'': logging.DEBUG}, log_format.read_levels(conf(debug=True))
         )
 
     def test_levels_have_names_and_numbers(self) -> None:
         pairs = ['a=WARN', 'a.b=5', 'c=CRITICAL']
-        levels = log_levels.read(conf(default_log_levels=pairs))
+        levels = log_format.read_levels(conf(default_log_levels=pairs))
         self.assertEqual(
             {'': 20, 'a': 30, 'a.b': 5, 'c': 50},
             levels,
@@ -41,12 +41,12 @@ class TestRead(unittest.TestCase):
     def test_level_that_does_not_exist_is_named(self) -> None:
         for pair in ('a=LOUD', 'a=', 'a', 'a=-'):
             with self.assertRaises(exceptions.ConfigurationError) as caught:
-                log_levels.read(conf(default_log_levels=[pair]))
+                log_format.read_levels(conf(default_log_levels=[pair]))
             self.assertIn(repr(pair), str(caught.exception))
 
     def test_log_with_a_file_of_its_own_is_left_alone(self) -> None:
         own = conf(log_config_append='/etc/logging.conf', debug=True)
-        self.assertEqual({}, log_levels.read(own))
+        self.assertEqual({}, log_format.read_levels(own))
 
 
 class TestChange(unittest.TestCase):
@@ -59,7 +59,7 @@ class TestChange(unittest.TestCase):
         )
         self.addCleanup(parent.setLevel, logging.NOTSET)
         before = {parent.name: 30, child.name: 10}
-        log_levels.change({}, before)
+        log_format.change_levels({}, before)
         self.assertEqual((30, 10), (parent.level, child.level))
-        log_levels.change(before, {parent.name: 40})
+        log_format.change_levels(before, {parent.name: 40})
         self.assertEqual(40, child.getEffectiveLevel())
