@@ -25,7 +25,7 @@ from ironic_ownership.engine.host.permission import Permission
 from ironic_ownership.engine.host.place import LostPlace, PlaceMonitor
 from ironic_ownership.engine.host.record_monitor import RecordMonitor
 from ironic_ownership.engine.membership.registration import Role
-from ironic_ownership.wiring.overrides import Overrides, apply
+from ironic_ownership.wiring.opts import Overrides, apply
 
 LOG = log.getLogger(__name__)
 

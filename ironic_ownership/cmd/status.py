@@ -3,15 +3,133 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import conf as options
-from ironic_ownership import version
-from ironic_ownership.cmd import upgrade_checks
+from ironic_ownership import version, wiring
+from ironic_ownership.conf import add_companions, database_url
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.reservations import METHOD
+from ironic_ownership.db import connection, moves, reservations, schema
+from ironic_ownership.wiring import unknown_options
+
+Result = upgradecheck.Result
+Code = upgradecheck.Code
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """Run with the new package and the configuration of a service.
+
+    :param conf: read before a check runs.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def configuration(self) -> Result:
+        """Check that a service of this release accepts the configuration."""
+        wired = wiring.Wiring(self._conf)
+        try:
+            add_companions(self._conf)
+            remarks = (
+                *wired.settings.remarks,
+                *unknown_options.remarks(self._conf),
+            )
+        except exceptions.OwnershipError as exc:
+            return _failure(exc)
+        finally:
+            wired.close()
+        if remarks:
+            return Result(Code.WARNING, '. '.join(remarks))
+        return Result(Code.SUCCESS)
+
+    def records(self) -> Result:
+        """Check that this release can use the schema."""
+        return self._read(_check_schema)
+
+    def moves(self) -> Result:
+        """Check that no move was interrupted."""
+        return self._read(_check_moves)
+
+    def reservations(self) -> Result:
+        """Check that no reservation needs what earlier releases did."""
+        return self._read(_check_reservations)
+
+    def _read(self, check: Callable[[connection.Database], Result]) -> Result:
+        try:
+            database = connection.open_database(
+                database_url(self._conf),
+                **connection.engine_options(self._conf.database),
+            )
+            try:
+                return check(database)
+            finally:
+                database.close()
+        except exceptions.OwnershipError as exc:
+            return _failure(exc)
+
+    _upgrade_checks = (
+        ('Configuration', configuration),
+        ('Schema of the records', records),
+        ('Unfinished moves', moves),
+        ('Reservations without an allocation', reservations),
+    )
+
+
+def _failure(exc: exceptions.OwnershipError) -> Result:
+    return Result(Code.FAILURE, ' '.join(str(exc).split()))
+
+
+def _check_schema(database: connection.Database) -> Result:
+    found = schema.version(database)
+    if found != schema.HEAD and database.is_file:
+        schema.check_known(database, found)
+        return Result(
+            Code.SUCCESS, f'Is upgraded to {schema.HEAD} at the first start'
+        )
+    schema.ensure(database)
+    return Result(Code.SUCCESS)
+
+
+def _check_moves(database: connection.Database) -> Result:
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    unfinished = moves.SqlMoves(database).moves(unfinished=True)
+    if not unfinished:
+        return Result(Code.SUCCESS)
+    commands = ', '.join(
+        f'ironic-ownership move resume {move.request_id}'
+        for move in unfinished[:5]
+    )
+    return Result(
+        Code.WARNING,
+        'Moves were interrupted. Finish them with the release that began '
+        f'them: {commands}',
+    )
+
+
+def _check_reservations(database: connection.Database) -> Result:
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    found = [
+        one.id
+        for one in reservations.SqlReservations(database).reservations()
+        # A confirmed one ends when Ironic undeploys its node.
+        if one.method != METHOD and not one.confirmed
+    ]
+    if not found:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.FAILURE,
+        'Only the release that made these reservations can release their '
+        'nodes, which have no allocation in Ironic. With that release run '
+        '"ironic-ownership reservation confirm" for those in use, and '
+        f'"reservation delete" for the others: {", ".join(found[:5])}',
+    )
+
 
 PROG = 'ironic-ownership-status'
 
@@ -37,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             upgradecheck.main(
                 conf,
                 project,
-                upgrade_checks.Checks(conf),
+                Checks(conf),
                 argv,
                 cfg.find_config_files(project, project),
             )

@@ -8,8 +8,6 @@ import socket
 from oslo_config import cfg
 from oslo_db import options as db_options
 
-from ironic_ownership.conf import health, notifications
-
 _DEFAULT = (
     cfg.StrOpt(
         'host',
@@ -206,6 +204,42 @@ _MEMBERSHIP = (
     ),
 )
 
+_HEALTH = (
+    cfg.StrOpt(
+        'listen',
+        sample_default='127.0.0.1:9396',
+        help='Where the host process answers /healthcheck and /metrics over '
+        'HTTP: an address and port of the loopback interface, as in '
+        '127.0.0.1:9396 or [::1]:9396, or the absolute path of a socket '
+        'file. Unset: nowhere. Needs the extra "health".',
+    ),
+)
+
+_NOTIFICATIONS = (
+    cfg.StrOpt(
+        'transport_url',
+        secret=True,
+        sample_default='rabbit://user:password@broker.example:5672/',
+        help='URL of the message broker, as oslo.messaging reads it. Every '
+        'event of the history is sent there as a notification. Unset: none '
+        'is sent. Needs the extra "notifications"; further options are those '
+        'of oslo.messaging, such as [oslo_messaging_rabbit] ssl.',
+    ),
+    cfg.ListOpt(
+        'topics',
+        default=['ironic_ownership_versioned_notifications'],
+        help='Topics of the notifications. The name of a queue is the topic '
+        'and ".info".',
+    ),
+    cfg.FloatOpt(
+        'max_age',
+        default=86400,
+        min=60,
+        help='Seconds after which an event that could not be sent is not '
+        'sent any more. It stays in the history.',
+    ),
+)
+
 
 def _with_our_default(opt: cfg.Opt) -> cfg.Opt:
     if opt.name != 'connection':
@@ -220,7 +254,7 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'ownership': _OWNERSHIP,
     'membership': _MEMBERSHIP,
     'database': tuple(map(_with_our_default, db_options.database_opts)),
-    health.GROUP: health.OPTS,
-    notifications.GROUP: notifications.OPTS,
+    'health': _HEALTH,
+    'notifications': _NOTIFICATIONS,
 }
 """The options of each group; ``database`` has those of oslo.db."""

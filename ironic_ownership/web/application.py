@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
+import webob.exc
 from oslo_config import cfg
 from oslo_context import context as log_context
-from oslo_middleware import healthcheck, http_proxy_to_wsgi, sizelimit
+from oslo_middleware import (
+    basic_auth,
+    healthcheck,
+    http_proxy_to_wsgi,
+    sizelimit,
+)
+from oslo_middleware import exceptions as oslo_exceptions
 from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import error_middleware, passwords
+from ironic_ownership.web import errors
 from ironic_ownership.web.flask_app import OperationsApp
 from ironic_ownership.wiring import Wiring
 
@@ -48,7 +55,7 @@ def build(
     below = _at((HEALTH,), healthcheck.Healthcheck(below, conf), below)
     below = http_proxy_to_wsgi.HTTPProxyToWSGI(below, conf)
     _check_proxy(conf)
-    return RequestId(_anonymous(error_middleware.OneForm(below)), conf)
+    return RequestId(_anonymous(errors.OneForm(below)), conf)
 
 
 def _at(
@@ -89,7 +96,7 @@ def _authenticated(
     if conf.api.auth_strategy == api.NOAUTH:
         return below
     if conf.api.auth_strategy == api.HTTP_BASIC:
-        return passwords.Passwords(below, conf.api.http_basic_auth_user_file)
+        return Passwords(below, conf.api.http_basic_auth_user_file)
     from keystonemiddleware import auth_token
 
     try:
@@ -148,3 +155,39 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
             'tokens; without Keystone set auth_strategy = http_basic, or '
             'noauth for a trial',
         )
+
+
+class Passwords:
+    """Authenticates clients by the users of a file.
+
+    :param file: lines of ``USER:HASH``, the hash by bcrypt.
+    :raises ConfigurationError: if the file can't be used.
+    """
+
+    def __init__(self, below: WSGIApplication, file: str) -> None:
+        self._below = below
+        self._file = file
+        try:
+            basic_auth.validate_auth_file(file)
+        except (oslo_exceptions.ConfigInvalid, webob.exc.HTTPError) as exc:
+            raise exceptions.ConfigurationError(
+                [f'[api] http_basic_auth_user_file = {file}: {exc}'],
+                hint='Add users with "htpasswd -nB USER >> FILE", and let the '
+                'user of this process read the file',
+            ) from exc
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        """Answer one request."""
+        try:
+            sent = basic_auth.parse_token(basic_auth.parse_header(environ))
+            environ.update(basic_auth.authenticate(self._file, *sent))
+        except (webob.exc.HTTPError, ValueError):
+            # bcrypt raises ValueError for a password with a NUL.
+            start_response(
+                '401 Unauthorized',
+                [('WWW-Authenticate', 'Basic realm="Baremetal ownership"')],
+            )
+            return []
+        return self._below(environ, start_response)

@@ -25,7 +25,6 @@ from ironic_ownership.api.request import Answer, Request, encoded, new_lists
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.web import (
-    error_middleware,
     errors,
     policies,
     routes,
@@ -238,7 +237,7 @@ def _unexpected(error: Exception) -> Any:
 
 
 def _error(body: dict[str, Any], status: int) -> flask.Response:
-    flask.request.environ[error_middleware.FORMED] = True
+    flask.request.environ[errors.FORMED] = True
     response = _json(body)
     response.status_code = status
     return response

@@ -21,7 +21,7 @@ from waitress import server, wasyncore
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.health import Health
-from ironic_ownership.observe import health as observed
+from ironic_ownership.observe import metrics as observed
 from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 LOG = log.getLogger(__name__)
@@ -68,7 +68,7 @@ class HealthApplication:
         if path == '/healthcheck':
             return _healthcheck(self._read())
         if path == '/metrics':
-            metrics = text_of(observed.families(self._read()))
+            metrics = text_of(observed.of_process(self._read()))
             return '200 OK', MEDIA_TYPE, metrics
         return (
             '404 Not Found',

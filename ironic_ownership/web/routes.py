@@ -10,7 +10,8 @@ from ironic_ownership import version
 from ironic_ownership.api import resources, schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.web import metrics, openapi
+from ironic_ownership.web import openapi
+from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 _VERSION = {
     'type': 'object',
@@ -48,6 +49,11 @@ def _document(request: Request) -> Answer:
     return Answer(document())
 
 
+def _metrics(request: Request) -> Answer:
+    assert request.gauges is not None
+    return Answer(text_of(request.gauges.families()))
+
+
 @functools.cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
@@ -74,5 +80,17 @@ OPERATIONS: Sequence[Operation] = (
         Access.PUBLIC,
         {200: ('The document.', {'type': 'object'})},
     ),
-    *metrics.OPERATIONS,
+    Operation(
+        'metrics:show',
+        'GET',
+        '/metrics',
+        'Show metrics in the text format of Prometheus.',
+        _metrics,
+        Access.READ,
+        {200: ('The metrics.', {'type': 'string'})},
+        description='Computed at most once in [api] metrics_interval. '
+        'Answered without a token if [api] public_metrics is set.',
+        media_type=MEDIA_TYPE,
+        errors=(503,),
+    ),
 )

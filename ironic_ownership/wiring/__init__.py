@@ -7,8 +7,28 @@ uses.
 
 from __future__ import annotations
 
-from ironic_ownership.wiring.container import Wiring
+from typing import TYPE_CHECKING
+
+from ironic_ownership.wiring.container import Container
 from ironic_ownership.wiring.member_policies import interpret
 from ironic_ownership.wiring.opts import list_loaded_opts, list_opts
 
+if TYPE_CHECKING:
+    from ironic_ownership.engine.host.process import Host
+    from ironic_ownership.engine.host.reload import Reload
+
 __all__ = ('Wiring', 'interpret', 'list_loaded_opts', 'list_opts')
+
+
+class Wiring(Container):
+    """The objects of one process, and the host if it serves."""
+
+    def host(self, *, embedded: bool = False) -> tuple[Host, Reload]:
+        """Build the host process of this configuration, and its reload.
+
+        :raises OwnershipError: if any part of it can't work.
+        """
+        from ironic_ownership.wiring import host
+
+        self.waits = True
+        return host.build(self, embedded=embedded)

@@ -34,8 +34,6 @@ from ironic_ownership.wiring.stores import Stores, built
 if TYPE_CHECKING:
     from ironic_ownership.contracts.allocations import Allocations
     from ironic_ownership.engine.deletion.missing_nodes import Limits
-    from ironic_ownership.engine.host.process import Host
-    from ironic_ownership.engine.host.reload import Reload
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,
     )
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 T = TypeVar('T')
 
 
-class Wiring(Stores):
+class Container(Stores):
     """The objects of one process, wired by its configuration.
 
     :param conf: a parsed configuration with the core options.
@@ -346,16 +344,6 @@ class Wiring(Stores):
             return found
 
         return client
-
-    def host(self, *, embedded: bool = False) -> tuple[Host, Reload]:
-        """Build the host process of this configuration, and its reload.
-
-        :raises OwnershipError: if any part of it can't work.
-        """
-        from ironic_ownership.wiring import host
-
-        self.waits = True
-        return host.build(self, embedded=embedded)
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -54,7 +54,7 @@ from ironic_ownership.engine.placement import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import heap
-from ironic_ownership.wiring.container import Wiring
+from ironic_ownership.wiring.container import Container
 
 LOG = log.getLogger(__name__)
 
@@ -69,7 +69,7 @@ _LOOPS = frozenset(Loop) - {
 }
 
 
-def build(wired: Wiring, *, embedded: bool) -> tuple[Host, Reload]:
+def build(wired: Container, *, embedded: bool) -> tuple[Host, Reload]:
     """Build the host process of this configuration, and its reload.
 
     :param embedded: whether a program reads the feed.
@@ -224,7 +224,7 @@ def build(wired: Wiring, *, embedded: bool) -> tuple[Host, Reload]:
     return host, reload
 
 
-def _context(wired: Wiring) -> ServiceContext:
+def _context(wired: Container) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -249,7 +249,7 @@ def _follower(context: ServiceContext) -> Callable[[], None]:
 
 
 def _notification_loop(
-    wired: Wiring, context: ServiceContext, member: LocalMember
+    wired: Container, context: ServiceContext, member: LocalMember
 ) -> NotificationLoop | None:
     notifier = wired.notifier()
     if notifier is None:
@@ -264,7 +264,7 @@ def _notification_loop(
 
 
 def _placement_loop(
-    wired: Wiring, context: ServiceContext, member: LocalMember
+    wired: Container, context: ServiceContext, member: LocalMember
 ) -> loop.PlacementLoop | None:
     placement = wired.placement_of()
     status = inventory = None
@@ -283,7 +283,7 @@ def _placement_loop(
 
 
 def _inventory_report(
-    wired: Wiring, context: ServiceContext, placement: Placement
+    wired: Container, context: ServiceContext, placement: Placement
 ) -> reporter.PlacementReport:
     common = (
         context.host,
@@ -302,7 +302,7 @@ def _inventory_report(
 
 
 def _prepare(
-    wired: Wiring,
+    wired: Container,
     conditions: Conditions,
     monitor: ConditionMonitor,
     sources: SourceReader | None,

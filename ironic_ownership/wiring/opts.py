@@ -1,9 +1,13 @@
-"""List of all options, including those of installed plugins."""
+"""Options of all, also of installed plugins, and values set over the files.
+
+An embedding program can set every option, also those that are registered late:
+of plugins, of clients and of the kind of authentication.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -57,3 +61,90 @@ def _list_opts(
                     )
                 )
     return found
+
+
+Overrides = Mapping[tuple[str, str], Any]
+"""Values by group and name of their options; the group may be DEFAULT."""
+
+
+def apply(conf: cfg.ConfigOpts, overrides: Overrides) -> None:
+    """Set values that count more than those of the files.
+
+    Placement is used if ``enabled`` is set in its group, or a line in a file:
+    another override does not turn it on.
+
+    :param conf: a configuration whose files were read.
+    :raises ConfigurationError: naming all options that do not exist, and all
+        values of a wrong type.
+    """
+    from ironic_ownership.clients import session
+    from ironic_ownership.clients.ironic import client
+    from ironic_ownership.clients.placement import options
+
+    client.register_opts(conf)
+    options.register_opts(conf)
+    faults = _register_plugins(conf, overrides)
+    faults += _set(conf, {k: v for k, v in overrides.items() if _early(k)})
+    for group in (client.GROUP, options.GROUP):
+        session.register_auth_opts(conf, group)
+    faults += _set(conf, {k: v for k, v in overrides.items() if not _early(k)})
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+
+
+def _early(option: tuple[str, str]) -> bool:
+    # The kind of authentication has options of its own.
+    return option[1] == 'auth_type'
+
+
+def _register_plugins(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
+    """Register the options of our plugins, and of those that are selected.
+
+    :returns: the faults of those that can be loaded; the others are those of
+        the settings.
+    """
+    faults = []
+    for group, name in _plugins(conf, overrides):
+        plugin = plugins.find(group, name)
+        if plugin.target is None:
+            continue
+        try:
+            plugin_conf.register(conf, plugin.name, plugin.target)
+        except exceptions.PluginError as exc:
+            faults.append(str(exc))
+    return faults
+
+
+def _plugins(
+    conf: cfg.ConfigOpts, overrides: Overrides
+) -> Iterator[tuple[str, str]]:
+    policies = overrides.get(('ownership', 'policies'))
+    if policies is None:
+        policies = conf.ownership.policies or ()
+    elif isinstance(policies, str):
+        policies = policies.split(',')
+    backend = overrides.get(('ownership', 'backend'), conf.ownership.backend)
+    for group, selected in (
+        (plugins.POLICIES, policies),
+        (plugins.BACKENDS, [backend]),
+    ):
+        wanted = {str(name).strip() for name in selected}
+        for name in plugins.names(group):
+            if name in wanted or plugins.is_own(group, name):
+                yield group, name
+
+
+def _set(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
+    faults = []
+    for (group, name), value in sorted(overrides.items()):
+        try:
+            conf.set_override(
+                name, value, None if group == 'DEFAULT' else group
+            )
+        except cfg.NoSuchOptError:
+            faults.append(f'[{group}] {name}: there is no such option')
+        except cfg.NoSuchGroupError:
+            faults.append(f'[{group}] {name}: there is no such group')
+        except (ValueError, cfg.Error) as exc:
+            faults.append(plugin_conf.unreadable(group, name, exc))
+    return faults

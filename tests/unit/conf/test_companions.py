@@ -7,7 +7,7 @@ from unittest import mock
 from oslo_config import cfg
 
 from ironic_ownership import plugins, wiring
-from ironic_ownership.cmd import upgrade_checks
+from ironic_ownership.cmd import status
 from ironic_ownership.conf import register_opts
 from ironic_ownership.contracts import exceptions
 from tests.unit import configurations, third_party
@@ -59,7 +59,7 @@ class TestCompanions(
         register_opts(conf, logs=False)
         conf(['--config-file', self.configure(written).config_file[0]])
         self.forget()
-        found = upgrade_checks.Checks(conf).configuration()
+        found = status.Checks(conf).configuration()
         self.assertEqual((None, 0), (found.details, found.code))
 
     def test_environment_configures_a_companion_as_well(self) -> None:

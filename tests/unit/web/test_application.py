@@ -9,7 +9,7 @@ from oslo_middleware import request_id
 from werkzeug import test
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import error_middleware, errors, flask_app
+from ironic_ownership.web import errors, flask_app
 from tests.unit.web import app_case
 
 
@@ -102,8 +102,8 @@ class FormTest(app_case.SiteCase):
         def broken(environ, start_response):
             raise KeyError('secret-of-ours')
 
-        layers = request_id.RequestId(error_middleware.OneForm(broken), None)
-        with self.assertLogs(error_middleware.LOG.logger, 'ERROR') as logged:
+        layers = request_id.RequestId(errors.OneForm(broken), None)
+        with self.assertLogs(errors.LOG.logger, 'ERROR') as logged:
             answer = test.Client(layers).get('/v1/services')
         self.assertIn('secret-of-ours', logged.output[0])
         error = answer.get_json()['error']

@@ -17,7 +17,7 @@ from waitress.trigger import trigger
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.health import Health
-from ironic_ownership.observe import health as observed
+from ironic_ownership.observe import metrics as observed
 from ironic_ownership.web import health as web
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 
@@ -121,7 +121,7 @@ class TestAnswers(ServingCase):
     def test_process_before_its_first_refresh_has_metrics(self) -> None:
         self.health = health(summary=None, loops=(), heartbeat_age=None)
         self.assertEqual(200, self.get('/metrics').status)
-        names = [one.name for one in observed.families(self.health)]
+        names = [one.name for one in observed.of_process(self.health)]
         self.assertEqual(sorted(set(names)), sorted(names))
 
 

@@ -10,7 +10,7 @@ from prometheus_client import parser
 from ironic_ownership.api import background, metrics_cache
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
-from ironic_ownership.web import metrics as resource
+from ironic_ownership.web import exposition as resource
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine import world
 from tests.unit.web import app_case
