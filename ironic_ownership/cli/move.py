@@ -1,26 +1,29 @@
-"""``compute node move`` and ``move list|show|resume``."""
+"""``compute node move``, ``move list|show|resume``, ``service drain``."""
 
 from __future__ import annotations
 
 import argparse
+import collections
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import (
-    base,
-    errors,
-    node_arguments,
-    operation_command,
-)
+from ironic_ownership.cli import base, errors, node_file
+from ironic_ownership.cli.move_command import MoveCommand, Row
+from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.engine import gates
+from ironic_ownership.engine.changes.gates import MOVE
 from ironic_ownership.engine.changes.moves import EmptySelectionError
 from ironic_ownership.observe import columns
 
-_GATE_HEADING = 'gates, all of them evaluated for every node:'
-_GATE_NOTE = """\
+_GATES = f"""\
+gates, all of them evaluated for every node:
+{gates.table(MOVE, marked=True)}
+
 Those with (*) can be overridden. A gate that cannot be evaluated fails."""
 
 
-class MoveComputeNode(operation_command.OperationCommand):
+class MoveComputeNode(MoveCommand):
     """Move compute nodes, and the instances on them, to another service.
 
     Compute node and instance change their service in one transaction, in
@@ -37,12 +40,7 @@ class MoveComputeNode(operation_command.OperationCommand):
         'compute node move --file uuids.txt --service rack2 --skip-invalid',
     )
 
-    def get_epilog(self) -> str:
-        from ironic_ownership.engine import gates
-        from ironic_ownership.engine.changes.gates import MOVE
-
-        notes = f'{gates.table(MOVE, marked=True)}\n\n{_GATE_NOTE}'
-        return f'{_GATE_HEADING}\n{notes}\n\n{super().get_epilog()}'
+    operation, notes = 'move:create', _GATES
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -83,19 +81,16 @@ class MoveComputeNode(operation_command.OperationCommand):
             help='move the nodes of this file: one uuid a line, # begins a '
             'comment; - is standard input',
         )
-        operation_command.add_override(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         _check_usage(parsed_args)
-        overrides = operation_command.override_body(parsed_args)
-        self.check_terminal(parsed_args)
         body = {
+            **self.begin(parsed_args),
             'service': parsed_args.service.strip(),
             'select': self._selection(parsed_args),
-            **overrides,
         }
-        return self.run_operation(parsed_args, 'move:create', body)
+        return self.run_operation(parsed_args, body)
 
     def _selection(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         if parsed_args.file is not None or parsed_args.nodes:
@@ -115,9 +110,9 @@ class MoveComputeNode(operation_command.OperationCommand):
         :raises EmptySelectionError: if there are none.
         """
         if parsed_args.file is not None:
-            named = node_arguments.of_file(self.api, parsed_args.file)
+            named = node_file.of_file(self.api, parsed_args.file)
         else:
-            named = node_arguments.of_words(self.api, parsed_args.nodes)
+            named = node_file.of_words(self.api, parsed_args.nodes)
         for fault in named.faults:
             self.say(fault)
         if named.faults and not parsed_args.skip_invalid:
@@ -187,7 +182,7 @@ class ShowMove(base.ShowOne):
         )
 
 
-class ResumeMove(operation_command.OperationCommand):
+class ResumeMove(MoveCommand):
     """Finish a move that was interrupted, with every gate evaluated again.
 
     Nodes that have their result already are not touched. A node that a gate
@@ -203,22 +198,43 @@ class ResumeMove(operation_command.OperationCommand):
 
     operation = 'move:resume'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        operation_command.add_override(parser)
-        return parser
-
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        body = operation_command.override_body(parsed_args)
-        self.check_terminal(parsed_args)
-        keys, rows = self.run_operation(
-            parsed_args,
-            'move:resume',
-            body,
-            {'request_id': parsed_args.request_id},
-        )
+        keys, rows = self.run_operation(parsed_args, self.begin(parsed_args))
         rows = list(rows)
         if not rows:
             self.say(f'{parsed_args.request_id}: nothing remains to be moved')
             keys = columns.keys(move_answers.NODE)
+        return keys, rows
+
+
+class DrainService(MoveCommand):
+    """Empty a service: move each of its nodes to a service that admits it.
+
+    Only live and enabled services take nodes; of several that admit a node,
+    the one with the fewest nodes takes it, and a free node of a hash ring
+    goes where the ring puts it. The service itself has to be stopped, as for
+    any move. If a node cannot be moved the exit code is 3, and nothing is
+    moved unless --skip-invalid is given. Each service that takes nodes gets a
+    move of its own, with its own request id.
+    """
+
+    operation = 'service:drain'
+    examples = (
+        'service drain rack1a --dry-run',
+        'service drain rack1a --yes',
+    )
+
+    def question(self, planned: Sequence[Row]) -> str:
+        numbers = collections.Counter(row['destination'] for row in planned)
+        destinations = ', '.join(f'{n} to {to}' for to, n in numbers.items())
+        return f'Move from {planned[0]["source"]}: {destinations}'
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        keys, rows = self.run_operation(parsed_args, self.begin(parsed_args))
+        rows = list(rows)
+        states = {row[list(keys).index('state')] for row in rows}
+        if self.exit_code == errors.ExitCode.DONE and not (
+            parsed_args.dry_run or NodeState.MOVED in states
+        ):
+            self.say(f'service {parsed_args.host}: nothing to move')
         return keys, rows

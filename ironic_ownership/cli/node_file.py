@@ -1,15 +1,55 @@
-"""Files of JSON or YAML that operators hand to commands."""
+"""Nodes and files of operators: uuids, names, JSON or YAML.
+
+The records resolve nodes. Every fault is reported with its place.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.api.caller import Caller
 from ironic_ownership.cli import errors
+from ironic_ownership.engine.suggestions import is_uuid
 
 _LARGEST = 64 * 1024 * 1024
 """Bytes; a description of 100,000 nodes has less."""
+
+
+def text_of(path: str, name: str = '', *, hint: str = '') -> str:
+    """Read a text.
+
+    :param path: of the file; ``-`` is standard input.
+    :param name: of the file in errors.
+    :param hint: on one that is not a text.
+    :raises UsageError: if it cannot be read.
+    """
+    name = name or path
+    try:
+        return _bytes_of(path, name).decode('utf-8-sig')
+    except UnicodeDecodeError as exc:
+        raise errors.UsageError(
+            f'{name} is not a text in UTF-8', hint=hint
+        ) from exc
+
+
+def _bytes_of(path: str, name: str) -> bytes:
+    try:
+        if path == '-':
+            raw = sys.stdin.buffer.read(_LARGEST + 1)
+        else:
+            with pathlib.Path(path).open('rb') as source:
+                raw = source.read(_LARGEST + 1)
+    except OSError as exc:
+        raise errors.UsageError(
+            f'{name} cannot be read: {exc.strerror}'
+        ) from exc
+    if len(raw) > _LARGEST:
+        raise errors.UsageError(f'{name} is larger than {_LARGEST} bytes')
+    return raw
 
 
 def read(path: str) -> Any:
@@ -20,18 +60,7 @@ def read(path: str) -> Any:
     """
     import yaml
 
-    try:
-        if path == '-':
-            raw = sys.stdin.buffer.read(_LARGEST + 1)
-        else:
-            with pathlib.Path(path).open('rb') as source:
-                raw = source.read(_LARGEST + 1)
-    except OSError as exc:
-        raise errors.UsageError(
-            f'{path} cannot be read: {exc.strerror}'
-        ) from exc
-    if len(raw) > _LARGEST:
-        raise errors.UsageError(f'{path} is larger than {_LARGEST} bytes')
+    raw = _bytes_of(path, path)
     try:
         return yaml.safe_load(raw)
     except (yaml.YAMLError, RecursionError, ValueError) as exc:
@@ -39,3 +68,106 @@ def read(path: str) -> Any:
         raise errors.UsageError(
             f'{path} is neither JSON nor YAML: {text[:300]}'
         ) from exc
+
+
+_CHUNK = 2_000
+"""References in one request: they fit the default limit of HTTP bodies."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One reference to a node.
+
+    :param place: such as ``line 17``.
+    """
+
+    place: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """The nodes that entries refer to.
+
+    :param uuids: in their order, in lower case, each once.
+    :param faults: one sentence for each entry that refers to no node.
+    """
+
+    uuids: Sequence[str]
+    faults: Sequence[str]
+
+
+def of_words(api: Caller, words: Sequence[str]) -> Named:
+    """Resolve arguments: uuids, on record or not, and names."""
+    entries = [
+        Entry(f'argument {number}', word)
+        for number, word in enumerate(words, start=1)
+    ]
+    names = [entry.text for entry in entries if not is_uuid(entry.text)]
+    return _named(entries, _resolved(api, names))
+
+
+def of_file(api: Caller, path: str) -> Named:
+    """Resolve the uuids in a file; each needs a compute node on record.
+
+    :param path: of the file; ``-`` is standard input.
+    :raises UsageError: if it cannot be read.
+    """
+    entries = read_file(path)
+    uuids = [entry.text for entry in entries if is_uuid(entry.text)]
+    others = {
+        entry.text: {
+            'uuid': None,
+            'fault': f'{entry.text[:80]!r} is not a uuid',
+        }
+        for entry in entries
+        if not is_uuid(entry.text)
+    }
+    named = _named(entries, {**others, **_resolved(api, uuids)})
+    return Named(named.uuids, [f'{path}: {fault}' for fault in named.faults])
+
+
+def read_file(path: str) -> list[Entry]:
+    """Read a file with one uuid a line; ``#`` begins a comment.
+
+    :raises UsageError: if it cannot be read.
+    """
+    text = text_of(
+        path, f'--file {path}', hint='It has to hold one uuid a line'
+    )
+    lines = (
+        (number, line.partition('#')[0].strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+    )
+    return [Entry(f'line {n}', line) for n, line in lines if line]
+
+
+def _resolved(api: Caller, texts: Iterable[str]) -> dict[str, Any]:
+    found = {}
+    distinct = list(dict.fromkeys(texts))
+    for start in range(0, len(distinct), _CHUNK):
+        body = {'nodes': distinct[start : start + _CHUNK]}
+        answer = api.call('compute_node:resolve', body=body)
+        found.update({one['text']: one for one in answer['nodes']})
+    return found
+
+
+def _named(
+    entries: Iterable[Entry], resolved: Mapping[str, Mapping[str, Any]]
+) -> Named:
+    """Take each node once; a reference that is not resolved is a uuid."""
+    first: dict[str, str] = {}
+    faults = []
+    for entry in entries:
+        text = entry.text
+        found = resolved.get(text, {'uuid': text.lower()})
+        uuid = found['uuid']
+        if uuid is None:
+            faults.append(f'{entry.place}: {found["fault"]}')
+        elif uuid in first:
+            faults.append(
+                f'{entry.place}: {text} is a duplicate of {first[uuid]}'
+            )
+        else:
+            first[uuid] = entry.place
+    return Named(list(first), faults)

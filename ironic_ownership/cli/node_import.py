@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
-from ironic_ownership.cli import base, confirmation, errors, owner_file
+from ironic_ownership.cli import base, change, errors, owner_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
@@ -42,7 +42,7 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
         )
@@ -79,12 +79,12 @@ resumed by running it again: nodes that are imported are unchanged."""
                     )
                 return self._shown(parsed_args, rows)
             services = {row['service'] for row in planned}
-            confirmation.confirm(
+            change.confirm(
                 parsed_args,
                 f'Import {len(planned)} nodes of {len(services)} services',
             )
-        change = f'import {len(entries)} nodes'
-        confirmation.announce(self.api.request_id, change)
+        what = f'import {len(entries)} nodes'
+        change.announce(self.api.request_id, what)
         done: list[_Row] = []
         try:
             done.extend(self._send(parsed_args, entries, dry_run=False))

@@ -8,13 +8,11 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import pathlib
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ironic_ownership.cli import errors
+from ironic_ownership.cli import errors, node_file
 from ironic_ownership.engine.suggestions import is_uuid
 
 _OWNER = ('owner', 'service', 'host')
@@ -49,7 +47,7 @@ def read(path: str) -> Owners:
     :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it cannot be read.
     """
-    text = _text(path)
+    text = node_file.text_of(path)
     pairs = (
         _of_json(text, path)
         if text.lstrip().startswith(('[', '{'))
@@ -78,21 +76,6 @@ def _fault(uuid: str, owner: str, places: dict[str, str]) -> str | None:
     if not (_NAME.fullmatch(owner) and owner.isprintable()):
         return f'{owner[:80]!r} cannot be the name of a service'
     return None
-
-
-def _text(path: str) -> str:
-    try:
-        if path == '-':
-            raw = sys.stdin.buffer.read()
-        else:
-            raw = pathlib.Path(path).read_bytes()
-        return raw.decode('utf-8-sig')
-    except OSError as exc:
-        raise errors.UsageError(
-            f'{path} cannot be read: {exc.strerror}'
-        ) from exc
-    except UnicodeDecodeError as exc:
-        raise errors.UsageError(f'{path} is not a text in UTF-8') from exc
 
 
 def _of_csv(text: str, path: str) -> Iterator[Pair]:

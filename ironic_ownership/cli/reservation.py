@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ironic_ownership.api.resources import reservations
-from ironic_ownership.cli import base, confirmation, errors, node_file
+from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts.reservations import Request
 
 _TEXTS = (
@@ -54,7 +54,7 @@ class CreateReservation(base.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_request(parser)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
@@ -73,8 +73,8 @@ class CreateReservation(base.ShowOne):
             f'reserve a node for instance {wanted.instance_uuid} of '
             f'{wanted.service}'
         )
-        confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        confirmation.announce(self.api.request_id, what)
+        change.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+        change.announce(self.api.request_id, what)
         return self.cells(
             reservations.DETAILED,
             self.api.call('reservation:create', body=body),
@@ -122,15 +122,15 @@ class _Changing(ShowReservation):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         found = self.read(parsed_args)
         if not parsed_args.dry_run:
             what = f'{self.verb} reservation {found["id"]}'
-            confirmation.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-            confirmation.announce(self.api.request_id, what)
+            change.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+            change.announce(self.api.request_id, what)
             found = self.api.call(
                 f'reservation:{self.verb}', path={'id': found['id']}
             )

@@ -1,4 +1,4 @@
-"""``service set`` and ``service delete``; both work while Ironic is down."""
+"""``service set|delete|failover``; all work while Ironic is down."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership.cli import base, confirmation, errors
-from ironic_ownership.cli.confirmation import Body
+from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli.change import Body
 
-_MAX_REASON = 255
+_MORE = ('dry_run', 'request_id')
 
 
-class SetService(confirmation.WritingCommand, base.ShowOne):
+class SetService(change.ChangeCommand, base.ShowOne):
     """Enable or disable a service, or force it down.
 
     A disabled service is given no nodes and keeps those that it has. A
@@ -22,6 +22,7 @@ class SetService(confirmation.WritingCommand, base.ShowOne):
     """
 
     operation = 'service:set'
+    reason = 'why; stored in the event, see "event list"'
     notes = (
         '"changed" names the settings that are not as before; a command that '
         'is\nrepeated changes nothing.'
@@ -53,21 +54,13 @@ class SetService(confirmation.WritingCommand, base.ShowOne):
         parser.add_argument(
             '--disable-reason',
             dest='disabled_reason',
-            type=reason_text,
+            type=change.reason_text,
             metavar='TEXT',
             help='why it is disabled, for other operators (with --disable)',
         )
-        parser.add_argument(
-            '--reason',
-            type=reason_text,
-            metavar='TEXT',
-            help='why; stored in the event, see "event list"',
-        )
         return parser
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         if parsed_args.disabled_reason is not None and not (
             parsed_args.disabled
         ):
@@ -78,16 +71,15 @@ class SetService(confirmation.WritingCommand, base.ShowOne):
                 hint='Add --disable, --enable, --down or --up',
             )
         body = self.operate(parsed_args)
-        return self.cells(
-            self.described.columns, body, 'dry_run', 'request_id'
-        )
+        return self.cells(self.described.columns, body, *_MORE)
 
-    def body(self, parsed_args: argparse.Namespace) -> Body:
-        names = 'disabled', 'disabled_reason', 'forced_down', 'reason'
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        names = 'disabled', 'disabled_reason', 'forced_down'
         given = {name: getattr(parsed_args, name) for name in names}
-        return {k: value for k, value in given.items() if value is not None}
+        wanted = {k: value for k, value in given.items() if value is not None}
+        return {**wanted, **super().body(parsed_args)}
 
-    def describe(self, proposal: Body) -> str:
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         if not proposal['changed']:
             return ''
         return (
@@ -96,7 +88,7 @@ class SetService(confirmation.WritingCommand, base.ShowOne):
         )
 
 
-class DeleteService(confirmation.WritingCommand, base.Lister):
+class DeleteService(change.ChangeCommand, base.Lister):
     """Delete a service that owns nothing and does not run.
 
     All gates are shown, with everything that remains of the service. If one
@@ -115,7 +107,7 @@ class DeleteService(confirmation.WritingCommand, base.Lister):
             self.described.columns, self.operate(parsed_args)['gates']
         )
 
-    def describe(self, proposal: Body) -> str:
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         return f'delete service {proposal["host"]}'
 
     def refusals(self, proposal: Body) -> Sequence[str]:
@@ -124,11 +116,51 @@ class DeleteService(confirmation.WritingCommand, base.Lister):
         return [f'{what}, refused by: {", ".join(failed)}'] if failed else []
 
 
-def reason_text(text: str) -> str:
-    """Return a reason on one line, as an argument of argparse."""
-    words = ' '.join(text.split())
-    if not 0 < len(words) <= _MAX_REASON:
-        raise argparse.ArgumentTypeError(
-            f'a reason has 1 to {_MAX_REASON} characters'
+class FailoverService(change.ChangeCommand, base.ShowOne):
+    """Make a standby the active process of its service.
+
+    The active process loses its right to write immediately, and stands by
+    from then on. No node changes owner. The command waits until the standby
+    has taken over.
+    """
+
+    operation = 'service:failover'
+    notes = """\
+Refused, with exit code 3, if no process stands by, if several do and none is
+named with --to, or if the service is forced down. If the standby does not
+take over, because it dies at this very moment, the exit code is 4, and the
+process that was active registers again by itself."""
+    examples = (
+        'service failover rack1 --dry-run',
+        'service failover rack1 --to 4f6c --yes',
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--to',
+            metavar='INCARNATION',
+            help='the process that takes over, as in "member list", or how '
+            'its incarnation begins; needed if several stand by',
         )
-    return words
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
+        body = self.operate(parsed_args)
+        return self.cells(self.described.columns, body, *_MORE)
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        return {'to': parsed_args.to} if parsed_args.to else {}
+
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        return (
+            f'hand {proposal["host"]} over to incarnation '
+            f'{proposal["to_incarnation"]}'
+        )
+
+    def refusals(self, proposal: Body) -> Sequence[str]:
+        return [
+            f'refused by {gate["gate"]}: {gate["detail"]}. {gate["hint"]}'
+            for gate in proposal['gates']
+            if not gate['passed']
+        ]

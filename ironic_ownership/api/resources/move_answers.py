@@ -250,11 +250,11 @@ def refused(
     """Return the error for nodes that a gate refuses."""
     rows, reasons = [], []
     for proposal in proposals:
-        shown = [_failed(node) for node in proposal.refused]
+        shown = [failed(cells(PLAN, node)) for node in proposal.refused]
         reasons += sentences(shown, len(proposal.nodes))
         rows += shown
     if unplaceable:
-        rows += [_failed(node) for node in unplaceable]
+        rows += [failed(cells(PLAN, node)) for node in unplaceable]
         reasons.append(f'{len(unplaceable)} nodes have no destination')
     evaluated = {p.order.destination: len(p.nodes) for p in proposals}
     total = sum(evaluated.values()) + len(unplaceable)
@@ -268,11 +268,10 @@ def refused(
     )
 
 
-def _failed(node: PlannedNode) -> dict[str, Any]:
-    """Return a node with the gates that did not pass."""
-    row = cells(PLAN, node)
-    row['gates'] = [g for g in row['gates'] if g['result'] != Outcome.PASSED]
-    return row
+def failed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of a plan with the gates that did not pass."""
+    gates = [gate for gate in row['gates'] if gate['result'] != Outcome.PASSED]
+    return {**row, 'gates': gates}
 
 
 def sentences(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:
@@ -281,16 +280,16 @@ def sentences(rows: Iterable[Mapping[str, Any]], total: int) -> list[str]:
     :param rows: refused nodes with their gates, as dictionaries.
     :param total: the number of all nodes of the move.
     """
-    failed: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for row in rows:
         for gate in row['gates']:
             if gate['result'] == Outcome.FAILED:
-                failed.setdefault(gate['gate'], []).append(
+                nodes_of.setdefault(gate['gate'], []).append(
                     f'{row["name"] or row["uuid"]}: {_sentence(gate)}'
                 )
     return [
         f'{gate}: {len(nodes)} of {total} nodes, such as {nodes[0]}'
-        for gate, nodes in sorted(failed.items())
+        for gate, nodes in sorted(nodes_of.items())
     ]
 
 

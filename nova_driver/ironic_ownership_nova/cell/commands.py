@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.cli import base, confirmation, connection, errors
+from ironic_ownership.cli import base, change, connection, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import request_id
 from ironic_ownership.observe.columns import Column
@@ -48,10 +48,10 @@ def _cell(wiring: Wiring) -> SqlCell:
     return found.port
 
 
-def _announced(change: str) -> str:
+def _announced(what: str) -> str:
     """Log a change under a new request id, for its events."""
     new_id = request_id.new_id()
-    confirmation.announce(new_id, change)
+    change.announce(new_id, what)
     return new_id
 
 
@@ -110,7 +110,7 @@ To return to stock Nova see "nova return"."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         parser.add_argument(
             '--all', action='store_true', help='show unchanged nodes as well'
         )
@@ -131,7 +131,7 @@ To return to stock Nova see "nova return"."""
         new = [n for n in found.nodes if n.state is AdoptionState.ADOPTED]
         if not parsed_args.dry_run and new:
             hosts = {node.host for node in new}
-            confirmation.confirm(
+            change.confirm(
                 parsed_args,
                 f'Adopt {len(new)} nodes of {len(hosts)} services',
             )
@@ -178,7 +178,7 @@ free nodes of a service as soon as it is stopped."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         parser.add_argument(
             'hosts',
             metavar='HOST',
@@ -198,7 +198,7 @@ free nodes of a service as soon as it is stopped."""
         state = return_services.ReturnState
         new = [one.host for one in found if one.state is state.RETURNED]
         if new and not parsed_args.dry_run:
-            confirmation.confirm(
+            change.confirm(
                 parsed_args, f'Return {", ".join(new)} to stock Nova'
             )
             operation.execute(

@@ -14,12 +14,12 @@ from unittest import mock
 
 from ironic_ownership.api import caller
 from ironic_ownership.cli import (
+    change,
     deadline,
     errors,
     move,
+    move_command,
     move_progress,
-    operation_command,
-    service_drain,
 )
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
@@ -87,6 +87,16 @@ class CommandCase(app_case.SiteCase):
         return {n.uuid: n.host for n in self.records.compute_nodes()}
 
 
+class ConfirmedCase(CommandCase):
+    """Commands whose question is answered with yes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        confirm = mock.patch.object(change, 'confirm')
+        self.confirm = confirm.start()
+        self.addCleanup(confirm.stop)
+
+
 class MoveCommandTest(CommandCase):
     def test_short_yes_moves_and_evaluates_the_gates_once(self) -> None:
         propose = move_nodes.MoveNodes.propose
@@ -106,9 +116,7 @@ class MoveCommandTest(CommandCase):
     def test_drain_names_the_nodes_that_no_service_takes(self) -> None:
         self.records.set_service('new', actor='test', disabled=True)
         for words in (('--dry-run',), ('--yes',)):
-            code, rows = self.run_command(
-                service_drain.DrainService, 'old', *words
-            )
+            code, rows = self.run_command(move.DrainService, 'old', *words)
             self.assertEqual(3, code)
             self.assertEqual(
                 [f'node{number}' for number in range(1, 7)],
@@ -123,7 +131,7 @@ class MoveCommandTest(CommandCase):
         for kind, words in (
             (move.MoveComputeNode, ('x', '--service', 'new', '-y')),
             (move.ResumeMove, ('req-x', '-y')),
-            (service_drain.DrainService, ('old', '-y')),
+            (move.DrainService, ('old', '-y')),
         ):
             command = kind(types.SimpleNamespace(), None)
             args = command.get_parser('test').parse_args(words)
@@ -187,10 +195,8 @@ class MoveCommandTest(CommandCase):
 
     def test_question_names_the_services(self) -> None:
         with (
-            mock.patch.object(operation_command.sys, 'stdin') as stdin,
-            mock.patch.object(
-                operation_command.confirmation, 'confirm'
-            ) as confirm,
+            mock.patch.object(move_command.sys, 'stdin') as stdin,
+            mock.patch.object(change, 'confirm') as confirm,
         ):
             stdin.isatty.return_value = True
             code, _ = self.move('node1', 'node2')
@@ -201,20 +207,18 @@ class MoveCommandTest(CommandCase):
 
     def test_drain_moves_everything(self) -> None:
         code, rows = self.run_command(
-            service_drain.DrainService, 'OLD', '-y', '--reason', 'new rack'
+            move.DrainService, 'OLD', '-y', '--reason', 'new rack'
         )
         self.assertEqual((0, 6), (code, len(rows)), self.stderr.getvalue())
         self.assertEqual({'new'}, set(self.owners().values()))
-        code, rows = self.run_command(service_drain.DrainService, 'old', '-y')
+        code, rows = self.run_command(move.DrainService, 'old', '-y')
         self.assertEqual((0, []), (code, rows))
         self.assertIn('nothing to move', self.stderr.getvalue())
 
     def test_drain_with_a_skipped_node_ends_with_3(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
         for words in (('-y',), ('--dry-run',), ('-y', '--skip-invalid')):
-            code, _ = self.run_command(
-                service_drain.DrainService, 'old', *words
-            )
+            code, _ = self.run_command(move.DrainService, 'old', *words)
             self.assertEqual(3, code, words)
         self.assertEqual(5, list(self.owners().values()).count('new'))
 

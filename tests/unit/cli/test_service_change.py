@@ -5,9 +5,12 @@ from __future__ import annotations
 from unittest import mock
 
 from ironic_ownership.api.resources.service_changes import CHANGE, FAILOVER
-from ironic_ownership.cli import confirmation, errors
-from ironic_ownership.cli.service_change import DeleteService, SetService
-from ironic_ownership.cli.service_failover import FailoverService
+from ironic_ownership.cli import errors
+from ironic_ownership.cli.service_change import (
+    DeleteService,
+    FailoverService,
+    SetService,
+)
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.observe import columns
@@ -18,15 +21,12 @@ _CHANGE_KEYS = (*columns.keys(CHANGE), 'dry_run', 'request_id')
 _FAILOVER_KEYS = (*columns.keys(FAILOVER), 'dry_run', 'request_id')
 
 
-class ServiceCommandsTest(test_move.CommandCase):
+class ServiceCommandsTest(test_move.ConfirmedCase):
     """``idle`` is stopped and owns nothing."""
 
     def setUp(self) -> None:
         super().setUp()
         self.records.register('idle', world.ALL)
-        confirm = mock.patch.object(confirmation, 'confirm')
-        self.confirm = confirm.start()
-        self.addCleanup(confirm.stop)
 
     def state(self) -> tuple[object, ...]:
         return self.records.services(), self.records.events()

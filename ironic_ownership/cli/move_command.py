@@ -12,12 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.caller import NOTHING
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import base, confirmation, errors, move_progress
+from ironic_ownership.cli import base, change, errors, move_progress
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.changes import gates
 
 Row = Mapping[str, Any]
 Body = Mapping[str, Any]
@@ -30,18 +30,30 @@ _BY_WEIGHT = (
 )
 
 
-class OperationCommand(base.Lister):
+class MoveCommand(base.Lister):
     """A command that moves nodes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        confirmation.add_arguments(parser)
+        change.add_arguments(parser)
         parser.add_argument(
             '--skip-invalid',
             action='store_true',
             help='move the other nodes if some cannot be moved or are named '
             'wrongly; without it, one such node stops all of them. The exit '
             'code is 3 in both cases',
+        )
+        parser.add_argument(
+            '--override',
+            action='append',
+            default=[],
+            choices=gates.OVERRIDABLE,
+            metavar='GATE',
+            help='move although this gate fails; needs --reason, may be '
+            'repeated',
+        )
+        parser.add_argument(
+            '--reason', metavar='TEXT', help='why; stored with the move'
         )
         return parser
 
@@ -53,35 +65,42 @@ class OperationCommand(base.Lister):
         """End with this code, unless something worse has happened."""
         self.exit_code = max(self.exit_code, code, key=_BY_WEIGHT.index)
 
-    def question(self, moves: Sequence[Body]) -> str:
+    def question(self, planned: Sequence[Row]) -> str:
         """Return the question before the moves, without a question mark."""
-        planned = [r for r in _rows(moves) if r['state'] == NodeState.PLANNED]
         sources = {row['source'] or 'no service' for row in planned}
         return (
             f'Move {len(planned)} compute nodes from '
             f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
         )
 
-    def check_terminal(self, parsed_args: argparse.Namespace) -> None:
-        """Refuse to run if the question could not be answered.
+    def begin(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return ``--override`` and ``--reason`` as part of a body.
 
-        :raises UsageError: before anything is read.
+        :raises UsageError: before anything is read, if a gate is overridden
+            without a reason, or the question could not be answered.
         """
-        if parsed_args.yes or parsed_args.dry_run or sys.stdin.isatty():
-            return
-        raise errors.UsageError(
-            'there is no terminal for the question whether to move',
-            hint='Add --yes, or --dry-run to see the proposal first',
-        )
+        reason = (parsed_args.reason or '').strip()
+        if parsed_args.override and not reason:
+            raise errors.UsageError('--override needs --reason')
+        if not (parsed_args.yes or parsed_args.dry_run or sys.stdin.isatty()):
+            raise errors.UsageError(
+                'there is no terminal for the question whether to move',
+                hint='Add --yes, or --dry-run to see the proposal first',
+            )
+        given = {
+            'override': list(dict.fromkeys(parsed_args.override)),
+            'reason': reason,
+        }
+        return {key: value for key, value in given.items() if value}
 
     def run_operation(
         self,
         parsed_args: argparse.Namespace,
-        name: str,
         body: Body,
-        path: Mapping[str, str] = NOTHING,
     ) -> base.Table:
         """Propose, unless ``--yes`` is given; confirm; execute; show."""
+        one, name = self.described, self.operation
+        path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         skips = parsed_args.skip_invalid
         body = {**body, 'skip_invalid': skips}
         trial = {**body, 'dry_run': True}
@@ -96,11 +115,10 @@ class OperationCommand(base.Lister):
                 return self.rows(move_answers.PLAN, rows)
             if refused and not skips:
                 self._report_refusal(refused, totals, skips=False)
-                return self.rows(
-                    move_answers.PLAN, map(_failed_gates, refused)
-                )
-            if _is_possible(rows):
-                confirmation.confirm(parsed_args, self.question(moves))
+                failed = map(move_answers.failed, refused)
+                return self.rows(move_answers.PLAN, failed)
+            if planned := _planned(rows):
+                change.confirm(parsed_args, self.question(planned))
         try:
             answer = move_progress.execute(
                 self.api, name, path, body, self.app.stderr, self.deadline
@@ -111,7 +129,7 @@ class OperationCommand(base.Lister):
             # No node can be moved. Those that need not move are in no refusal.
             if skips:
                 proposal = self.api.call(name, path=path, body=trial)
-                if not _is_possible(_rows(_parts(proposal)[0])):
+                if not _planned(_rows(_parts(proposal)[0])):
                     return self._show(_unexecuted(proposal))
                 # The gates pass by now: the refusal tells what happened.
             found = exc.details
@@ -196,38 +214,6 @@ class OperationCommand(base.Lister):
             self.worsen(errors.ExitCode.DEGRADED)
 
 
-def add_override(parser: argparse.ArgumentParser) -> None:
-    """Add ``--override`` and ``--reason``."""
-    from ironic_ownership.engine.changes import gates
-
-    parser.add_argument(
-        '--override',
-        action='append',
-        default=[],
-        choices=gates.OVERRIDABLE,
-        metavar='GATE',
-        help='move although this gate fails; needs --reason, may be repeated',
-    )
-    parser.add_argument(
-        '--reason', metavar='TEXT', help='why; stored with the move'
-    )
-
-
-def override_body(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return ``--override`` and ``--reason`` as part of a body.
-
-    :raises UsageError: if a gate is overridden without a reason.
-    """
-    reason = (parsed_args.reason or '').strip()
-    if parsed_args.override and not reason:
-        raise errors.UsageError('--override needs --reason')
-    gates = list(dict.fromkeys(parsed_args.override))
-    return {
-        **({'override': gates} if gates else {}),
-        **({'reason': reason} if reason else {}),
-    }
-
-
 def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
     if 'moves' in answer:
         return answer['moves'], answer['unplaceable']
@@ -238,17 +224,12 @@ def _rows(moves: Sequence[Body]) -> list[Row]:
     return [row for move in moves for row in move['nodes']]
 
 
-def _is_possible(rows: Sequence[Row]) -> bool:
-    return any(row['state'] == NodeState.PLANNED for row in rows)
+def _planned(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row['state'] == NodeState.PLANNED]
 
 
 def _is_refused(row: Row) -> bool:
     return bool(row['state'] == NodeState.REFUSED)
-
-
-def _failed_gates(row: Row) -> Row:
-    gates = [gate for gate in row['gates'] if gate['result'] != 'passed']
-    return {**row, 'gates': gates}
 
 
 def _unexecuted(proposal: Body) -> Body:
@@ -266,6 +247,11 @@ def _unexecuted(proposal: Body) -> Body:
 
 
 def _detail(row: Row) -> str | None:
-    failed = [gate for gate in row['gates'] if gate['result'] == 'failed']
-    details = [f'{gate["gate"]}: {gate["detail"]}' for gate in failed]
-    return '; '.join(details) or None
+    return (
+        '; '.join(
+            f'{gate["gate"]}: {gate["detail"]}'
+            for gate in row['gates']
+            if gate['result'] == 'failed'
+        )
+        or None
+    )

@@ -1,0 +1,263 @@
+"""Commands that change something: propose, confirm, execute.
+
+A proposal is a dry run of the same operation. Each execution has a request
+id by which its traces are found in logs, Ironic and Placement.
+"""
+
+from __future__ import annotations
+
+import abc
+import argparse
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
+
+from ironic_ownership.cli import base, connection, errors
+from ironic_ownership.contracts import exceptions, texts
+from ironic_ownership.contracts.calls import pending
+from ironic_ownership.engine.suggestions import is_uuid
+
+if TYPE_CHECKING:
+    from ironic_ownership.api.caller import Caller
+
+LOG = logging.getLogger(__name__)
+
+Body = Mapping[str, Any]
+
+_YES = ('y', 'yes')
+_REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
+_MAX_REASON = 255
+
+
+class ChangeCommand(base.Shown[Any]):
+    """A command that makes a change by an operation.
+
+    :cvar reason: help of --reason, if the command has it.
+    :cvar needs_reason: whether it has to be given.
+    :cvar always_proposes: whether --yes makes a proposal, too.
+    """
+
+    reason: ClassVar[str] = ''
+    needs_reason: ClassVar[bool] = False
+    always_proposes: ClassVar[bool] = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_arguments(parser)
+        if self.reason:
+            parser.add_argument(
+                '--reason',
+                required=self.needs_reason,
+                type=reason_text,
+                metavar='TEXT',
+                help=self.reason,
+            )
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return the body of the request, if it has one."""
+        reason = getattr(parsed_args, 'reason', None)
+        return {'reason': reason} if reason else {}
+
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        """Call the operation, and return the body of its answer."""
+        one = self.described
+        path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
+        trial = {'dry_run': dry_run}
+        if one.body is None:
+            return self.api.call(one.name, path=path, query=trial)
+        body = {**self.body(parsed_args), **trial}
+        return self.api.call(one.name, path=path, body=body)
+
+    @abc.abstractmethod
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        """Return the change in the imperative; empty if there is none.
+
+        :param proposal: empty if none was made.
+        """
+
+    def refusals(self, proposal: Body) -> Sequence[str]:
+        """Return one line for each refusal by gates."""
+        return ()
+
+    def refused(
+        self, proposal: Body, error: exceptions.OwnershipError
+    ) -> Body:
+        """Return the body to show if gates failed after the proposal."""
+        LOG.error('%s: %s', self.api.request_id, errors.line(error))
+        return proposal
+
+    def operate(self, parsed_args: argparse.Namespace) -> Body:
+        """Propose, confirm and execute, as far as options and gates allow.
+
+        :returns: the body to show: of the proposal or of the execution.
+        """
+        dry_run, proposal = parsed_args.dry_run, {}
+        # A proposal may read a lot.
+        proposes = self.always_proposes or dry_run or not parsed_args.yes
+        if proposes:
+            trial = self.call(parsed_args, dry_run=True)
+            proposal = {**trial, 'dry_run': dry_run}
+            self.warn(proposal)
+            if refusals := self.refusals(proposal):
+                self.exit_code = errors.ExitCode.REFUSED
+                for text in refusals:
+                    LOG.error('%s', text)
+                return proposal
+        change = self.describe(proposal, parsed_args)
+        if proposes:
+            if dry_run or not change:
+                return proposal
+            confirm(parsed_args, f'{change[0].upper()}{change[1:]}')
+        announce(self.api.request_id, change)
+        try:
+            done: Body = self.call(parsed_args, dry_run=False)
+        except exceptions.OwnershipError as exc:
+            if exc.code not in _REFUSED:
+                raise
+            self.exit_code = errors.ExitCode.REFUSED
+            return self.refused(proposal, exc)
+        self.warn(done)
+        return done
+
+
+class ItemsCommand(ChangeCommand, base.Lister):
+    """A change of several things, each of which gates may refuse.
+
+    What a gate refuses stays as it is, and the rest is changed.
+
+    :cvar verb: the change, in the imperative.
+    :cvar thing: what is changed; its name follows.
+    :cvar given: the help of the arguments that name the things.
+    """
+
+    always_proposes = False
+    verb: ClassVar[str]
+    thing: ClassVar[str] = 'compute node'
+    given: ClassVar[str] = 'uuid of a node, or its name on record'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_names(parser, self.given)
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        return {**super().body(parsed_args), 'uuids': parsed_args.uuids}
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        parsed_args.uuids = uuids_of(self.api, parsed_args.names)
+        rows = _rows(self.operate(parsed_args))
+        if any(row['result'] == 'refused' for row in rows):
+            self.exit_code = errors.ExitCode.REFUSED
+        return self.rows(self.described.columns, rows)
+
+    def name(self, row: Body) -> str:
+        """Return how a question names a thing."""
+        return str(row['name'] or row['uuid'])
+
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        names = parsed_args.names
+        if proposal:
+            names = [
+                self.name(row)
+                for row in _rows(proposal)
+                if row['result'] == f'would_{self.verb}'
+            ]
+        if not names:
+            return ''
+        rest = f' and {len(names) - 1} more' if len(names) > 1 else ''
+        return f'{self.verb} {self.thing} {names[0]}{rest}'
+
+    def refused(
+        self, proposal: Body, error: exceptions.OwnershipError
+    ) -> Body:
+        return {'nodes': error.details['nodes']}
+
+
+def _rows(body: Body) -> Sequence[Body]:
+    rows: Sequence[Body] = body[next(iter(body))]
+    return rows
+
+
+def add_names(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the arguments that name things."""
+    parser.add_argument('names', metavar='UUID|NAME', nargs='+', help=text)
+
+
+def uuids_of(api: Caller, names: Sequence[str]) -> Sequence[str]:
+    """Return the uuids of things; the records are read for names only.
+
+    :param names: uuids, and names of nodes.
+    :raises NotFoundError: listing all that are unknown.
+    """
+    words = [_canonical(text) for text in names]
+    if all(map(is_uuid, words)):
+        return words
+    answer = api.call('compute_node:resolve', body={'nodes': words})
+    faults = [node['fault'] for node in answer['nodes'] if node['fault']]
+    if faults:
+        raise exceptions.NotFoundError('; '.join(faults))
+    return [node['uuid'] for node in answer['nodes']]
+
+
+def _canonical(text: str) -> str:
+    """Return a uuid of any form in that of Ironic, and a name as it is."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return text
+
+
+def reason_text(text: str) -> str:
+    """Return a reason on one line, as an argument of argparse."""
+    words = ' '.join(text.split())
+    if not 0 < len(words) <= _MAX_REASON:
+        raise argparse.ArgumentTypeError(
+            f'a reason has 1 to {_MAX_REASON} characters'
+        )
+    return words
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dry-run`` and ``--yes``."""
+    parser.add_argument(
+        '--dry-run',
+        action='store_true',
+        help='show what would be done and whether it would be refused, and '
+        'change nothing',
+    )
+    parser.add_argument(
+        *('-y', '--yes'),
+        action='store_true',
+        help='do not ask; needed where there is no terminal',
+    )
+
+
+def confirm(args: argparse.Namespace, question: str) -> None:
+    """Ask the operator, unless ``--yes`` is given.
+
+    :param question: the change, without a question mark.
+    :raises UsageError: if there is no terminal.
+    :raises OwnershipError: if the answer is no.
+    """
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise errors.UsageError(
+            'standard input is no terminal, so there is no one to ask: '
+            'nothing was changed',
+            hint='Add --yes, or --dry-run to see what would be done',
+        )
+    sys.stderr.write(f'{texts.printable(question)}? [y/N] ')
+    sys.stderr.flush()
+    with pending.to('the person who was asked'):
+        answer = sys.stdin.readline()
+    if answer.strip().lower() not in _YES:
+        raise exceptions.OwnershipError('not confirmed: nothing was changed')
+
+
+def announce(request_id: str, change: str) -> None:
+    """Log the change, its actor and its request id."""
+    LOG.info('%s: %s, asked for by %s', request_id, change, connection.actor())
