@@ -22,8 +22,10 @@ import pathlib
 import sys
 import tempfile
 import time
+import types
 import uuid as uuid_
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oslo_config import cfg
 
@@ -35,7 +37,8 @@ from ironic_ownership.db import connection, records, schema
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership import fence
-from ironic_ownership.engine.placement import inventory_diff, inventory_report
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.placement import inventory_diff, report
 from lab import placement
 
 OVERHEAD = 1.3
@@ -95,19 +98,17 @@ class Service:
                 HOST, self._epoch, changes[start : start + _BATCH]
             )
 
-    def process(self) -> inventory_report.InventoryReport:
+    def process(self) -> report.PlacementReport:
         """Return the reporter of a process that has just started."""
-        return inventory_report.InventoryReport(
-            HOST,
-            self._records,
+        ports: Any = types.SimpleNamespace(records=self._records)
+        return report.PlacementReport(
+            ServiceContext(HOST, ports, self._fence, conditions.Conditions()),
             open_client(self._server),
-            self._fence,
-            conditions.Conditions(),
         )
 
     def tell(
         self,
-        process: inventory_report.InventoryReport,
+        process: report.PlacementReport,
         nodes: Sequence[model.Node],
     ) -> Took:
         """Report a refresh."""

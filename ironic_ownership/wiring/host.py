@@ -14,7 +14,6 @@ from oslo_log import log
 from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.conditions import Conditions
@@ -45,12 +44,10 @@ from ironic_ownership.engine.membership.fence import Fence, monotonic
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.placement import (
-    capacity_report,
-    inventory_report,
-    loop,
-    reporter,
-    scheduling_status,
+from ironic_ownership.engine.placement.loop import PlacementLoop
+from ironic_ownership.engine.placement.report import PlacementReport
+from ironic_ownership.engine.placement.scheduling_status import (
+    SchedulingStatus,
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.wiring import heap
@@ -265,40 +262,24 @@ def _notification_loop(
 
 def _placement_loop(
     wired: Container, context: ServiceContext, member: LocalMember
-) -> loop.PlacementLoop | None:
+) -> PlacementLoop | None:
     placement = wired.placement_of()
+    if placement is None:
+        return None
     status = inventory = None
-    if placement is not None and wired.reports_status:
-        status = scheduling_status.SchedulingStatus(
+    if wired.reports_status:
+        status = SchedulingStatus(
             *(context, placement, member.liveness),
             covers_conductors=not wired.reports_inventory,
         )
-    if placement is not None and wired.reports_inventory:
-        inventory = _inventory_report(wired, context, placement)
+    if wired.reports_inventory:
+        inventory = PlacementReport(
+            *(context, placement),
+            compare_interval=options.compare_interval(wired.conf),
+        )
     if status is None and inventory is None:
         return None
-    return loop.PlacementLoop(
-        reporter.SchedulingReport(status, inventory), context.conditions
-    )
-
-
-def _inventory_report(
-    wired: Container, context: ServiceContext, placement: Placement
-) -> reporter.PlacementReport:
-    common = (
-        context.host,
-        wired.records,
-        placement,
-        context.fence,
-        context.conditions,
-    )
-    return reporter.PlacementReport(
-        inventory_report.InventoryReport(
-            *common, compare_interval=options.compare_interval(wired.conf)
-        ),
-        capacity_report.CapacityReport(*common),
-        context.conditions,
-    )
+    return PlacementLoop(context.conditions, status, inventory)
 
 
 def _prepare(

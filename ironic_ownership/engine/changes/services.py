@@ -212,12 +212,14 @@ class DeleteService:
         if proposed.refused:
             return False
         # Not imported by commands that only read.
-        from ironic_ownership.engine.placement import capacity_report
+        from ironic_ownership.engine.placement import inventory_diff
 
         # First: while the service exists, the operation can be repeated.
         placement = self.open_placement()
         if placement is not None:
-            capacity_report.delete_provider(placement, proposed.host)
+            placement.delete_provider(
+                inventory_diff.service_uuid(proposed.host)
+            )
         self.records.delete_service(
             proposed.host, actor=origin.actor, request_id=origin.request_id
         )

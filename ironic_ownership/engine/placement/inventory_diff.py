@@ -32,7 +32,10 @@ Resources = Mapping[str, placement.Resource]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wanted:
-    """Wanted state of a provider, with both parts of its digest."""
+    """Wanted state of a provider, with both parts of its digest.
+
+    :param traits_part: empty to leave the traits as they are.
+    """
 
     resources: Resources
     traits: frozenset[str]
@@ -47,15 +50,17 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """One node whose provider is, or may be, out of date.
+    """One provider that is, or may be, out of date.
 
     :param known: digest on record; ``None`` if nothing was ever reported.
+    :param name: of the service, if the provider has its sums.
     """
 
     uuid: str
     wanted: Wanted
     known: str | None
     compares: bool = False
+    name: str | None = None
 
     @property
     def inventory(self) -> bool:
@@ -67,6 +72,8 @@ class Step:
     @property
     def traits(self) -> bool:
         """True if the traits have to be written."""
+        if not self.wanted.traits_part:
+            return False
         return self.compares or parts(self.known)[1] != self.wanted.traits_part
 
     @property
@@ -157,13 +164,13 @@ def joined(inventory_part: str, traits_part: str) -> str | None:
     return f'{inventory_part}{_SEPARATOR}{traits_part}'
 
 
-def totals(
+def sums(
     host: str,
     nodes: Iterable[model.Node],
     owners: Mapping[str, str | None],
     unavailable: Mapping[str, str | None],
-) -> Resources:
-    """Return the capacity of one service, for its own provider.
+) -> Wanted:
+    """Return the wanted provider of one service, with its capacity.
 
     The total is of all nodes in its scope, in service or not. Unavailable
     nodes are reserved, except for those with its own instances, whose
@@ -189,10 +196,11 @@ def totals(
         deployed = deployed or code in availability.WITH_INSTANCE
         if code and not (own and deployed):
             reserved[name] += 1
-    return {
+    found = {
         name: placement.Resource(count, reserved[name])
         for name, count in sorted(total.items())
     }
+    return Wanted(found, frozenset(), _resources_part(found), '')
 
 
 def service_uuid(host: str) -> str:
@@ -209,8 +217,11 @@ def _resources(
         # Source: the convention of Nova and Ironic, which flavors use.
         name = flavor_specs.normalised(resource_class)
         found = {name: placement.Resource(1, int(reserved))}
-    plain = {name: dataclasses.asdict(r) for name, r in found.items()}
-    return found, _digest(plain)
+    return found, _resources_part(found)
+
+
+def _resources_part(resources: Resources) -> str:
+    return _digest({n: dataclasses.asdict(r) for n, r in resources.items()})
 
 
 @functools.lru_cache(maxsize=1024)

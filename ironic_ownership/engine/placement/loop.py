@@ -2,14 +2,11 @@
 
 Claims never wait for it, regardless of how slow Placement is. An outage is
 logged once and retried with growing pauses, without waiting for a refresh.
-The content of the reports is not known here.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Protocol
 
 from oslo_log import log
 
@@ -17,6 +14,10 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
+from ironic_ownership.engine.placement.report import Counts, PlacementReport
+from ironic_ownership.engine.placement.scheduling_status import (
+    SchedulingStatus,
+)
 from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
@@ -25,62 +26,26 @@ LONGEST_PAUSE = 60.0
 """Longest pause between retries, in seconds, while Placement is down."""
 
 
-@dataclasses.dataclass
-class Counts:
-    """Progress of the reports, for metrics; read by any thread.
-
-    :ivar written: reports that Placement accepted, since the start.
-    :ivar refused: providers whose last report it refused.
-    :ivar pending: providers that are out of date.
-    """
-
-    written: int = 0
-    refused: int = 0
-    pending: int = 0
-
-
-class Reporter(Protocol):
-    """Reports one refresh."""
-
-    @property
-    def counts(self) -> Counts:
-        """Progress of the reports."""
-
-    def report(
-        self,
-        seen: refresh_result.RefreshResult,
-        interrupted: Callable[[], bool],
-    ) -> None:
-        """Report what has changed.
-
-        :param interrupted: whether a newer refresh waits to be reported.
-        :raises PlacementError: if Placement does not answer any request.
-        :raises OwnershipError: if another part fails.
-        """
-
-    def withdraw(self, uuid: str) -> None:
-        """Stop reporting a node."""
-
-
 @dataclasses.dataclass(eq=False)
 class PlacementLoop(Worker):
     """Reports each refresh.
 
     Threading: any, but for :meth:`step`.
+
+    :param status: reports which nodes the scheduler may choose, if that is
+        configured.
+    :param inventory: reports the inventories, if that is configured.
     """
 
-    reporter: Reporter
     conditions: Conditions
+    status: SchedulingStatus | None
+    inventory: PlacementReport | None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._seen: refresh_result.RefreshResult | None = None
         self._failures = 0
-
-    @property
-    def counts(self) -> Counts:
-        """Progress of the reports."""
-        return self.reporter.counts
+        self.counts = self.inventory.counts if self.inventory else Counts()
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
         """Schedule the report of a refresh whose changes are written."""
@@ -89,7 +54,8 @@ class PlacementLoop(Worker):
 
     def withdraw(self, uuid: str) -> None:
         """Stop reporting a node whose provider is to be deleted."""
-        self.reporter.withdraw(uuid)
+        if self.inventory:
+            self.inventory.withdraw(uuid)
 
     def step(self) -> float | None:
         """Report the last refresh, and wait for the next one."""
@@ -110,7 +76,10 @@ class PlacementLoop(Worker):
         if seen is None:
             return True
         try:
-            self.reporter.report(seen, self._wanted.is_set)
+            if self.status:
+                self.status.report(self._wanted.is_set)
+            if self.inventory:
+                self.inventory.report(seen, self._wanted.is_set)
         except exceptions.FencedError as exc:
             LOG.debug('nothing is reported to Placement: %s', exc)
         except exceptions.PlacementError as exc:

@@ -157,44 +157,23 @@ class TestPlan(unittest.TestCase):
         self.assertEqual([], made.steps)
 
 
-class TestTotals(unittest.TestCase):
-    def total(
-        self,
-        codes: Mapping[int, availability.Unavailable | None],
-        owners: Mapping[int, str] | None = None,
-    ) -> inventory_diff.Resources:
-        return inventory_diff.totals(
-            'host1',
-            [node(number) for number in codes],
-            {world.uuid(n): host for n, host in (owners or {}).items()},
-            {world.uuid(n): code for n, code in codes.items()},
-        )
-
-    def test_total_counts_every_node_in_service_or_not(self) -> None:
-        found = self.total(
-            {
-                1: None,
-                2: availability.Unavailable.OUT_OF_SERVICE,
-                3: availability.Unavailable.MAINTENANCE,
-            }
-        )
-        self.assertEqual({BM: placement.Resource(3, reserved=2)}, found)
-
-    def test_own_instance_is_not_reserved_but_that_of_another_is(
+class TestSums(unittest.TestCase):
+    def test_unavailable_nodes_without_own_instances_are_reserved(
         self,
     ) -> None:
-        code = availability.Unavailable.IN_USE
-        found = self.total(
-            {1: code, 2: code, 3: code, 4: None},
-            {1: 'host1', 2: 'host2'},
-        )
-        self.assertEqual({BM: placement.Resource(4, reserved=2)}, found)
-
-    def test_own_node_in_maintenance_is_reserved(self) -> None:
-        found = self.total(
-            {1: availability.Unavailable.MAINTENANCE}, {1: 'host1'}
-        )
-        self.assertEqual({BM: placement.Resource(1, reserved=1)}, found)
+        reason = availability.Unavailable
+        for codes, owners, total, reserved in (
+            ((None, reason.OUT_OF_SERVICE, reason.MAINTENANCE), (), 3, 2),
+            ((reason.IN_USE,) * 3 + (None,), ('host1', 'host2'), 4, 2),
+            ((reason.MAINTENANCE,), ('host1',), 1, 1),
+        ):
+            found = inventory_diff.sums(
+                'host1',
+                [node(number) for number, _ in enumerate(codes)],
+                {world.uuid(n): host for n, host in enumerate(owners)},
+                {world.uuid(n): code for n, code in enumerate(codes)},
+            ).resources
+            self.assertEqual({BM: placement.Resource(total, reserved)}, found)
 
     def test_own_instance_counts_once_in_any_state_of_its_node(
         self,
@@ -204,12 +183,12 @@ class TestTotals(unittest.TestCase):
             for number in range(1, 7)
         ]
         for code in availability.Unavailable:
-            found = inventory_diff.totals(
+            found = inventory_diff.sums(
                 'host1',
                 nodes,
                 {n.uuid: 'host1' for n in nodes[:5]} | {nodes[5].uuid: 'x'},
                 dict.fromkeys((n.uuid for n in nodes), code),
-            )
+            ).resources
             # Placement counts five allocations of this provider itself.
             self.assertEqual({BM: placement.Resource(6, reserved=1)}, found)
 
@@ -219,9 +198,9 @@ class TestTotals(unittest.TestCase):
             node(2, resource_class='other'),
             node(3, resource_class=None),
         ]
-        found = inventory_diff.totals(
+        found = inventory_diff.sums(
             'host1', nodes, {}, dict.fromkeys(n.uuid for n in nodes)
-        )
+        ).resources
         self.assertEqual(
             {
                 BM: placement.Resource(1),

@@ -61,7 +61,7 @@ class TestLoop(unittest.TestCase):
         super().setUp()
         self.reporter = Reporter()
         self.conditions = conditions.Conditions()
-        self.loop = loop.PlacementLoop(self.reporter, self.conditions)
+        self.loop = loop.PlacementLoop(self.conditions, None, self.reporter)
         self.seen = refresh_result.RefreshResult({})
 
     def run_loop(self) -> threading.Thread:

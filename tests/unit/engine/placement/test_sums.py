@@ -5,15 +5,11 @@ from ironic_ownership.contracts.placement import Resource
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement import (
-    capacity_report,
-    inventory_diff,
-    inventory_report,
-    reporter,
-)
+from ironic_ownership.engine.placement import inventory_diff
+from ironic_ownership.engine.placement.report import PlacementReport
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
-from tests.unit.engine.placement.test_inventory_report import BM, DOWN, node
+from tests.unit.engine.placement.test_report import BM, DOWN, node
 
 SERVICE = inventory_diff.service_uuid('host1')
 FLEET = evaluation.Fleet.of([model.Conductor('c1', drivers=frozenset({'d1'}))])
@@ -29,19 +25,7 @@ class CapacityCase(service.ServiceCase):
         self.placement = placement.FakePlacement()
         self.ironic.put(*(node(n, driver='d1') for n in range(1, 4)))
         self.host = self.start('host1', self.settings)
-        common = (
-            'host1',
-            self.records,
-            self.placement,
-            self.host.fence,
-            self.host.conditions,
-        )
-        self.sums = capacity_report.CapacityReport(*common)
-        self.report = reporter.PlacementReport(
-            inventory_report.InventoryReport(*common),
-            self.sums,
-            self.host.conditions,
-        )
+        self.report = PlacementReport(self.host.context, self.placement)
 
     def report_to_placement(
         self, settings: model.MemberSettings | None = None
@@ -97,7 +81,7 @@ class TestCapacity(CapacityCase):
     def test_restarted_service_writes_nothing_again(self) -> None:
         self.report_to_placement()
         self.placement.writes.clear()
-        self.sums._reported = None
+        self.report = PlacementReport(self.host.context, self.placement)
         self.report_to_placement()
         self.assertEqual([], self.placement.writes)
 
@@ -127,7 +111,6 @@ class TestCapacity(CapacityCase):
         self.report_to_placement()
         del self.placement.providers[SERVICE]
         self.ironic.put(node(4, driver='d1'))
-        self.assertRaises(exceptions.NoProviderError, self.report_to_placement)
         self.report_to_placement()
         self.assertEqual(Resource(4), self.known())
 
@@ -139,7 +122,7 @@ class TestCapacity(CapacityCase):
             self.report_to_placement()
             self.report_to_placement()
         self.assertEqual(1, len(logs.output))
-        self.assertEqual(1, self.sums.counts.refused)
+        self.assertEqual(1, self.report.counts.refused)
 
     def test_nothing_is_written_after_the_fence(self) -> None:
         self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")

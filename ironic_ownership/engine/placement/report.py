@@ -1,8 +1,16 @@
-"""Report of changed nodes to Placement, for the service that owns them.
+"""Report to Placement: the wanted providers, written where they differ.
+
+A service that owns its nodes has a provider for each of them. Under an
+assigner that leaves free nodes unowned, any service may get any node: then
+each service has one provider with the sums of the nodes that it admits.
+Policies change without a restart; a service that owns its nodes again deletes
+its sums, so that no capacity is offered twice.
 
 Writes only with a valid fence, and only nodes whose record names this
 service. What Placement accepted is recorded immediately, so that the next
 process continues from there. A refused node does not delay others.
+
+Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
 """
 
 from __future__ import annotations
@@ -14,23 +22,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import (
     FIRST_GENERATION,
-    Confirm,
     Placement,
 )
 from ironic_ownership.contracts.records import Change, Report
-from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
-from ironic_ownership.engine.placement import (
-    backoff,
-    inventory_diff,
-    loop,
-    staggered_schedule,
-)
-from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.placement import inventory_diff, schedule
 
 LOG = log.getLogger(__name__)
 
@@ -50,8 +51,36 @@ _REFUSALS = (
 )
 
 
-class InventoryReport:
-    """Reports the nodes of one service.
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Result:
+    """Result of one step.
+
+    :param digest: of what Placement has accepted; ``None`` for nothing.
+    :param refusal: the reason if that is not all of it.
+    :param created: whether the provider is new.
+    """
+
+    digest: str | None
+    refusal: exceptions.PlacementError | None = None
+    created: bool = False
+
+
+@dataclasses.dataclass
+class Counts:
+    """Progress of the reports, for metrics; read by any thread.
+
+    :ivar written: reports that Placement accepted, since the start.
+    :ivar refused: providers whose last report it refused.
+    :ivar pending: providers that are out of date.
+    """
+
+    written: int = 0
+    refused: int = 0
+    pending: int = 0
+
+
+class PlacementReport:
+    """Reports the nodes of one service, or their sums.
 
     Threading: :meth:`withdraw` from any thread, the rest from one.
 
@@ -62,27 +91,26 @@ class InventoryReport:
 
     def __init__(
         self,
-        host: str,
-        records: Records,
+        context: ServiceContext,
         placement: Placement,
-        fence: Fence,
-        conditions: Conditions,
         *,
         compare_interval: float = 0.0,
-        clock: Clock = monotonic,
     ) -> None:
-        self._host = host
-        self._records = records
-        self._fence = fence
-        self._provider = _ProviderWriter(placement, fence.epoch)
-        self._backoff = backoff.Backoff(conditions, clock)
-        self._schedule = staggered_schedule.StaggeredSchedule(
-            compare_interval, clock
+        self._host, self._fence = context.host, context.fence
+        self._records = context.ports.records
+        self._conditions = context.conditions
+        self._placement = placement
+        self._backoff = schedule.Backoff(context.conditions, context.clock)
+        self._schedule = schedule.StaggeredSchedule(
+            compare_interval, context.clock
         )
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._withdrawn: set[str] = set()
-        self.counts = loop.Counts()
+        self._service = inventory_diff.service_uuid(self._host)
+        self._sums: str | None = None
+        self._sums_are_gone = False
+        self.counts = Counts()
 
     def withdraw(self, uuid: str) -> None:
         """Stop reporting a node until a refresh lists it again.
@@ -100,12 +128,27 @@ class InventoryReport:
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        """Report the nodes that are out of date, until interrupted.
+        """Report the providers that are out of date, until interrupted.
 
+        :param interrupted: whether a newer refresh waits to be reported.
         :raises FencedError: if this service may not act.
         :raises PlacementError: if Placement does not answer any request.
         :raises RecordsError: if the records can't be read or written.
+        :raises PluginFaultError: if a policy fails.
         """
+        if seen.policies.releases_free:
+            self._sums_are_gone = False
+            self._report_sums(seen)
+            return
+        self._report_nodes(seen, interrupted)
+        if not self._sums_are_gone and not interrupted():
+            self._delete_sums()
+
+    def _report_nodes(
+        self,
+        seen: refresh_result.RefreshResult,
+        interrupted: Callable[[], bool],
+    ) -> None:
         with self._lock:
             self._withdrawn = {
                 uuid for uuid in self._withdrawn if uuid not in seen.nodes
@@ -189,7 +232,7 @@ class InventoryReport:
             with self._lock:
                 if step.uuid in self._withdrawn:
                     return None
-            return self._provider.write(step)
+            return self._bring(step)
 
     def _remember(
         self, accepted: Sequence[Change], created: Collection[str]
@@ -208,60 +251,25 @@ class InventoryReport:
         for record in self._records.compute_nodes_by_uuid(lost):
             lost.discard(record.uuid)
         for uuid in lost:
-            self._provider.undo(uuid)
+            self._placement.delete_provider(uuid)
 
-
-def _batches(
-    steps: Sequence[inventory_diff.Step],
-) -> Iterator[Sequence[inventory_diff.Step]]:
-    remaining = iter(steps)
-    while batch := list(itertools.islice(remaining, BATCH)):
-        yield batch
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Result:
-    """Result of one step.
-
-    :param digest: of what Placement has accepted; ``None`` for nothing.
-    :param refusal: the reason if that is not all of it.
-    :param created: whether the provider is new.
-    """
-
-    digest: str | None
-    refusal: exceptions.PlacementError | None = None
-    created: bool = False
-
-
-class _ProviderWriter:
-    """Writes providers, step by step.
-
-    Threading: one thread at a time.
-
-    :param confirm: called before each request that writes.
-    """
-
-    def __init__(self, placement: Placement, confirm: Confirm) -> None:
-        self._placement = placement
-        self._confirm = confirm
-
-    def write(self, step: inventory_diff.Step) -> _Result:
+    def _bring(self, step: inventory_diff.Step) -> _Result:
         """Bring the provider of a node up to date.
 
         :raises PlacementError: if Placement does not answer any request.
         :raises FencedError: if the right to write was lost.
         """
         try:
-            return self._write(step)
+            return self._write_parts(step)
         except exceptions.NoProviderError:
             # Deleted by another client, with its inventory and traits.
             step = dataclasses.replace(step, known=None)
         try:
-            return self._write(step)
+            return self._write_parts(step)
         except exceptions.NoProviderError as exc:
             return _Result(None, exc)
 
-    def _write(self, step: inventory_diff.Step) -> _Result:
+    def _write_parts(self, step: inventory_diff.Step) -> _Result:
         uuid, wanted = step.uuid, step.wanted
         generation: int | None = None
         created = False
@@ -269,7 +277,7 @@ class _ProviderWriter:
         try:
             if step.known is None:
                 created = self._placement.put_provider(
-                    uuid, uuid, confirm=self._confirm
+                    uuid, step.name or uuid, confirm=self._fence.epoch
                 )
                 generation = FIRST_GENERATION if created else None
             if step.inventory:
@@ -277,7 +285,7 @@ class _ProviderWriter:
                     uuid,
                     wanted.resources,
                     generation=generation,
-                    confirm=self._confirm,
+                    confirm=self._fence.epoch,
                 ).generation
                 inventory_part = wanted.inventory_part
             if step.traits:
@@ -286,7 +294,7 @@ class _ProviderWriter:
                         uuid,
                         wanted.traits,
                         generation=generation if created else None,
-                        confirm=self._confirm,
+                        confirm=self._fence.epoch,
                     )
                 traits_part = wanted.traits_part
         except exceptions.NoProviderError:
@@ -299,10 +307,91 @@ class _ProviderWriter:
             )
         return _Result(wanted.digest, created=created)
 
-    def undo(self, uuid: str) -> None:
-        """Delete a provider that was created for a record that is gone.
+    def _report_sums(self, seen: refresh_result.RefreshResult) -> None:
+        # Also checks the fence in the records, which may be newer.
+        self._records.apply(self._host, self._fence.epoch(), ())
+        wanted = self._wanted_sums(seen)
+        step = inventory_diff.Step(
+            self._service, wanted, self._sums, name=self._host
+        )
+        steps = [step] if wanted.digest != self._sums else []
+        self._backoff.keep_only(inventory_diff.Diff(steps))
+        self.counts.pending = len(steps)
+        for step in self._backoff.due(steps):
+            result = self._bring(step)
+            self._sums = result.digest
+            if result.refusal is not None:
+                self._backoff.refused(step, result.refusal)
+                continue
+            self._backoff.accepted(step)
+            self.counts.pending = 0
+            self.counts.written += 1
+            LOG.info(
+                'Placement: capacity reported, %s',
+                ', '.join(
+                    f'{name}: {r.total}, {r.reserved} reserved'
+                    for name, r in wanted.resources.items()
+                )
+                or 'none',
+            )
+        self.counts.refused = self._backoff.report()
 
-        :raises PlacementError: if Placement does not answer, or the provider
-            is in use already.
-        """
-        self._placement.delete_provider(uuid)
+    def _wanted_sums(
+        self, seen: refresh_result.RefreshResult
+    ) -> inventory_diff.Wanted:
+        records = {
+            record.uuid: record
+            for record in self._records.compute_nodes_near(
+                self._host, seen.policies.scope
+            )
+        }
+        admitted = [*filter(seen.policies.admits, seen.nodes.values())]
+        return inventory_diff.sums(
+            self._host,
+            admitted,
+            {uuid: record.host for uuid, record in records.items()},
+            {
+                node.uuid: _why(node, records.get(node.uuid), seen.fleet)
+                for node in admitted
+            },
+        )
+
+    def _delete_sums(self) -> None:
+        self._sums = None
+        try:
+            if self._placement.has_provider(self._service):
+                self._fence.epoch()
+                self._placement.delete_provider(self._service)
+        except exceptions.ProviderInUseError as exc:
+            self._conditions.report(
+                'capacity',
+                f'the capacity reported earlier stays in Placement: {exc}',
+            )
+            return
+        self._sums_are_gone = True
+        self._conditions.clear(
+            'capacity', 'the capacity reported earlier is deleted'
+        )
+
+
+def _batches(
+    steps: Sequence[inventory_diff.Step],
+) -> Iterator[Sequence[inventory_diff.Step]]:
+    remaining = iter(steps)
+    while batch := list(itertools.islice(remaining, BATCH)):
+        yield batch
+
+
+def _why(
+    node: model.Node,
+    record: model.ComputeNode | None,
+    fleet: evaluation.Fleet | None,
+) -> str | None:
+    if record is not None and record.host is not None:
+        if record.unavailable:
+            return record.unavailable
+        if record.instance_uuid:
+            # Its service has not evaluated it since it reserved it.
+            return availability.Unavailable.RESERVED.value
+    code = evaluation.evaluate(node, fleet).code
+    return None if code is None else code.value

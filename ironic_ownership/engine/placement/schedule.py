@@ -1,11 +1,9 @@
-"""Exponential backoff for nodes whose report Placement refuses.
-
-Logged once; refused nodes never delay the reports of others.
-"""
+"""Schedule of the refused providers, and of those to compare."""
 
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Iterable
 
 from ironic_ownership.contracts import exceptions
@@ -13,14 +11,18 @@ from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.suggestions import counted
+from ironic_ownership.engine.worker import back_off
 
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3600.0
 """Seconds until a node is retried; doubled after each refusal."""
 
 
+_PHASES = 2**32
+
+
 @dataclasses.dataclass(frozen=True)
 class _Refusal:
-    digest: str
+    step: inventory_diff.Step
     why: str
     times: int
     retry_at: float
@@ -28,7 +30,9 @@ class _Refusal:
 
 @dataclasses.dataclass
 class Backoff:
-    """The refused nodes, and when each of them is retried.
+    """Exponential back-off of the refused providers.
+
+    Logged once; refused nodes never delay the reports of others.
 
     Threading: one thread at a time.
     """
@@ -56,7 +60,7 @@ class Backoff:
             step
             for step in steps
             if (known := self._refused.get(step.uuid)) is None
-            or known.digest != step.wanted.digest
+            or known.step.wanted.digest != step.wanted.digest
             or known.retry_at <= now
         ]
 
@@ -64,12 +68,13 @@ class Backoff:
         self, step: inventory_diff.Step, why: exceptions.PlacementError
     ) -> None:
         """Remember a refusal."""
-        before = self._refused.get(step.uuid)
-        same = before is not None and before.digest == step.wanted.digest
-        times = before.times + 1 if before is not None and same else 1
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, 9))
+        known = self._refused.get(step.uuid)
+        times = 1
+        if known is not None and known.step.wanted == step.wanted:
+            times += known.times
+        pause = FIRST_PAUSE * back_off(times, LONGEST_PAUSE / FIRST_PAUSE)
         self._refused[step.uuid] = _Refusal(
-            step.wanted.digest, str(why), times, self.clock() + pause
+            step, str(why), times, self.clock() + pause
         )
 
     def accepted(self, step: inventory_diff.Step) -> None:
@@ -80,11 +85,12 @@ class Backoff:
         """Log each change once, and return the number of refused nodes."""
         count = len(self._refused)
         if count:
-            one = min(self._refused)
+            first = self._refused[min(self._refused)]
+            what = counted(count, 'service' if first.step.name else 'node')
             self.conditions.report(
                 'placement refuses',
-                f'Placement refuses the reports of {counted(count, "node")}, '
-                f'such as {one}: {self._refused[one].why}',
+                f'Placement refuses the reports of {what}, such as '
+                f'{first.step.name or first.step.uuid}: {first.why}',
             )
         else:
             self.conditions.clear(
@@ -104,3 +110,49 @@ class Backoff:
                 'without class', 'every node has a resource class'
             )
         return count
+
+
+class StaggeredSchedule:
+    """Schedule of one check of each uuid per interval.
+
+    No state for each uuid: the due time follows from the uuid, so that it is
+    the same in every process, and the start of a process makes nothing due.
+
+    Threading: one thread at a time.
+
+    :param interval: seconds between two checks of one uuid; 0 for never.
+    """
+
+    def __init__(
+        self, interval: float, clock: fence.Clock = fence.monotonic
+    ) -> None:
+        self._interval = interval
+        self._clock = clock
+        self._last = clock()
+        self._due: set[str] = set()
+
+    def due(self, uuids: Iterable[str]) -> frozenset[str]:
+        """Return the uuids that are due and not done yet.
+
+        :param uuids: all existing ones.
+        """
+        if self._interval <= 0:
+            return frozenset()
+        now, before = self._clock(), self._last
+        self._last = now
+        known = set(uuids)
+        self._due &= known
+        self._due |= {
+            uuid
+            for uuid in known
+            if self._round(uuid, now) > self._round(uuid, before)
+        }
+        return frozenset(self._due)
+
+    def done(self, uuid: str) -> None:
+        """Mark a uuid as checked."""
+        self._due.discard(uuid)
+
+    def _round(self, uuid: str, now: float) -> float:
+        phase = zlib.crc32(uuid.encode()) / _PHASES
+        return (now / self._interval - phase) // 1

@@ -7,7 +7,7 @@ import uuid as uuid_
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.engine.placement import staggered_schedule
+from ironic_ownership.engine.placement import schedule
 from tests.unit.engine import clock
 
 UUIDS = [str(uuid_.UUID(int=number)) for number in range(1000)]
@@ -17,7 +17,7 @@ class TestStaggeredSchedule(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.clock = clock.Clock()
-        self.schedule = staggered_schedule.StaggeredSchedule(600.0, self.clock)
+        self.schedule = schedule.StaggeredSchedule(600.0, self.clock)
 
     @hypothesis.given(
         st.lists(st.floats(0.5, 250), min_size=1, max_size=30),
@@ -27,7 +27,7 @@ class TestStaggeredSchedule(unittest.TestCase):
         self, pauses: list[float], start: float
     ) -> None:
         now = clock.Clock(start)
-        chosen = staggered_schedule.StaggeredSchedule(600.0, now)
+        chosen = schedule.StaggeredSchedule(600.0, now)
         counted: collections.Counter[str] = collections.Counter()
         for pause in pauses:
             now.elapse(pause)
@@ -57,6 +57,6 @@ class TestStaggeredSchedule(unittest.TestCase):
         self.assertEqual(frozenset(), self.schedule.due(['a']))
 
     def test_nothing_is_due_without_an_interval(self) -> None:
-        never = staggered_schedule.StaggeredSchedule(0.0, self.clock)
+        never = schedule.StaggeredSchedule(0.0, self.clock)
         self.clock.elapse(1e9)
         self.assertEqual(frozenset(), never.due(UUIDS))

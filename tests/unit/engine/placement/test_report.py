@@ -9,7 +9,11 @@ from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import Resource
 from ironic_ownership.contracts.records import Claim, Forget, Release, Update
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement import backoff, inventory_report
+from ironic_ownership.engine.placement import (
+    inventory_diff,
+    report,
+    schedule,
+)
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
 
@@ -42,24 +46,16 @@ class ReportCase(service.ServiceCase):
         self.host.refresh()
         self.report = self.reporter(self.host)
 
-    def reporter(
-        self, of: service.Service
-    ) -> inventory_report.InventoryReport:
-        return inventory_report.InventoryReport(
-            of.host,
-            self.records,
-            self.placement,
-            of.fence,
-            of.conditions,
-            clock=self.shared.clock,
-            compare_interval=COMPARE,
+    def reporter(self, of: service.Service) -> report.PlacementReport:
+        return report.PlacementReport(
+            of.context, self.placement, compare_interval=COMPARE
         )
 
     def report_to_placement(
-        self, report: inventory_report.InventoryReport | None = None
+        self, of: report.PlacementReport | None = None
     ) -> None:
         """Report what Ironic has, as after a refresh."""
-        (report or self.report).report(self.seen(), lambda: False)
+        (of or self.report).report(self.seen(), lambda: False)
 
     def seen(self, *without: int) -> refresh_result.RefreshResult:
         """Return what a refresh saw, but for these nodes."""
@@ -120,7 +116,8 @@ class TestReport(ReportCase):
         self.placement.calls.clear()
         self.report_to_placement()
         self.report_to_placement(self.reporter(self.host))
-        self.assertEqual([], self.placement.calls)
+        sums = inventory_diff.service_uuid('host1')
+        self.assertEqual([('has_provider', sums)], self.placement.calls)
 
     def test_new_owner_writes_nothing_again(self) -> None:
         self.report_to_placement()
@@ -138,7 +135,8 @@ class TestReport(ReportCase):
         )
         other = self.start('host2')
         self.report_to_placement(self.reporter(other))
-        self.assertEqual([], self.placement.calls)
+        sums = inventory_diff.service_uuid('host2')
+        self.assertEqual([('has_provider', sums)], self.placement.calls)
 
     def test_node_that_becomes_unavailable_is_reserved(self) -> None:
         self.report_to_placement()
@@ -179,14 +177,14 @@ class TestReport(ReportCase):
         def release() -> None:
             self.records.apply('host1', epoch, [Release(world.uuid(3))])
 
-        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+        with unittest.mock.patch.object(report, 'BATCH', 1):
             self.before_write(world.uuid(1), release)
             self.report_to_placement()
         self.assertIn(world.uuid(2), self.placement.providers)
         self.assertNotIn(world.uuid(3), self.placement.providers)
 
     def test_newer_refresh_interrupts_between_two_batches(self) -> None:
-        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+        with unittest.mock.patch.object(report, 'BATCH', 1):
             for told in (1, 2, 3):
                 self.report.report(self.seen(), lambda: True)
                 self.assertEqual(told, len(self.placement.providers))
@@ -277,7 +275,7 @@ class TestComparison(ReportCase):
 
 class TestWithdrawn(ReportCase):
     def test_withdrawn_node_gets_no_provider_again(self) -> None:
-        with unittest.mock.patch.object(inventory_report, 'BATCH', 1):
+        with unittest.mock.patch.object(report, 'BATCH', 1):
             self.before_write(
                 world.uuid(1), lambda: self.withdraw_in_another_thread(2)
             )
@@ -376,9 +374,11 @@ class TestTrouble(ReportCase):
         self.assertIsNone(known[3])
         self.assertIsNotNone(known[1])
         self.placement.fail_with = None
-        self.placement.calls.clear()
+        self.placement.writes.clear()
         self.report_to_placement(self.reporter(self.host))
-        self.assertEqual({world.uuid(3)}, {u for _, u in self.placement.calls})
+        self.assertEqual(
+            {world.uuid(3)}, {u for _, u in self.placement.writes}
+        )
 
     def test_refused_node_delays_no_other(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
@@ -400,7 +400,7 @@ class TestTrouble(ReportCase):
         self.placement.calls.clear()
         self.report_to_placement()
         self.assertEqual([], self.placement.calls)
-        for _ in range(int(backoff.FIRST_PAUSE / service.TTL) + 1):
+        for _ in range(int(schedule.FIRST_PAUSE / service.TTL) + 1):
             self.settle(self.host)
         del self.placement.failures['put_traits']
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
