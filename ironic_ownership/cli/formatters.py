@@ -1,28 +1,35 @@
-"""Formatters between the commands and those of cliff.
+"""Formatters: those of cliff, with what they lack.
 
-They put cells into words, and write a list row by row where the format allows
-it: cliff's own for JSON keeps all rows first.
+They put cells into words, write a list row by row where the format allows it,
+and fit tables into a width. cliff's own keeps all rows of JSON first, and
+shrinks every wide column, also one of UUIDs, which no one can copy then.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import logging
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from cliff.formatters import base
+from cliff import utils
+from cliff.formatters import json_format, table
 
-from ironic_ownership.cli import tables
 from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
 
 Row = Sequence[Any]
 
+_BORDER = 3
+"""Characters beside the text of each column; one more ends the line."""
+
 _NESTED = (list, dict)
-_quoted = json.encoder.encode_basestring_ascii
+_encode = json.JSONEncoder().encode
+_indented = json.JSONEncoder(indent=2).encode
 
 
 def of(name: str, formatter: Any, words: Callable[[Any], Any]) -> Any:
@@ -33,21 +40,24 @@ def of(name: str, formatter: Any, words: Callable[[Any], Any]) -> Any:
     :param words: converts a cell for people.
     """
     if name == 'table':
-        return Table(formatter, words)
+        return Table(words)
     if name == 'json':
-        return JSON(formatter)
+        return JSON()
     # YAML has lists and dictionaries, and the others only text.
     return formatter if name == 'yaml' else Flat(formatter)
 
 
-class _Wrapper(base.ListFormatter, base.SingleFormatter):
-    """A formatter around one of cliff's."""
+class Table(table.TableFormatter):
+    """A table for people, in the width that there is.
 
-    def __init__(self, formatter: Any) -> None:
-        self.formatter = formatter
+    A column is at least as wide as its longest word. Rows that do not fit at
+    all are shown one below the other, with a line for each column.
 
-    def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing: the other formatter did."""
+    :param words: converts one cell.
+    """
+
+    def __init__(self, words: Callable[[Any], Any]) -> None:
+        self._words = words
 
     def emit_list(
         self,
@@ -57,7 +67,24 @@ class _Wrapper(base.ListFormatter, base.SingleFormatter):
         parsed_args: argparse.Namespace,
     ) -> None:
         """Format many rows."""
-        self.formatter.emit_list(column_names, data, stdout, parsed_args)
+        lines: list[Row] = [column_names, *map(self._cells, data)]
+        width, free = _width(stdout, parsed_args), _unlimited(parsed_args)
+        if width is not None and len(lines) > 1:
+            widths = _fitted(
+                [*zip(*lines, strict=True)],
+                width - _BORDER * len(column_names) - 1,
+            )
+            if widths is None:
+                for row in lines[1:]:
+                    beside = _beside(column_names, row, width)
+                    both = [*zip(column_names, beside, strict=True)]
+                    super().emit_list(('Field', 'Value'), both, stdout, free)
+                return
+            lines = [
+                [_wrapped(c, w) for c, w in zip(line, widths, strict=True)]
+                for line in lines
+            ]
+        super().emit_list(lines[0], lines[1:], stdout, free)
 
     def emit_one(
         self,
@@ -66,55 +93,40 @@ class _Wrapper(base.ListFormatter, base.SingleFormatter):
         stdout: Any,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Format one row."""
-        self.formatter.emit_one(column_names, data, stdout, parsed_args)
-
-
-class Table(_Wrapper):
-    """A table for people, in the width that there is.
-
-    :param words: converts one cell.
-    """
-
-    def __init__(self, formatter: Any, words: Callable[[Any], Any]) -> None:
-        super().__init__(formatter)
-        self._words = words
-
-    def emit_list(
-        self, column_names: Sequence[str], data: Iterable[Row], *how: Any
-    ) -> None:
-        """Format many rows."""
-        rows = [self._cells(row) for row in data]
-        tables.emit_list(self.formatter, column_names, rows, *how)
-
-    def emit_one(
-        self, column_names: Sequence[str], data: Row, *how: Any
-    ) -> None:
-        """Format one row."""
-        tables.emit_one(self.formatter, column_names, self._cells(data), *how)
+        """Format one row, with a line for each column."""
+        row, width = self._cells(data), _width(stdout, parsed_args)
+        if width is not None:
+            row = _beside(column_names, row, width)
+        super().emit_one(column_names, row, stdout, _unlimited(parsed_args))
 
     def _cells(self, row: Row) -> Row:
         return [self._words(columns.printable(cell)) for cell in row]
 
 
-class Flat(_Wrapper):
-    """A format without lists and dictionaries: CSV, and plain values."""
+class Flat:
+    """A format without lists and dictionaries: CSV, and plain values.
+
+    :param formatter: cliff's.
+    """
+
+    def __init__(self, formatter: Any) -> None:
+        self._formatter = formatter
 
     def emit_list(
         self, column_names: Sequence[str], data: Iterable[Row], *how: Any
     ) -> None:
         """Format many rows, one after the other."""
         rows = map(_flat, _whole(data))
-        self.formatter.emit_list(column_names, rows, *how)
+        self._formatter.emit_list(column_names, rows, *how)
 
     def emit_one(
         self, column_names: Sequence[str], data: Row, *how: Any
     ) -> None:
         """Format one row."""
-        self.formatter.emit_one(column_names, _flat(data), *how)
+        self._formatter.emit_one(column_names, _flat(data), *how)
 
 
-class JSON(_Wrapper):
+class JSON(json_format.JSONFormatter):
     """JSON: the same text as that of cliff, written row by row."""
 
     def emit_list(
@@ -125,8 +137,8 @@ class JSON(_Wrapper):
         parsed_args: argparse.Namespace,
     ) -> None:
         """Format many rows, one after the other."""
-        item, begin, between, end = _indented, '[\n', ',\n', '\n]\n'
-        keys = [f'    {_quoted(name)}: ' for name in column_names]
+        item, begin, between, end = _item, '[\n', ',\n', '\n]\n'
+        keys = [f'    {_encode(name)}: ' for name in column_names]
         if parsed_args.noindent:
             item, begin, between, end = _plain, '[', ', ', ']\n'
             keys = list(column_names)
@@ -138,31 +150,27 @@ class JSON(_Wrapper):
 
 
 def _flat(row: Row) -> Row:
-    return [
-        columns.text(columns.printable(cell))
-        if isinstance(cell, _NESTED)
-        else columns.printable(cell)
-        for cell in row
-    ]
+    cells = map(columns.printable, row)
+    return [columns.text(c) if isinstance(c, _NESTED) else c for c in cells]
 
 
 def _plain(keys: Sequence[str], row: Row) -> str:
-    return json.dumps(dict(zip(keys, row, strict=True)))
+    return _encode(dict(zip(keys, row, strict=True)))
 
 
-def _indented(keys: Sequence[str], row: Row) -> str:
-    items = [key + _text(cell) for key, cell in zip(keys, row, strict=True)]
-    return '  {\n' + ',\n'.join(items) + '\n  }'
-
-
-def _text(cell: Any) -> str:
+def _item(keys: Sequence[str], row: Row) -> str:
     # The encoder of indented texts is slow, and most cells need none of it.
-    if isinstance(cell, str):
-        return _quoted(cell)
-    if cell is None:
-        return 'null'
     # A text has no line end of its own in JSON.
-    return json.dumps(cell, indent=2).replace('\n', '\n    ')
+    items = [
+        key
+        + (
+            _indented(cell).replace('\n', '\n    ')
+            if isinstance(cell, _NESTED)
+            else _encode(cell)
+        )
+        for key, cell in zip(keys, row, strict=True)
+    ]
+    return '  {\n' + ',\n'.join(items) + '\n  }'
 
 
 def _whole(rows: Iterable[Row]) -> Iterator[Row]:
@@ -182,3 +190,65 @@ def _whole(rows: Iterable[Row]) -> Iterator[Row]:
             'the list is incomplete: an error ended it after %s rows', written
         )
         raise
+
+
+def _beside(names: Sequence[str], row: Row, width: int) -> Row:
+    left = max((len(name) for name in names), default=0)
+    # As text, because numbers would be aligned to the right.
+    return [_wrapped(str(c), width - left - 2 * _BORDER - 1) for c in row]
+
+
+def _width(stdout: Any, parsed_args: argparse.Namespace) -> int | None:
+    """Return the number of characters in a line; ``None`` if any will do."""
+    if parsed_args.max_width > 0:
+        return int(parsed_args.max_width)
+    if parsed_args.max_width < 0:
+        return None
+    if parsed_args.fit_width or stdout.isatty():
+        return utils.terminal_width() or None
+    return None
+
+
+def _unlimited(parsed_args: argparse.Namespace) -> argparse.Namespace:
+    args = copy.copy(parsed_args)
+    args.max_width, args.fit_width = 0, False
+    return args
+
+
+def _fitted(shown: Sequence[Row], width: int) -> Sequence[int] | None:
+    """Return the widths of columns; ``None`` if they do not fit.
+
+    What is left after the longest words goes to the narrowest columns first.
+    """
+    widths = [
+        max(max(map(len, str(cell).split()), default=0) for cell in column)
+        for column in shown
+    ]
+    most = [max(map(_longest_line, column)) for column in shown]
+    left = width - sum(widths)
+    if left < 0:
+        return None
+    order = sorted(range(len(shown)), key=lambda i: most[i] - widths[i])
+    for done, i in enumerate(order):
+        more = min(most[i] - widths[i], left // (len(order) - done))
+        widths[i] += more
+        left -= more
+    return widths
+
+
+def _longest_line(cell: Any) -> int:
+    return max(map(len, str(cell).splitlines()), default=0)
+
+
+def _wrapped(cell: Any, width: int) -> Any:
+    if not isinstance(cell, str) or _longest_line(cell) <= width:
+        return cell
+    return '\n'.join(
+        textwrap.fill(
+            line,
+            max(width, 1),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in cell.splitlines()
+    )

@@ -95,7 +95,7 @@ class TestStreams(unittest.TestCase):
     def test_unfinished_json_cannot_be_read(self) -> None:
         out = io.StringIO()
         with self.assertLogs(formatters.LOG), self.assertRaises(_Error):
-            formatters.JSON(None).emit_list(NAMES, _failing(), out, args())
+            formatters.JSON().emit_list(NAMES, _failing(), out, args())
         self.assertRaises(ValueError, json.loads, out.getvalue())
 
     def test_reader_that_has_gone_is_no_error_of_the_list(self) -> None:
@@ -107,9 +107,7 @@ class TestStreams(unittest.TestCase):
             self.assertNoLogs(formatters.LOG, 'ERROR'),
             self.assertRaises(BrokenPipeError),
         ):
-            formatters.JSON(None).emit_list(
-                NAMES, [('a', None)], Gone(), args()
-            )
+            formatters.JSON().emit_list(NAMES, [('a', None)], Gone(), args())
 
 
 class TestJSON(unittest.TestCase):
@@ -120,14 +118,14 @@ class TestJSON(unittest.TestCase):
         ours, theirs = io.StringIO(), io.StringIO()
         cliffs = json_format.JSONFormatter()
         how = args(noindent=noindent)
-        formatters.JSON(cliffs).emit_list(NAMES, rows, ours, how)
+        formatters.JSON().emit_list(NAMES, rows, ours, how)
         cliffs.emit_list(NAMES, rows, theirs, how)
         self.assertEqual(theirs.getvalue(), ours.getvalue())
 
     def test_no_rows_are_an_empty_list(self) -> None:
         for noindent in (True, False):
             out = io.StringIO()
-            formatters.JSON(None).emit_list(
+            formatters.JSON().emit_list(
                 NAMES, iter(()), out, args(noindent=noindent)
             )
             self.assertEqual([], json.loads(out.getvalue()))
