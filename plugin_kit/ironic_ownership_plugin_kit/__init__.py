@@ -1,7 +1,6 @@
-"""Contract suites and fakes for authors of plugins.
+"""Contract suites for authors of plugins.
 
 Subclass a suite, define how to build your plugin, and run it with any runner
 that supports ``unittest``. Import the suite's module, not its class, or the
-runner also collects the bare suite. Standard library and contracts only,
-except ``fakes``, which stands in for the rest of a deployment.
+runner also collects the bare suite.
 """

@@ -8,15 +8,14 @@ import uuid
 import testtools
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership_plugin_kit import fakes
-from tests.contract.suites import inventory
+from tests.contract.suites import fake_inventory, inventory
 
 
 class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 1000.0
-        self.inventory = fakes.FakeInventory(clock=self.clock)
+        self.inventory = fake_inventory.FakeInventory(clock=self.clock)
 
     def enrol(
         self, count, *, shard=None, conductor_group='', instance_share=0.0

@@ -30,7 +30,7 @@ from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports, Records
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.clock import Clock
@@ -68,7 +68,7 @@ class Shared:
     clock: Clock
     store: memory.MemoryStore
     records: Records
-    ironic: fakes.FakeInventory
+    ironic: fake_inventory.FakeInventory
 
 
 class Service:
@@ -84,7 +84,7 @@ class Service:
         settings: model.MemberSettings,
         shared: Shared,
         records: Records | None = None,
-        ironic: fakes.FakeInventory | None = None,
+        ironic: fake_inventory.FakeInventory | None = None,
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
@@ -178,7 +178,7 @@ class ServiceCase(sqlite.SqliteCase):
             now,
             memory.MemoryStore(now),
             SqlRecords(self.database),
-            fakes.FakeInventory(),
+            fake_inventory.FakeInventory(),
         )
         self.ironic = self.shared.ironic
         self.records = self.shared.records

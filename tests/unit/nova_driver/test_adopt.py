@@ -9,7 +9,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.port import SqlCell
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.engine import world
 
 ADOPTED, UNCHANGED = cell.AdoptionState.ADOPTED, cell.AdoptionState.UNCHANGED
@@ -28,7 +28,7 @@ class TestAdoption(unittest.TestCase):
         self.records = mock.Mock()
         self.records.services.return_value = []
         self.records.compute_nodes.return_value = []
-        self.ironic = fakes.FakeInventory(map(world.node, (1, 2)))
+        self.ironic = fake_inventory.FakeInventory(map(world.node, (1, 2)))
         self.operation = adopt.AdoptCell(
             self.cell, self.records, self.ironic, model.Scope()
         )

@@ -19,8 +19,7 @@ from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations.reserver import Reserver
 from ironic_ownership.web import application, routes
 from ironic_ownership.wiring import Wiring
-from ironic_ownership_plugin_kit import fakes
-from tests.contract.suites import fake_allocations
+from tests.contract.suites import fake_allocations, fake_inventory
 from tests.unit import configurations
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -92,7 +91,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         super().setUp()
         database = self.open_with_schema()
         self.records = SqlRecords(database)
-        self.ironic = fakes.FakeInventory(
+        self.ironic = fake_inventory.FakeInventory(
             world.node(
                 number,
                 name=f'node{number}',

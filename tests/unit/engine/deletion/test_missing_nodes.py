@@ -5,7 +5,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.engine import clock, world
 
 RECHECK = 600.0
@@ -18,7 +18,7 @@ def uuids(*numbers: int) -> set[str]:
 class TestAbsentees(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = clock.Clock()
-        self.ironic = fakes.FakeInventory()
+        self.ironic = fake_inventory.FakeInventory()
         self.missing_nodes = missing_nodes.MissingNodes(
             self.ironic, missing_nodes.Limits(RECHECK, 0.25, 3), self.clock
         )

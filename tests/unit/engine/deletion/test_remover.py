@@ -12,8 +12,7 @@ from ironic_ownership.engine.deletion import mass_loss, missing_nodes
 from ironic_ownership.engine.deletion.mass_loss import Batch
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
 from ironic_ownership.engine.gates import Outcome
-from ironic_ownership_plugin_kit import fakes
-from tests.contract.suites import placement
+from tests.contract.suites import fake_inventory, placement
 from tests.unit.engine import service, world
 
 GONE = world.uuid(1)
@@ -275,7 +274,7 @@ class TestMassLoss(unittest.TestCase):
     LIMITS = missing_nodes.Limits(0.0, 0.25, 3)
 
     def setUp(self) -> None:
-        self.ironic = fakes.FakeInventory()
+        self.ironic = fake_inventory.FakeInventory()
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
     def evaluate(self, scope: model.Scope | None = None) -> Batch:

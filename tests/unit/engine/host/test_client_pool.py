@@ -10,7 +10,7 @@ from concurrent import futures
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.host import client_pool
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 
 PATIENCE = 180.0
 
@@ -21,7 +21,7 @@ class TestClientPool(unittest.TestCase):
         self.pool = client_pool.ClientPool(self.build, 2)
 
     def build(self) -> Inventory:
-        self.built.append(fakes.FakeInventory())
+        self.built.append(fake_inventory.FakeInventory())
         return self.built[-1]
 
     def waiting(self) -> int:

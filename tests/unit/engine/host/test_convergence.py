@@ -20,7 +20,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, world
 from tests.unit.engine.service import TTL, Service, Shared
@@ -88,7 +88,7 @@ class Interrupted(SqlRecords):
         return outcome
 
 
-class InterruptedIronic(fakes.FakeInventory):
+class InterruptedIronic(fake_inventory.FakeInventory):
     """One process's Ironic, where something happens before a list comes."""
 
     def __init__(self, nodes: dict[str, model.Node]) -> None:
@@ -121,7 +121,7 @@ class Story:
             now,
             memory.MemoryStore(now),
             SqlRecords(database),
-            fakes.FakeInventory(map(world.node, NODES)),
+            fake_inventory.FakeInventory(map(world.node, NODES)),
         )
         self.processes: dict[str, Process] = {}
         self.crashed: list[Process] = []

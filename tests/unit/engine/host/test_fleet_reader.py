@@ -15,6 +15,7 @@ from ironic_ownership.contracts.inventory import LatestChanges
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.engine import world
 
 EVERYTHING = model.Scope()
@@ -28,7 +29,7 @@ INTERVAL = 3600.0
 SKEW, DELAY = 20.0, 15.0
 
 
-class Ironic(fakes.FakeInventory):
+class Ironic(fake_inventory.FakeInventory):
     """An Ironic whose processes have clocks of their own.
 
     :ivar skew: seconds by which the clock of the next writer is ahead.
@@ -77,7 +78,7 @@ class FleetCase(testtools.TestCase):
         self.ironic.calls.clear()
         fleet = self.reader.read(scope)
         self.assertCountEqual(
-            fakes.FakeInventory.scan(self.ironic, scope),
+            fake_inventory.FakeInventory.scan(self.ironic, scope),
             fleet.nodes.values(),
         )
         return fleet.changed is None

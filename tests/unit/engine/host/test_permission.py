@@ -18,7 +18,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host import action_guard, permission
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, service, world
 from tests.unit.engine.service import Service, Shared
@@ -256,7 +256,7 @@ class InterruptedRecords(SqlRecords):
         return found
 
 
-class InterruptedIronic(fakes.FakeInventory):
+class InterruptedIronic(fake_inventory.FakeInventory):
     """An Ironic that answers after a part of a story."""
 
     interrupt: Callable[[], None] = staticmethod(lambda: None)
@@ -275,7 +275,9 @@ class Story:
     def __init__(self, test: sqlite.SqliteCase, database: Any) -> None:
         self.test, self.database = test, database
         now = clock.Clock()
-        ironic = fakes.FakeInventory([world.node(1, instance_uuid='i')])
+        ironic = fake_inventory.FakeInventory(
+            [world.node(1, instance_uuid='i')]
+        )
         self.shared = Shared(
             now, memory.MemoryStore(now), SqlRecords(database), ironic
         )

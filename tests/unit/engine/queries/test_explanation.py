@@ -10,7 +10,7 @@ from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
-from ironic_ownership_plugin_kit import fakes
+from tests.contract.suites import fake_inventory
 from tests.unit.engine import service, world
 
 Reason = reasons.Reason
@@ -380,7 +380,7 @@ class TestCompanions(service.ServiceCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic: fakes.FakeInventory = self.shared.ironic
+        self.ironic: fake_inventory.FakeInventory = self.shared.ironic
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
         self.ironic.put(world.node(4, shard='b'))
 
