@@ -19,8 +19,8 @@ from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.deletion import gates, mass_loss
-from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.deletion import gates, missing_nodes
+from ironic_ownership.engine.deletion.missing_nodes import Batch, Limits
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
 from ironic_ownership.engine.gates import (
     Progress,
@@ -46,7 +46,7 @@ class Deletion:
     """
 
     nodes: Sequence[NodeDeletion]
-    batches: Mapping[str | None, mass_loss.Batch]
+    batches: Mapping[str | None, Batch]
     epochs: Mapping[str, int]
 
 
@@ -91,7 +91,7 @@ class DeleteNodes:
         everything = self.records.compute_nodes()
         chosen = find(dict.fromkeys(uuids), everything)
         batches = {
-            host: mass_loss.evaluate(
+            host: missing_nodes.evaluate(
                 self.source,
                 self.limits,
                 self.scope,
@@ -135,7 +135,7 @@ class DeleteNodes:
         return Remover(self.records, self.source, self.placement)
 
     def _evaluate(
-        self, record: model.ComputeNode, batch: mass_loss.Batch, passed: Result
+        self, record: model.ComputeNode, batch: Batch, passed: Result
     ) -> NodeDeletion:
         results = gates.evaluate(self._remover.examine(record, batch))
         if passed is Result.WOULD_FORGET:
@@ -196,9 +196,8 @@ class DeleteNodes:
             request_id=origin.request_id,
         )
         if objection is not None:
-            evidence = gates.Evidence(uuid=record.uuid)
             return again.refused_by(
-                gates.late(evidence, gates.STILL_OWNER, objection)
+                gates.late(record.uuid, gates.STILL_OWNER, objection)
             )
         LOG.info(
             'forgot instance %s of node %s', record.instance_uuid, record.uuid

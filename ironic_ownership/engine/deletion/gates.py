@@ -19,28 +19,14 @@ NO_MASS_LOSS, SEES_ALL_NODES = 'no_mass_loss', 'sees_all_nodes'
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """The evidence about a missing node; ``None`` is "unknown".
+    """The evidence about a missing node.
 
     :param uuid: of the node, for the hints.
-    :param consumers: holders of allocations; empty without a provider.
-    :param details: texts for the operator that replace the standard ones, by
-        the codes of the gates.
+    :param found: by the codes of the gates; what is not in it is unknown.
     """
 
-    uuid: str = 'UUID'
-    node_is_gone: bool | None = None
-    instance_uuid: str | None = None
-    uses_placement: bool = True
-    consumers: frozenset[str] | None = None
-    still_owner: bool | None = None
-    mass_loss: bool | None = None
-    sees_all_nodes: bool | None = None
-    details: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    @property
-    def holders(self) -> str:
-        """The holders of allocations, in one line."""
-        return ', '.join(sorted(self.consumers or ()))
+    uuid: str
+    found: Mapping[str, Found] = dataclasses.field(default_factory=dict)
 
 
 def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
@@ -52,45 +38,20 @@ def evaluate(evidence: Evidence) -> tuple[GateResult, ...]:
     return gates.evaluate(GATES, evidence)
 
 
-def late(evidence: Evidence, code: str, found: Found | str) -> GateResult:
+def late(uuid: str, code: str, found: Found | str) -> GateResult:
     """Return the result of a gate for what was found after all others."""
     (gate,) = (gate for gate in GATES if gate.code == code)
-    return gate.result(evidence, found)
+    return gate.result(Evidence(uuid), found)
 
 
-def _fact(
-    gate: str,
-    fact: Callable[[Evidence], bool | None],
-    passed: str,
-    failed: str,
-) -> Callable[[Evidence], Found]:
-    """Return the check of one fact, with its texts for both outcomes."""
-
-    def check(evidence: Evidence) -> Found:
-        outcome, detail = Outcome.UNKNOWN, 'not known'
-        if (true := fact(evidence)) is not None:
-            outcome = Outcome.PASSED if true else Outcome.FAILED
-            detail = passed if true else failed.format(evidence=evidence)
-        return Found(outcome, evidence.details.get(gate, detail))
-
-    return check
+def fact(passes: bool, detail: str) -> Found:
+    """Return a fact, with its text for the operator."""
+    return Found(Outcome.PASSED if passes else Outcome.FAILED, detail)
 
 
-_no_allocation = _fact(
-    NO_ALLOCATION,
-    lambda e: None if e.consumers is None else not e.consumers,
-    'it has no allocation',
-    'allocated to {evidence.holders}',
-)
-
-
-def _checked_allocation(evidence: Evidence) -> Found:
-    if evidence.uses_placement:
-        return _no_allocation(evidence)
-    detail = '[placement] is not configured: allocations are not checked'
-    return Found(
-        Outcome.NOT_CONFIGURED, evidence.details.get(NO_ALLOCATION, detail)
-    )
+def _found(code: str) -> Callable[[Evidence], Found]:
+    unknown = Found(Outcome.UNKNOWN, 'not known')
+    return lambda evidence: evidence.found.get(code, unknown)
 
 
 GATES = (
@@ -99,43 +60,28 @@ GATES = (
         'Ironic answers 404 for its uuid, asked without any filter',
         'Keep the record: it is deleted after the node, with "openstack '
         'baremetal node delete {case.uuid}"',
-        _fact(
-            NODE_IS_GONE,
-            lambda e: e.node_is_gone,
-            'Ironic answers 404 for its uuid',
-            'Ironic has the node',
-        ),
+        _found(NODE_IS_GONE),
     ),
     Gate(
         NO_INSTANCE,
         'no instance is on record for it',
         'If the instance no longer exists: ironic-ownership instance forget '
         '{case.uuid} --reason TEXT',
-        _fact(
-            NO_INSTANCE,
-            lambda e: e.instance_uuid is None,
-            'no instance is on record',
-            'instance {evidence.instance_uuid} is on record',
-        ),
+        _found(NO_INSTANCE),
     ),
     Gate(
         NO_ALLOCATION,
         'its provider in Placement has no allocation',
         'Delete the servers that hold the allocations; if they no longer '
         'exist: openstack resource provider allocation delete CONSUMER',
-        _checked_allocation,
+        _found(NO_ALLOCATION),
     ),
     Gate(
         STILL_OWNER,
         'the record still has the owner seen',
         'See "ironic-ownership compute node show {case.uuid}", and repeat '
         'this if there is still a record',
-        _fact(
-            STILL_OWNER,
-            lambda e: e.still_owner,
-            'the owner on record is the same',
-            'the owner on record is another',
-        ),
+        _found(STILL_OWNER),
     ),
     Gate(
         NO_MASS_LOSS,
@@ -143,24 +89,14 @@ GATES = (
         'If the nodes were deleted on purpose, set [ownership] '
         'mass_loss_share = 1 in a copy of the configuration, and repeat this '
         'with --config-file; over HTTP, for the HTTP service',
-        _fact(
-            NO_MASS_LOSS,
-            lambda e: None if e.mass_loss is None else not e.mass_loss,
-            'few nodes of its owner are missing',
-            'too many nodes of its owner are missing from Ironic',
-        ),
+        _found(NO_MASS_LOSS),
     ),
     Gate(
         SEES_ALL_NODES,
         'the credential lists as many nodes as Ironic counts',
         'Give the user of [ironic] a role that sees all nodes, and repeat '
         'this',
-        _fact(
-            SEES_ALL_NODES,
-            lambda e: e.sees_all_nodes,
-            'every node is listed',
-            'the credential lists fewer nodes than Ironic counts',
-        ),
+        _found(SEES_ALL_NODES),
         unknown_hint='Repeat this when Ironic answers. Where it refuses '
         '/v1/shards: if the user of [ironic] sees all nodes, set [ownership] '
         'trust_credential = true',

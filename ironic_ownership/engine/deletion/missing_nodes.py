@@ -2,16 +2,18 @@
 
 A node is missing because its shard or group changed, or because it is gone.
 Only Ironic's answer for the uuid itself tells, so each one is looked up; the
-answer is cached for a while.
+answer is cached for a while. From all of them follow the gates that the
+records of one owner share: mass loss, and visibility of nodes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from ironic_ownership.contracts import inventory, model
+from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.gates import Found, Outcome
 from ironic_ownership.engine.membership import fence
 
 LOOKUPS_A_ROUND = 200
@@ -157,3 +159,135 @@ class MissingNodes:
         for uuid in self._recheck_at.keys() - set(missing):
             del self._recheck_at[uuid]
         self._gone &= set(missing)
+
+
+TRUST_OPTION = '[ownership] trust_credential'
+
+
+@dataclasses.dataclass
+class Batch:
+    """The evidence that all records evaluated together share.
+
+    A service that did not answer once is not asked again for the same batch:
+    each request could take its whole time-out.
+
+    :ivar found: by the gates that all records share.
+    :ivar silent: the error of each service that does not answer, by name.
+    """
+
+    found: dict[str, Found] = dataclasses.field(default_factory=dict)
+    silent: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def evaluate(
+    source: inventory.Inventory,
+    limits: Limits,
+    scope: model.Scope,
+    owned: Sequence[model.ComputeNode],
+) -> Batch:
+    """Evaluate the gates that all records of one owner share.
+
+    One list, and one request for each of the owner's nodes that is not in
+    it, as one record tells nothing about a mass loss. Law 4: with a shard in
+    the scope only the shards of the records are listed.
+
+    :param owned: every record of the owner.
+    """
+    batch = Batch()
+    try:
+        listed = _list(
+            source, scope, owned, batch, trusted=limits.trusts_credential
+        )
+        missing = {record.uuid for record in owned} - listed
+        gone, is_lost = _look_up(source, limits, missing, len(owned))
+    except exceptions.IronicError as exc:
+        unknown = Found(Outcome.UNKNOWN, str(exc))
+        for gate in (gates.NO_MASS_LOSS, gates.SEES_ALL_NODES):
+            batch.found.setdefault(gate, unknown)
+        if isinstance(exc, exceptions.IronicUnavailableError):
+            batch.silent['ironic'] = str(exc)
+        return batch
+    host = (owned[0].host if owned else None) or 'no service'
+    at_least = ' at least' if is_lost else ''
+    see = '; see [ownership] mass_loss_share' if is_lost else ''
+    batch.found[gates.NO_MASS_LOSS] = gates.fact(
+        not is_lost,
+        f'{gone} of {len(owned)} nodes of {host} are{at_least} missing from '
+        f'Ironic{see}',
+    )
+    return batch
+
+
+def compare_counts(
+    source: inventory.Inventory,
+    shard: str | None,
+    listed: int,
+    *,
+    trusted: bool = False,
+) -> Found:
+    """Evaluate whether the credential sees every node.
+
+    :param trusted: whether it counts as seen where Ironic cannot count: it is
+        too old, or refuses this user. An outage stays unknown.
+    :param listed: number of nodes listed there, without parts of other
+        nodes; those are counted only if the number is too small.
+    """
+    try:
+        counts = source.shard_counts()
+        if not gates.sees_all(counts, shard, listed):
+            listed = source.count(model.Scope(shard=shard))
+    except exceptions.IronicUnavailableError as exc:
+        return Found(Outcome.UNKNOWN, str(exc))
+    except exceptions.IronicError as exc:
+        if not trusted:
+            return Found(Outcome.UNKNOWN, str(exc))
+        return gates.fact(True, f'not counted: {exc}; {TRUST_OPTION} is set')
+    where = 'in all' if shard is None else f'in shard {shard}'
+    return gates.fact(
+        gates.sees_all(counts, shard, listed),
+        f'{listed} nodes listed, {gates.expected(counts, shard)} counted '
+        f'{where}',
+    )
+
+
+def _list(
+    source: inventory.Inventory,
+    scope: model.Scope,
+    owned: Sequence[model.ComputeNode],
+    batch: Batch,
+    *,
+    trusted: bool,
+) -> set[str]:
+    shards: set[str | None] = {scope.shard}
+    if scope.shard is not None:
+        shards |= {record.shard for record in owned if record.shard}
+    listed: set[str] = set()
+    sees_all = Outcome.PASSED
+    for shard in sorted(shards, key=str):
+        nodes = source.scan(model.Scope(shard=shard))
+        listed.update(node.uuid for node in nodes)
+        if sees_all is Outcome.PASSED:
+            found = compare_counts(source, shard, len(nodes), trusted=trusted)
+            batch.found[gates.SEES_ALL_NODES] = found
+            sees_all = found.outcome
+        if sees_all is Outcome.UNKNOWN:
+            break  # the counts are not available
+    return listed
+
+
+def _look_up(
+    source: inventory.Inventory,
+    limits: Limits,
+    missing: set[str],
+    owned: int,
+) -> tuple[int, bool]:
+    """Ask for each node that was not listed, until a mass loss is certain."""
+    memory = MissingNodes(
+        source, dataclasses.replace(limits, recheck_interval=float('inf'))
+    )
+    gone = 0
+    while True:
+        found = memory.examine(missing, owned)
+        gone += len(found.gone)
+        if not found.pending:
+            return gone, found.mass_loss

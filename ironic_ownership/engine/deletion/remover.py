@@ -16,7 +16,7 @@ from collections.abc import Callable
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.deletion import gates
-from ironic_ownership.engine.deletion.mass_loss import Batch
+from ironic_ownership.engine.deletion.missing_nodes import Batch
 from ironic_ownership.engine.gates import (
     Found,
     GateResult,
@@ -66,27 +66,28 @@ class Remover:
         :param seen: the record to delete.
         :raises RecordsUnavailableError: if the record can't be read.
         """
-        details = dict(batch.details)
-        consumers = self._consumers(seen.uuid, batch, details)
-        now = self.records.compute_nodes_by_uuid([seen.uuid])
+        uuid, fact = seen.uuid, gates.fact
+        found = dict(batch.found)
+        found[gates.NO_ALLOCATION] = self._allocations(uuid, batch)
+        now = self.records.compute_nodes_by_uuid([uuid])
         owner = now[0].host if now else None
-        if not now:
-            details[gates.STILL_OWNER] = 'the record is gone'
-        elif owner != seen.host:
-            details[gates.STILL_OWNER] = (
-                f'the owner on record is now {owner or "no service"}'
-            )
-        return gates.Evidence(
-            uuid=seen.uuid,
-            node_is_gone=self._is_gone(seen.uuid, batch, details),
-            instance_uuid=(now[0] if now else seen).instance_uuid,
-            uses_placement=self.placement is not None,
-            consumers=consumers,
-            still_owner=bool(now) and owner == seen.host,
-            mass_loss=batch.mass_loss,
-            sees_all_nodes=batch.sees_all_nodes,
-            details=details,
+        is_same = bool(now) and owner == seen.host
+        if is_same:
+            who = 'the owner on record is the same'
+        elif now:
+            who = f'the owner on record is now {owner or "no service"}'
+        else:
+            who = 'the record is gone'
+        found[gates.STILL_OWNER] = fact(is_same, who)
+        instance = (now[0] if now else seen).instance_uuid
+        found[gates.NO_INSTANCE] = fact(
+            instance is None,
+            f'instance {instance} is on record'
+            if instance
+            else 'no instance is on record',
         )
+        found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)
+        return gates.Evidence(uuid, found)
 
     def remove(
         self,
@@ -106,8 +107,7 @@ class Remover:
         :raises RecordsError: if the records can't be read or written; the
             next attempt finishes the deletion.
         """
-        evidence = self.examine(seen, batch)
-        results = gates.evaluate(evidence)
+        results = gates.evaluate(self.examine(seen, batch))
         item = NodeDeletion(
             record=seen,
             result=proposed(results, Result.DELETED),
@@ -116,58 +116,71 @@ class Remover:
         if item.refused:
             return item
         if objection := begin():
-            return item.refused_by(_late(evidence, objection))
+            return item.refused_by(_late(seen, objection))
         try:
             deleted = (
                 self.placement is not None
                 and self.placement.delete_provider(seen.uuid)
             )
         except exceptions.PlacementError as exc:
-            if isinstance(exc, exceptions.PlacementUnavailableError):
-                batch.silent['placement'] = str(exc)
-            unknown = Found(Outcome.UNKNOWN, str(exc))
+            unknown = _unknown('placement', batch, exc)
             return item.refused_by(
-                gates.late(evidence, gates.NO_ALLOCATION, unknown)
+                gates.late(seen.uuid, gates.NO_ALLOCATION, unknown)
             )
         item = dataclasses.replace(item, provider_deleted=deleted)
-        return item if forget() else item.refused_by(_late(evidence, CHANGED))
+        return item if forget() else item.refused_by(_late(seen, CHANGED))
 
-    def _consumers(
-        self, uuid: str, batch: Batch, details: dict[str, str]
-    ) -> frozenset[str] | None:
-        if self.placement is None:
-            return None
-        silent = batch.silent.get('placement')
-        if silent is None:
-            try:
-                found = self.placement.consumers(uuid)
-            except exceptions.PlacementUnavailableError as exc:
-                silent = batch.silent['placement'] = str(exc)
-            except exceptions.PlacementError as exc:
-                silent = str(exc)
-            else:
-                if found is None:
-                    details[gates.NO_ALLOCATION] = (
-                        'Placement has no provider for it'
-                    )
-                return found or frozenset()
-        details[gates.NO_ALLOCATION] = silent
-        return None
+    def _allocations(self, uuid: str, batch: Batch) -> Found:
+        placement = self.placement
+        if placement is None:
+            return Found(
+                Outcome.NOT_CONFIGURED,
+                '[placement] is not configured: allocations are not checked',
+            )
 
-    def _is_gone(
-        self, uuid: str, batch: Batch, details: dict[str, str]
-    ) -> bool | None:
-        silent = batch.silent.get('ironic')
-        if silent is None:
-            try:
-                return self.source.get(uuid) is None
-            except exceptions.IronicUnavailableError as exc:
-                silent = batch.silent['ironic'] = str(exc)
-            except exceptions.IronicError as exc:
-                silent = str(exc)
-        details[gates.NODE_IS_GONE] = silent
-        return None
+        def ask() -> Found:
+            found = placement.consumers(uuid)
+            if found is None:
+                return gates.fact(True, 'Placement has no provider for it')
+            return gates.fact(
+                not found,
+                f'allocated to {", ".join(sorted(found))}'
+                if found
+                else 'it has no allocation',
+            )
+
+        return _answer('placement', batch, ask)
+
+    def _is_gone(self, uuid: str, batch: Batch) -> Found:
+        def ask() -> Found:
+            if self.source.get(uuid) is None:
+                return gates.fact(True, 'Ironic answers 404 for its uuid')
+            return gates.fact(False, 'Ironic has the node')
+
+        return _answer('ironic', batch, ask)
 
 
-def _late(evidence: gates.Evidence, objection: str) -> GateResult:
-    return gates.late(evidence, gates.STILL_OWNER, objection)
+def _answer(service: str, batch: Batch, ask: Callable[[], Found]) -> Found:
+    """Ask a service, unless it did not answer for the batch before."""
+    if service in batch.silent:
+        return Found(Outcome.UNKNOWN, batch.silent[service])
+    try:
+        return ask()
+    except (exceptions.IronicError, exceptions.PlacementError) as exc:
+        return _unknown(service, batch, exc)
+
+
+def _unknown(service: str, batch: Batch, error: Exception) -> Found:
+    if isinstance(error, _DOWN):
+        batch.silent[service] = str(error)
+    return Found(Outcome.UNKNOWN, str(error))
+
+
+_DOWN = (
+    exceptions.IronicUnavailableError,
+    exceptions.PlacementUnavailableError,
+)
+
+
+def _late(record: model.ComputeNode, objection: str) -> GateResult:
+    return gates.late(record.uuid, gates.STILL_OWNER, objection)

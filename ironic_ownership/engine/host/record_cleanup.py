@@ -20,18 +20,19 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import gates
-from ironic_ownership.engine.deletion.mass_loss import Batch, compare_counts
 from ironic_ownership.engine.deletion.missing_nodes import (
+    Batch,
     Findings,
     Limits,
     MissingNodes,
+    compare_counts,
 )
 from ironic_ownership.engine.deletion.remover import (
     CHANGED,
     NodeDeletion,
     Remover,
 )
-from ironic_ownership.engine.gates import GateResult, Outcome
+from ironic_ownership.engine.gates import Found, GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.operator_log import OperatorLog
@@ -197,19 +198,23 @@ class RecordCleanup:
     def _batch(
         self, scope: model.Scope, listed: int, found: Findings
     ) -> Batch:
-        batch = Batch(mass_loss=found.mass_loss)
+        few = 'too many' if found.mass_loss else 'few'
+        text = f'{few} nodes of its owner are missing from Ironic'
+        batch = Batch(
+            {gates.NO_MASS_LOSS: gates.fact(not found.mass_loss, text)}
+        )
         counted = gates.scope_to_count(scope)
         if counted != scope:
             try:
                 listed = len(self.context.ports.source.scan(counted))
             except exceptions.IronicError as exc:
-                batch.details[gates.SEES_ALL_NODES] = str(exc)
+                unknown = Found(Outcome.UNKNOWN, str(exc))
+                batch.found[gates.SEES_ALL_NODES] = unknown
                 return batch
-        compare_counts(
+        batch.found[gates.SEES_ALL_NODES] = compare_counts(
             self.context.ports.source,
             counted.shard,
             listed,
-            batch,
             trusted=self.missing_nodes.limits.trusts_credential,
         )
         return batch

@@ -345,10 +345,7 @@ def _no_allocation(s: TestGates) -> Story:
 
 @case('delete', 'still_owner')
 def _still_owner(s: TestGates) -> Story:
-    evidence = deletion_gates.Evidence(uuid=NODE, still_owner=False)
-    (result,) = (
-        r for r in deletion_gates.evaluate(evidence) if r.gate == 'still_owner'
-    )
+    result = deletion_gates.late(NODE, 'still_owner', 'another')
     real = s.failing
     s.failing = lambda kind: {  # type: ignore[method-assign]
         'still_owner': result.hint

@@ -8,8 +8,8 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Forget
 from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.engine.deletion import mass_loss, missing_nodes
-from ironic_ownership.engine.deletion.mass_loss import Batch
+from ironic_ownership.engine.deletion import gates, missing_nodes
+from ironic_ownership.engine.deletion.missing_nodes import Batch
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
 from ironic_ownership.engine.gates import Outcome
 from tests.contract.suites import fake_inventory, placement
@@ -31,7 +31,8 @@ class RemovalCase(service.ServiceCase):
         self.host.refresh()
         del self.ironic.nodes[GONE]
         (self.record,) = self.records.compute_nodes_by_uuid([GONE])
-        self.round = Batch(mass_loss=False, sees_all_nodes=True)
+        seen = gates.fact(True, 'seen')
+        self.round = Batch({'no_mass_loss': seen, 'sees_all_nodes': seen})
         self.done: list[str] = []
         self.missing: list[str] = []
 
@@ -60,10 +61,10 @@ class RemovalCase(service.ServiceCase):
         return True
 
     def assert_refused(
-        self, *gates: str, begins: bool = False
+        self, *codes: str, begins: bool = False
     ) -> NodeDeletion:
         removal = self.remove()
-        self.assertEqual(list(gates), [r.gate for r in removal.refused])
+        self.assertEqual(list(codes), [r.gate for r in removal.refused])
         self.assertFalse(removal.deleted or removal.provider_deleted)
         self.assertEqual(['mark'] if begins else [], self.done)
         self.done.clear()
@@ -108,11 +109,13 @@ class TestRemover(RemovalCase):
         self.ironic.put(world.node(1, instance_uuid='i1'))
         self.host.refresh()
         del self.ironic.nodes[GONE]
-        self.assert_refused('no_instance')
+        (refused,) = self.assert_refused('no_instance').refused
+        self.assertIn('i1', refused.detail)
 
     def test_allocation_keeps_it(self) -> None:
-        self.placement.providers[GONE].consumers.add('c1')
-        self.assert_refused('no_allocation')
+        self.placement.providers[GONE].consumers |= {'c2', 'c1'}
+        (refused,) = self.assert_refused('no_allocation').refused
+        self.assertIn('c1, c2', refused.detail)
 
     def test_other_owner_since_then_keeps_it(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
@@ -124,7 +127,7 @@ class TestRemover(RemovalCase):
         self.assert_refused('still_owner')
 
     def test_mass_loss_and_a_narrow_credential_keep_it(self) -> None:
-        self.round.mass_loss, self.round.sees_all_nodes = True, None
+        self.round.found = {'no_mass_loss': gates.fact(False, 'seen')}
         self.assert_refused('no_mass_loss', 'sees_all_nodes')
 
     def test_caller_that_may_not_write_deletes_no_provider(
@@ -170,7 +173,11 @@ class TestRemover(RemovalCase):
         self.assertFalse(removal.provider_deleted)
 
     def test_without_placement_the_record_goes_alone(self) -> None:
-        self.assertTrue(self.remove(uses=False).deleted)
+        removal = self.remove(uses=False)
+        self.assertTrue(removal.deleted)
+        (found,) = (r for r in removal.gates if r.gate == 'no_allocation')
+        self.assertIs(Outcome.NOT_CONFIGURED, found.outcome)
+        self.assertIn('[placement] is not configured', found.detail)
         self.assertEqual([], self.placement.calls)
 
     def test_record_that_changed_in_the_last_moment_is_reported(self) -> None:
@@ -278,9 +285,14 @@ class TestMassLoss(unittest.TestCase):
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
     def evaluate(self, scope: model.Scope | None = None) -> Batch:
-        return mass_loss.evaluate(
+        return missing_nodes.evaluate(
             self.ironic, self.LIMITS, scope or model.Scope(), self.owned
         )
+
+    def is_lost(self, scope: model.Scope | None = None) -> bool:
+        found = self.evaluate(scope).found['no_mass_loss']
+        self.assertIn('of 500 nodes of host1 are', found.detail)
+        return found.outcome is Outcome.FAILED
 
     def put(self, first: int, shard: str | None = 's') -> None:
         self.ironic.put(
@@ -291,12 +303,12 @@ class TestMassLoss(unittest.TestCase):
         for first, lost in ((0, False), (125, False), (126, True)):
             self.ironic.nodes.clear()
             self.put(first)
-            self.assertIs(lost, self.evaluate().mass_loss)
+            self.assertIs(lost, self.is_lost())
 
     def test_nodes_elsewhere_are_looked_up_and_not_lost(self) -> None:
         self.put(0, shard='other')
         scope = model.Scope(shard='s')
-        self.assertIs(False, self.evaluate(scope).mass_loss)
+        self.assertIs(False, self.is_lost(scope))
         listed = [a for m, a in self.ironic.calls if m == 'scan']
         self.assertEqual([scope], listed)
 
@@ -307,10 +319,10 @@ class TestMassLoss(unittest.TestCase):
         self.assertEqual(
             [model.Scope(shard='mine'), model.Scope(shard='s')], listed
         )
-        self.assertIs(True, found.sees_all_nodes)
+        self.assertTrue(found.found['sees_all_nodes'].outcome.passed)
 
     def test_certain_loss_is_not_looked_up_to_its_end(self) -> None:
-        self.assertIs(True, self.evaluate().mass_loss)
+        self.assertIs(True, self.is_lost())
         looked_up = [a for m, a in self.ironic.calls if m == 'get']
         self.assertEqual(126, len(looked_up))
 
@@ -318,20 +330,17 @@ class TestMassLoss(unittest.TestCase):
         for method in ('scan', 'get', 'shard_counts'):
             self.ironic.failures = {method: SILENT}
             found = self.evaluate()
-            unknown = (
-                found.sees_all_nodes
-                if method == 'shard_counts'
-                else found.mass_loss
-            )
-            self.assertIsNone(unknown, method)
+            gate = 'no_mass_loss'
+            if method == 'shard_counts':
+                gate = 'sees_all_nodes'
+            unknown = found.found[gate].outcome
+            self.assertIs(Outcome.UNKNOWN, unknown, method)
 
     def test_fewer_listed_than_counted_fails(self) -> None:
         self.put(0)
         counted = {'s': 501}
         self.ironic.shard_counts = lambda: counted  # type: ignore
         found = self.evaluate()
-        self.assertIs(False, found.sees_all_nodes)
-        self.assertIn(
-            '500 nodes listed, 501 counted',
-            found.details['sees_all_nodes'],
-        )
+        outcome, detail, _ = found.found['sees_all_nodes']
+        self.assertIs(Outcome.FAILED, outcome)
+        self.assertIn('500 nodes listed, 501 counted', detail)
