@@ -135,20 +135,6 @@ class _Refused(unittest.TestCase):
 
 
 class TestOptions(_Refused):
-    def test_values_that_are_refused(self) -> None:
-        shard = {'policies': 'shard_key'}
-        group = {'policies': 'conductor_group'}
-        for section, option, value in (
-            (group, 'conductor_group', 'rack a'),
-            (shard, 'shard_key', 'rack/1'),
-            (shard, 'shard_key', ''),
-            (shard, 'shard_key', 'x' * 256),
-        ):
-            self.refuse(
-                {'ownership': section, 'ironic': {option: value}},
-                f'[ironic] {option}',
-            )
-
     def test_plugins_and_options_that_do_not_fit(self) -> None:
         for sections, *words in (
             ({'ownership': {'policies': 'shard'}}, "'shard'", 'shard_key'),
@@ -179,33 +165,6 @@ class TestOptions(_Refused):
             ),
         ):
             self.refuse(sections, *words)
-
-    def test_core_options(self) -> None:
-        for group, option, value in (
-            ('DEFAULT', 'host', ''),
-            ('DEFAULT', 'host', 'two words'),
-            ('DEFAULT', 'debug', 'perhaps'),
-            ('ownership', 'refresh_interval', 'often'),
-            ('ownership', 'refresh_interval', '0'),
-            ('membership', 'member_ttl', '1.0'),
-            ('membership', 'fence_margin', '99'),
-            ('database', 'max_pool_size', 'many'),
-            ('ironic', 'page_size', 'large'),
-        ):
-            self.refuse({group: {option: value}}, f'[{group}]', option)
-
-    def test_all_faults_come_at_once(self) -> None:
-        self.refuse(
-            {
-                'DEFAULT': {'host': ''},
-                'ownership': {'policies': 'nope', 'refresh_interval': 'x'},
-                'database': {'max_retries': 'y'},
-            },
-            '[DEFAULT] host is empty',
-            "'nope'",
-            '[ownership] refresh_interval',
-            '[database] max_retries',
-        )
 
     def test_log_that_cannot_be_written(self) -> None:
         for option in ('log_file', 'log_config_append'):

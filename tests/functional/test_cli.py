@@ -33,25 +33,6 @@ QUESTIONS = (
 
 
 class HelpTest(command_line_case.CommandLineTestCase):
-    def test_help_teaches(self) -> None:
-        done = command_line.run('--help')
-        self.assertEqual(0, done.returncode)
-        for word in (
-            'examples:',
-            'exit codes:',
-            '--config-file',
-            *command_line_case.LISTINGS,
-        ):
-            self.assertIn(word, done.stdout)
-        self.assertIn('  4  degraded or unknown', done.stdout)
-
-    def test_help_of_every_command_has_an_example(self) -> None:
-        for name in (*command_line_case.LISTINGS, *QUESTIONS):
-            for words in (('help', *name.split()), (*name.split(), '--help')):
-                done = command_line.run(*words)
-                self.assertEqual((0, ''), (done.returncode, done.stderr))
-                self.assertIn(f'  ironic-ownership {name}', done.stdout)
-
     def test_version_needs_no_library(self) -> None:
         done = subprocess.run(
             [
@@ -109,22 +90,6 @@ class HelpTest(command_line_case.CommandLineTestCase):
 
 
 class UsageTest(command_line_case.CommandLineTestCase):
-    def test_unknown_command_proposes_others(self) -> None:
-        self.assert_refused(
-            command_line.run('service', 'lst'), 2, 'service list'
-        )
-        self.assert_refused(command_line.run('compute'), 2, 'compute node')
-
-    def test_help_of_an_unknown_command_proposes_others(self) -> None:
-        self.assert_refused(
-            command_line.run('help', 'servise'), 2, 'service list'
-        )
-
-    def test_no_command_is_wrong_usage(self) -> None:
-        done = command_line.run()
-        self.assertEqual((2, ''), (done.returncode, done.stderr))
-        self.assertIn('  service list ', done.stdout)
-
     def test_unknown_options_and_values_exit_with_2(self) -> None:
         for words in (
             ('service', 'list', '--nosuch'),
@@ -140,14 +105,6 @@ class UsageTest(command_line_case.CommandLineTestCase):
             self.assertEqual((2, ''), (done.returncode, done.stdout), words)
             self.assertNotIn('Traceback', done.stderr)
         self.assertIn('nosuch', self.lab.run('service', 'nosuch').stderr)
-
-    def test_unknown_column_is_refused_with_its_neighbours(self) -> None:
-        self.lab.serve('rack1', command_line.ALL)
-        for option in ('-c', '--sort-column'):
-            self.assert_refused(
-                self.lab.run('service', 'list', option, 'instnces'),
-                *(2, "'instnces'", 'instances'),
-            )
 
 
 class BadInputTest(command_line_case.CommandLineTestCase):
@@ -180,14 +137,6 @@ class BadInputTest(command_line_case.CommandLineTestCase):
             self.lab.run('service', 'list', config=path), 1, 'binary.conf'
         )
 
-    def test_missing_database_directory(self) -> None:
-        config = self.configured('[DEFAULT]\nstate_path = /nonexistent/dir\n')
-        self.assert_refused(
-            self.lab.run('service', 'list', config=config),
-            *(1, '/nonexistent/dir'),
-        )
-        self.assertFalse(pathlib.Path('/nonexistent').exists())
-
     def test_database_of_another_kind(self) -> None:
         path = self.lab.directory / 'notes'
         path.write_text('another program wrote this')
@@ -215,20 +164,6 @@ class BadInputTest(command_line_case.CommandLineTestCase):
         self.assert_refused(done, 1, '127.0.0.1')
         self.assertNotIn('hunter2', done.stderr)
 
-    def test_unknown_plugins_and_settings_are_listed_at_once(self) -> None:
-        config = self.configured(
-            f'[DEFAULT]\nstate_path = {self.lab.directory}\n'
-            '[ownership]\npolicies = nosuch\nbackend = neither\n'
-            '[ironic]\nshard_key = a b\n'
-        )
-        self.assert_refused(
-            self.lab.run('compute', 'node', 'list', config=config),
-            *(1, "'nosuch'", "'neither'", 'shard_key'),
-        )
-        self.assert_refused(
-            self.lab.run('service', 'list', config=config), 1, "'neither'"
-        )
-
     def test_log_file_that_cannot_be_written(self) -> None:
         self.assert_refused(
             self.lab.run('--log-file', '/nonexistent/x', 'service', 'list'),
@@ -247,26 +182,6 @@ class BadInputTest(command_line_case.CommandLineTestCase):
             text=True,
         )
         self.assert_refused(done, 1, str(self.lab.config))
-
-    def test_wrong_ironic_endpoint(self) -> None:
-        for words in (
-            ('compute', 'node', 'list'),
-            ('compute', 'node', 'show', 'x'),
-        ):
-            self.assert_refused(self.lab.run(*words), 1, 'http://127.0.0.1:1')
-        self.lab.ironic = 'not a url'
-        self.assert_refused(
-            self.lab.run(
-                *('compute', 'node', 'list'), config=self.lab.configure('odd')
-            ),
-            *(1, 'endpoint_override'),
-        )
-
-    def test_debug_shows_the_traceback(self) -> None:
-        done = self.lab.run('--debug', 'service', 'show', 'nosuch')
-        self.assertEqual(1, done.returncode)
-        self.assertIn('Traceback', done.stderr)
-        self.assertIn("'nosuch'", done.stderr)
 
     def test_unwritable_output_is_an_error(self) -> None:
         with pathlib.Path('/dev/full').open('w') as full:

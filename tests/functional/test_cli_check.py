@@ -160,67 +160,6 @@ class CheckTest(CheckCase):
         self.assertIn('shard_case', done.stdout)
         self.assertLess(max(map(len, done.stdout.splitlines())), 250)
 
-    def test_services_that_cannot_be_read_leave_their_nodes_open(
-        self,
-    ) -> None:
-        """Nodes that these may own are no problem of the others."""
-        self.lab.serve(
-            'odd', model.MemberSettings((model.PolicySettings('nosuch'),))
-        )
-        self.lab.serve(
-            'newer',
-            model.MemberSettings(
-                command_line.ALL.policies, model.CONTRACT_VERSION + 1
-            ),
-        )
-        self.enrol(1, shard='rack7')
-        self.assertEqual(
-            {'settings_unreadable': {'odd', 'newer'}}, self.subjects()
-        )
-
-    def test_view_that_is_the_current_one_is_no_problem(self) -> None:
-        members = self.lab.json('member', 'list')
-        view = model.View.of(
-            model.Member(
-                m['host'], m['incarnation'], 0.0, command_line.shard('rack1')
-            )
-            for m in members
-        )
-        self.lab.records.report(
-            'rack1',
-            self.epoch,
-            view_checksum=view.checksum,
-            config_error=None,
-        )
-        self.assertEqual([], self.check(code=0))
-
-    def test_uneven_ring_is_found(self) -> None:
-        epochs = [self.lab.serve(f'host{n}', ring()) for n in (1, 2)]
-        uuids = self.enrol(10, conductor_group='g1', instance_share=1.0)
-        self.claim('host1', epochs[0], *uuids[:8])
-        self.claim('host2', epochs[1], *uuids[8:])
-        self.assertEqual({'imbalance': {'host1'}}, self.subjects())
-
-    def test_long_lists_are_summed_up(self) -> None:
-        uuids = self.enrol(40, shard='rack3')
-        (first, *_) = self.check()
-        self.assertEqual(
-            ('unowned', 40, 3),
-            (first['code'], first['count'], len(first['subjects'])),
-        )
-        self.assertEqual(set(uuids), self.subjects()['unowned'])
-
-    def test_orphans_past_the_bound_are_not_verified(self) -> None:
-        uuids = self.enrol(25, shard='rack1')
-        self.claim('rack1', self.epoch, *uuids)
-        for uuid in uuids:
-            self.enrolment.delete(uuid)
-        found = self.subjects()
-        self.assertEqual(20, len(found['orphan']))
-        self.assertEqual(
-            set(uuids), found['orphan'] | found['orphan_not_verified']
-        )
-
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         config = self.lab.configure(
             'sharded', policies='shard_key', ironic='shard_key = rack1'
@@ -262,14 +201,6 @@ class OutageTest(CheckCase):
             ),
         )
 
-    def test_outage_of_the_membership_makes_no_owner_dead(self) -> None:
-        config = self.lab.configure(
-            'split', more=f'[backend_db]\nconnection = {NOWHERE}'
-        )
-        self.enrolment.delete(self.nodes[-1])
-        found = self.problems(config=config)
-        self.assertEqual({'orphan', 'backend_unavailable'}, set(found))
-
     def test_database_that_is_down_is_exit_4_and_no_traceback(self) -> None:
         config = self.lab.configure(
             'lost', more=f'[database]\nconnection = {NOWHERE}'
@@ -281,34 +212,6 @@ class OutageTest(CheckCase):
         done = self.lab.run('check', config=config)
         self.assertEqual(4, done.returncode)
         self.assertNotIn('Traceback', done.stderr + done.stdout)
-
-
-class ServiceTest(CheckCase):
-    def test_long_list_shows_free_and_unavailable_nodes(self) -> None:
-        self.lab.serve('rack2', command_line.shard('rack2'))
-        self.enrolment.set_maintenance(self.nodes[1], True)
-        with self.server.sql() as database:
-            for uuid, change in (
-                (self.nodes[2], "provision_state = 'clean failed'"),
-                (self.nodes[3], "power_state = 'error'"),
-            ):
-                database.execute(
-                    f'UPDATE nodes SET {change} WHERE uuid = ?', (uuid,)
-                )
-        rows = self.lab.json('service', 'list', '--long')
-        self.assertEqual(
-            [('rack1', 4, 1, 3, 3, 2.0), ('rack2', 0, 0, 0, 0, 0.0)],
-            [
-                tuple(
-                    row[key]
-                    for key in (
-                        *('host', 'nodes', 'instances', 'free'),
-                        *('unavailable', 'of_mean'),
-                    )
-                )
-                for row in rows
-            ],
-        )
 
 
 class HostsTest(hosts.HostsTestCase):

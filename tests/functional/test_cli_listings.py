@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-
-import yaml
 
 from ironic_ownership.contracts import model
 from tests.functional.support import command_line, command_line_case
@@ -124,14 +120,6 @@ class ServiceTest(command_line_case.CommandLineTestCase):
         table = self.lab.run('member', 'list', '--long').stdout
         self.assertIn('| shard_key=rack1 |', table)
 
-    def test_member_with_an_unknown_policy_is_not_readable(self) -> None:
-        self.lab.serve(
-            'odd', model.MemberSettings((model.PolicySettings('nosuch'),))
-        )
-        members = {m['host']: m for m in self.lab.json('member', 'list')}
-        self.assertFalse(members['odd']['readable'])
-        self.assertTrue(members['rack1']['readable'])
-
     def test_services_are_listed_while_the_membership_is_down(self) -> None:
         config = self.lab.configure(
             'split',
@@ -151,65 +139,6 @@ class ServiceTest(command_line_case.CommandLineTestCase):
         self.assert_refused(
             self.lab.run('member', 'list', config=config), 1, '127.0.0.1'
         )
-
-    def test_every_formatter_shows_every_listing(self) -> None:
-        for listing in command_line_case.LISTINGS:
-            words = listing.split()
-            if listing == 'member list':
-                # Its table has some of the columns only.
-                words.append('--long')
-            rows = self.lab.json(*words)
-            self.assertTrue(rows, listing)
-            keys = list(rows[0])
-            for key in keys:
-                self.assertRegex(key, '^[a-z_]+$')
-            made = {
-                name: self.lab.run(*words, '-f', name).stdout
-                for name in ('table', 'yaml', 'csv', 'value')
-            }
-            self.assertEqual(rows, yaml.safe_load(made['yaml']))
-            read = list(csv.DictReader(io.StringIO(made['csv'])))
-            self.assertEqual(keys, list(read[0]))
-            self.assertEqual(len(rows), len(made['value'].splitlines()))
-            heading = made['table'].splitlines()[1]
-            self.assertEqual(
-                keys,
-                [
-                    cell.strip().lower().replace(' ', '_')
-                    for cell in heading.strip('|').split('|')
-                ],
-            )
-
-    def test_every_formatter_shows_one_service(self) -> None:
-        shown = self.lab.json('service', 'show', 'rack1')
-        made = {
-            name: self.lab.run('service', 'show', 'rack1', '-f', name)
-            for name in ('table', 'yaml', 'shell', 'value')
-        }
-        for name, done in made.items():
-            self.assertEqual((0, ''), (done.returncode, done.stderr), name)
-        self.assertEqual(shown, yaml.safe_load(made['yaml'].stdout))
-        self.assertIn('shard_key=rack1', made['shell'].stdout)
-        self.assertIn('| rack1', made['table'].stdout)
-        self.assertEqual(len(shown), len(made['value'].stdout.splitlines()))
-
-    def test_columns_are_chosen_by_key_or_heading(self) -> None:
-        for name in ('forced_down', 'Forced Down'):
-            done = self.lab.run('service', 'list', '-f', 'value', '-c', name)
-            self.assertEqual('False\nFalse\n', done.stdout)
-
-    def test_rows_are_sorted_as_asked(self) -> None:
-        words = [
-            'service',
-            'list',
-            '-f',
-            'value',
-            '-c',
-            'host',
-            '--sort-column',
-            'nodes',
-        ]
-        self.assertEqual('rack2\nrack1\n', self.lab.run(*words).stdout)
 
 
 class PluginTest(command_line_case.CommandLineTestCase):

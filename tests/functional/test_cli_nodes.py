@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import uuid as uuid_
-
-import yaml
-
 from tests.functional.support import command_line, ironics
 
 SHORT = [
@@ -149,51 +143,6 @@ class ListTest(_Case):
         self.assertEqual('available', rows[self.owned]['provision_state'])
         self.assertIs(False, rows[self.owned]['maintenance'])
 
-    def test_filters_leave_what_they_name(self) -> None:
-        mine = {self.owned, self.filtered, self.orphan}
-        for words, expected in (
-            (('--service', 'RACK1'), mine),
-            (('--service', 'rack2'), set()),
-            (('--state', 'orphan'), {self.orphan}),
-            (
-                ('--state', 'orphan', 'owned'),
-                {self.orphan, self.owned},
-            ),
-            (
-                ('--state', 'orphan', '--state', 'unowned'),
-                {self.orphan, self.unowned},
-            ),
-            (
-                ('--state', 'available'),
-                {self.owned, self.unowned, self.contested},
-            ),
-            (('--state', 'unavailable'), {self.filtered}),
-            (('--state', 'out-of-service'), set()),
-            (('--shard', 'rack1'), {self.owned, self.orphan}),
-            (('--shard', 'rack9'), {self.filtered, self.unowned}),
-            (('--conductor-group', 'G1'), {self.contested}),
-            (('--conductor-group', ''), mine | {self.unowned}),
-            (
-                ('--shard', 'rack9', '--service', 'rack1'),
-                {self.filtered},
-            ),
-        ):
-            found = self.states_of(*words)
-            self.assertEqual(
-                {uuid: self.states[uuid] for uuid in expected}, found, words
-            )
-
-    def test_unknown_values_name_the_nearest(self) -> None:
-        for words, near in (
-            (('--service', 'rakc1'), 'rack1'),
-            (('--shard', 'rack11'), 'rack1'),
-            (('--conductor-group', 'g11'), 'g1'),
-        ):
-            self.assert_refused(
-                self.lab.run('compute', 'node', 'list', *words),
-                *(repr(words[1]), f'Did you mean {near}'),
-            )
-
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         for words in (
             (),
@@ -218,24 +167,6 @@ class ListTest(_Case):
             self.states_of(config=self.sharded),
         )
 
-    def test_every_formatter_shows_the_list(self) -> None:
-        rows = self.listed('--long')
-        made = {
-            name: self.lab.run('compute', 'node', 'list', '--long', '-f', name)
-            for name in ('table', 'yaml', 'csv', 'value')
-        }
-        for name, done in made.items():
-            self.assertEqual((0, ''), (done.returncode, done.stderr), name)
-        self.assertEqual(
-            list(rows.values()), yaml.safe_load(made['yaml'].stdout)
-        )
-        read = csv.DictReader(io.StringIO(made['csv'].stdout))
-        self.assertEqual(LONG, read.fieldnames)
-        self.assertEqual(list(rows), [row['uuid'] for row in read])
-        self.assertEqual(5, len(made['value'].stdout.splitlines()))
-        self.assertIn('Instance UUID', made['table'].stdout)
-        self.assertIn('group1, rack2', made['table'].stdout)
-
 
 class ShowTest(_Case):
     def show(self, *words: str, config=None) -> dict:
@@ -251,57 +182,7 @@ class ShowTest(_Case):
                 rows[uuid], {key: shown[key] for key in SHORT}, state
             )
 
-    def test_show_has_explanation_and_history(self) -> None:
-        shown = self.show(self.owned)
-        self.assertEqual(
-            'the only live service that admits it', shown['explanation']
-        )
-        (event,) = shown['events']
-        self.assertEqual('owner_changed', event['kind'])
-        self.assertEqual('rack1', event['to_host'])
-        self.assertEqual([], self.show(self.owned, '--events', '0')['events'])
-
-    def test_names_are_found_with_and_without_a_record(self) -> None:
-        rows = self.listed()
-        for uuid, row in rows.items():
-            self.assertEqual(uuid, self.show(row['name'])['uuid'])
-
     def test_uuid_is_never_filtered(self) -> None:
         shown = self.show(self.contested, config=self.sharded)
         self.assertEqual('contested', shown['state'])
         self.assertEqual([], self.proxy.lists)
-
-    def test_unknown_node_names_the_nearest(self) -> None:
-        name = self.listed()[self.owned]['name']
-        self.assert_refused(
-            self.lab.run('compute', 'node', 'show', name[:-2]), name
-        )
-        self.assert_refused(
-            self.lab.run('compute', 'node', 'show', str(uuid_.uuid4())),
-            'is not known',
-        )
-
-    def test_every_formatter_shows_one_node(self) -> None:
-        shown = self.show(self.contested)
-        for name in ('table', 'yaml', 'shell', 'value'):
-            done = self.lab.run(
-                *('compute', 'node', 'show', self.contested, '-f', name)
-            )
-            self.assertEqual((0, ''), (done.returncode, done.stderr), name)
-            self.assertIn(self.contested, done.stdout)
-            if name == 'yaml':
-                self.assertEqual(shown, yaml.safe_load(done.stdout))
-
-
-class OutageTest(_Case):
-    def test_ironic_that_is_down_is_one_line_and_exit_1(self) -> None:
-        self.server.kill()
-        self.addCleanup(self.server.start)
-        self.assert_refused(
-            self.lab.run('compute', 'node', 'list'), 'Ironic does not answer'
-        )
-        self.assert_refused(
-            self.lab.run('compute', 'node', 'show', self.owned),
-            'Ironic does not answer',
-        )
-        self.assertEqual(0, self.lab.run('service', 'list').returncode)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 
-import yaml
-
 from ironic_ownership.contracts import model
 from ironic_ownership.policies.ring import Ring
 from tests.functional.support import command_line, ironics
@@ -149,32 +147,6 @@ class RingTest(PreviewCase):
             ['host2', 'host1', len(free), 0], list(flow.values())[:4]
         )
 
-    def test_new_member_is_added_to_the_written_list(self) -> None:
-        said = self.preview('--with', 'host3', '--nodes')
-        grown = self.owners('host1', 'host2', 'host3')
-        expected = {
-            node.uuid: (self.owner[node.uuid], 'host3')
-            for node in self.ring
-            if grown[node.uuid] == 'host3' and node.instance_uuid is None
-        }
-        self.assertTrue(expected)
-        self.assertEqual(expected, self.moved(said))
-        self.assertEqual(0, said['stranded'])
-
-    def test_one_may_leave_while_another_joins(self) -> None:
-        said = self.preview(
-            '--without', 'host1', '--with', 'host3', '--like', 'host2'
-        )
-        self.assertGreater(said['moves'], 0)
-        self.assertEqual(
-            {'host3', 'host2'}, {f['to_service'] for f in said['flows']}
-        )
-        self.assertGreater(said['stranded'], 0)
-
-    def test_exclusive_service_that_is_lost_has_no_heir(self) -> None:
-        said = self.preview('--without', 'rack1')
-        self.assertEqual((0, 3), (said['moves'], said['unserved']))
-
     def test_several_rings_need_a_model(self) -> None:
         settings = command_line.group('g2')
         peers = model.PolicySettings.of('peer_list', {'peer_list': ()})
@@ -191,35 +163,6 @@ class RingTest(PreviewCase):
         )
         said = self.preview('--with', 'host3', '--like', 'far')
         self.assertEqual(0, said['moves'])
-
-    def test_table_ends_with_the_sums(self) -> None:
-        done = self.lab.run('ring', 'preview', '--without', 'host2')
-        self.assertEqual((0, ''), (done.returncode, done.stderr))
-        self.assertIn('| From Service | To Service |', done.stdout)
-        self.assertRegex(done.stdout, r'\n\d+ of 33 nodes would move')
-        self.assertIn('would be stranded', done.stdout)
-        words = ('ring', 'preview', '--without', 'host2', '-f')
-        made = self.lab.run(*words, 'yaml').stdout
-        self.assertEqual(
-            self.preview('--without', 'host2'), yaml.safe_load(made)
-        )
-        lines = self.lab.run(*words, 'csv', '--nodes').stdout.splitlines()
-        self.assertIn('"change"', lines[0])
-
-    def test_bad_questions_name_the_valid_values(self) -> None:
-        for code, words, said in (
-            (2, (), '--without or --with'),
-            (1, ('--without', 'hsot1'), 'Did you mean host1'),
-            (1, ('--with', 'host1'), 'is a member already'),
-            (
-                1,
-                ('--with', 'host3', '--like', 'hots2'),
-                'Did you mean host2',
-            ),
-            (2, ('--without', 'a', '--like', 'b'), '--with, which is missing'),
-            (2, ('--without', 'host1', '--with', 'host1'), 'cannot both'),
-        ):
-            self.assert_refused(code, ('ring', 'preview', *words), said)
 
     def test_with_a_shard_key_omitted_nodes_are_reported(self) -> None:
         config = self.lab.configure(
@@ -254,56 +197,3 @@ class CompareTest(PreviewCase):
         self.assertEqual(expected, self.moved(said))
         deployed = {n.uuid for n in self.ring if n.instance_uuid}
         self.assertEqual(len(deployed & expected.keys()), said['instances'])
-
-    def test_one_list_against_itself_moves_nothing(self) -> None:
-        said = self.compare('all', 'all')
-        self.assertEqual(
-            (33, 0, []), (said['nodes'], said['moves'], said['flows'])
-        )
-
-    def test_options_are_inherited_from_each_member(self) -> None:
-        said = self.compare(
-            'conductor_group', 'all', '--option', 'rack1:conductor_group='
-        )
-        # Two with one filter: the first keeps it; the rack has no group.
-        flows = {
-            (f['from_service'], f['to_service']): f['nodes']
-            for f in said['flows']
-        }
-        self.assertEqual({('rack1', 'host1'): 3}, flows)
-
-    def test_bad_input_names_the_nearest(self) -> None:
-        for code, words, said in (
-            (1, ('peer_lst', 'all'), 'Did you mean peer_list'),
-            (1, ('all', 'all,peer_list,all'), "'all' more than once"),
-            (
-                1,
-                ('all', 'peer_list', '--option', 'peerlist=a'),
-                'Did you mean peer_list',
-            ),
-            (
-                1,
-                ('all', 'peer_list', '--option', 'hots1:peer_list=a'),
-                'Did you mean host1',
-            ),
-            (
-                1,
-                ('all', 'peer_list', '--option', 'al.peer_list=a'),
-                "policy 'al'",
-            ),
-            (1, ('all', 'shard_key'), '--option host1:shard_key=VALUE'),
-            (
-                1,
-                ('all', 'shard_key', '--option', 'shard_key=a b'),
-                'shard_key=a b',
-            ),
-            (
-                1,
-                ('all', 'peer_list', '--option', 'peer_list=host1'),
-                'host2 could not run peer_list',
-            ),
-        ):
-            self.assert_refused(code, ('policy', 'compare', *words), said)
-        done = self.lab.run('policy', 'compare', 'all', 'all', '--option', 'x')
-        self.assertEqual(2, done.returncode)
-        self.assertIn('NAME=VALUE', done.stderr)

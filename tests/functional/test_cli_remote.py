@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import uuid
 
+from ironic_ownership.contracts import model
 from lab import process
 from tests.functional.support import both_ways, command_line, reservation_case
+
+GONE = '00000000-0000-4000-8000-0000000000a1'
 
 
 class ReadingTest(both_ways.BothWaysCase):
@@ -29,17 +32,6 @@ class ReadingTest(both_ways.BothWaysCase):
         self.lab.serve('old', command_line.ALL)
         self.same_in_all_formats(0, 'compute', 'node', 'check-action', node)
 
-    def test_pages_are_one_list(self) -> None:
-        small = self.serve('max_limit = 1')
-        self.remote_options = ['--os-endpoint', small.url]
-        for words in (
-            ('compute', 'node', 'list'),
-            ('service', 'list'),
-            ('member', 'list'),
-            ('ring', 'show'),
-        ):
-            self.same_in_all_formats(0, *words)
-
     def test_nodes_are_validated_before_they_are_enrolled(self) -> None:
         path = self.lab.directory / 'nodes.yaml'
         path.write_text(
@@ -50,20 +42,6 @@ class ReadingTest(both_ways.BothWaysCase):
         self.same_in_all_formats(3, 'node', 'validate', str(path))
         path.write_text('{}')
         self.same(2, 'node', 'validate', str(path))
-
-    def test_outage_of_ironic(self) -> None:
-        self.server.stop()
-        try:
-            for code, words in (
-                (1, ('compute', 'node', 'list')),
-                (4, ('service', 'list', '--long')),
-                (4, ('check',)),
-                (1, ('ring', 'preview', '--without', 'new')),
-                (0, ('ring', 'show')),
-            ):
-                self.same(code, *words)
-        finally:
-            self.server.start()
 
     def test_service_that_does_not_answer(self) -> None:
         port = process.free_port()
@@ -165,3 +143,40 @@ class MoveTest(both_ways.BothWaysCase):
             ['new', 'new', 'old', 'old'], [owners[n] for n in self.nodes]
         )
         self.assertEqual(2, len(self.same_in_all_formats(0, 'move', 'list')))
+
+
+class ChangesTest(both_ways.BothWaysCase):
+    """``idle`` is stopped and owns nothing; Ironic lost a node of ``old``."""
+
+    nodes_of_each = 1
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab.serve('idle', command_line.ALL, alive=False)
+        epoch = self.lab.serve('old', command_line.ALL, alive=False)
+        self.lab.claim(
+            'old',
+            epoch,
+            model.Node(
+                GONE, name='gone', instance_uuid=GONE.replace('a1', 'b1')
+            ),
+        )
+
+    def test_services_and_records_are_changed_over_http(self) -> None:
+        words = ('compute', 'node', 'delete', 'gone')
+        self.same_in_all_formats(3, *words, '--dry-run')
+        for change in (
+            ('instance', 'forget', 'gone', '--reason', 'scrapped'),
+            words,
+            ('service', 'delete', 'IDLE'),
+            ('service', 'set', 'NEW', '--disable', '--reason', 'on fire'),
+        ):
+            done = self.remote(*change, '--yes')
+            self.assertEqual(0, done.returncode, done)
+        self.assertEqual(set(self.nodes), self.owners().keys())
+        self.assertEqual(
+            {'old': True, 'new': True},
+            {row.host: row.disabled for row in self.lab.records.services()},
+        )
+        (event, *_) = self.lab.json('event', 'list', '--service', 'new')
+        self.assertIn('on fire', event['reason'])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from tests.functional.support import command_line, command_line_case
@@ -98,47 +97,6 @@ class SetServiceTest(_Case):
             (False, True), (shown['forced_down'], shown['fenced'])
         )
 
-    def test_repeated_command_changes_nothing(self) -> None:
-        words = ('service', 'set', 'rack1', '--down', '--disable')
-        self.lab.json(*words, '--yes')
-        # Not even a question is left to ask.
-        said = self.assert_changes_nothing(0, *words, '-f', 'json')
-        self.assertIn('"changed": []', said)
-
-    def test_dry_run_shows_and_changes_nothing(self) -> None:
-        said = self.assert_changes_nothing(
-            0, 'service', 'set', 'rack1', '--down', '--dry-run', '-f', 'json'
-        )
-        self.assertIn('"forced_down": true', said)
-        self.assertIn('"dry_run": true', said)
-
-    def test_request_id_is_in_the_log(self) -> None:
-        log = self.lab.directory / 'operator.log'
-        shown: dict[str, Any] = self.lab.json(
-            *('-v', '--log-file', str(log)),
-            *('service', 'set', 'rack1', '--disable', '--yes'),
-        )
-        self.assertIn(shown['request_id'], log.read_text())
-
-    def test_wrong_usage_changes_nothing(self) -> None:
-        for words in (
-            (),
-            ('--disable', '--enable'),
-            ('--down', '--up'),
-            ('--disable-reason', 'x'),
-            ('--enable', '--disable-reason', 'x'),
-            ('--disable', '--disable-reason', ''),
-            ('--disable', '--disable-reason', 'x' * 256),
-            ('--disable',),  # no terminal to ask
-        ):
-            with self.subTest(words):
-                self.assert_changes_nothing(2, 'service', 'set', 'old', *words)
-
-    def test_unknown_service_has_a_hint(self) -> None:
-        for words in (('set', 'rakc1', '--down'), ('delete', 'rakc1')):
-            said = self.assert_changes_nothing(1, 'service', *words, '--yes')
-            self.assertIn('Did you mean rack1?', said)
-
 
 class DeleteServiceTest(_Case):
     def test_dead_and_empty_service_is_deleted(self) -> None:
@@ -161,23 +119,6 @@ class DeleteServiceTest(_Case):
             'refused by: no_compute_nodes, no_instances, not_alive',
         ):
             self.assertIn(word, said)
-
-    def test_dry_run_is_refused_alike_and_deletes_nothing(self) -> None:
-        words = ('service', 'delete')
-        self.assert_changes_nothing(3, *words, 'rack1', '--dry-run')
-        self.assert_changes_nothing(0, *words, 'old', '--dry-run')
-
-    def test_unknown_liveness_refuses(self) -> None:
-        self.lab.configure(
-            more='[backend_db]\nconnection = sqlite:////nonexistent/x\n'
-        )
-        said = self.assert_changes_nothing(
-            3, 'service', 'delete', 'old', '--yes'
-        )
-        self.assertIn('refused by: not_alive', said)
-
-    def test_nothing_is_deleted_without_being_asked_for(self) -> None:
-        self.assert_changes_nothing(2, 'service', 'delete', 'old')
 
     def test_terminal_is_asked_and_only_yes_is_yes(self) -> None:
         for answer, deleted in (

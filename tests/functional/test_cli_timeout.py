@@ -64,16 +64,3 @@ class TimeoutTest(unittest.TestCase):
         (record,) = self.lab.records.compute_nodes()
         self.assertEqual('old', record.host)
         self.assertEqual([], self.lab.json('move', 'list', '--unfinished'))
-
-    def test_command_that_is_quick_is_as_without_a_limit(self) -> None:
-        plain = self.lab.run('service', 'list')
-        limited = self.lab.run('--timeout', '60', 'service', 'list')
-        self.assertEqual(
-            (0, plain.stdout), (limited.returncode, limited.stdout), limited
-        )
-
-    def test_time_has_to_be_positive(self) -> None:
-        for ways in ((), ('--os-endpoint-override', self.silent)):
-            done = command_line.run(*ways, '--timeout', '0', 'check')
-            self.assertEqual(2, done.returncode, done)
-            self.assertIn('no positive number of seconds', done.stderr)

@@ -270,23 +270,6 @@ class TestExits(ConditionsCase):
         )
         self.assertEqual(0, host2.terminate())
 
-    def test_exit_of_a_policy_is_an_error_of_a_command(self) -> None:
-        self.deployment.start('host2', 'exiting')
-        self.enrolment.enrol(1, conductor_group='g2')
-        self.deployment.wait_until(
-            lambda: self.deployment.owned_by('host2'), 'owner'
-        )
-        self.feel('exit admits')
-        done = self.run_cli('check', '-f', 'json', mood=True)
-        self.assertEqual(4, done.returncode, done)
-        self.assertIn('plugin_fault', done.stdout)
-
-    def test_exit_of_a_constructor_at_the_start_is_an_error(self) -> None:
-        self.feel('exit constructor')
-        host = self.deployment.start('host2', 'exiting')
-        self.assertEqual(1, host.process.wait())
-        self.assertIn('their-exits 1.5', host.output())
-
     def test_thread_of_a_plugin_does_not_keep_a_stopped_process(self) -> None:
         host = self.deployment.start('host3', 'threading')
         self.deployment.wait_for_members('host3')

@@ -83,6 +83,7 @@ class TestConductors(conductors.ConductorsCase):
     def test_they_die_one_by_one_and_come_back(self) -> None:
         self.manual.kill()
         self.wait_for_code(self.of_manual, OUT)
+        self.client_lists_the_dead()
         self.assertEqual(
             {
                 self.of_plain: None,
@@ -104,6 +105,26 @@ class TestConductors(conductors.ConductorsCase):
         self.wait_for_code(self.of_plain, None)
         self.wait_for_code(self.of_manual, 'provision_state')
         self.tells_each_change_once()
+
+    def client_lists_the_dead(self) -> None:
+        inventory = ironics.open_inventory(self.ironic.endpoint, page_size=1)
+        self.assertEqual(
+            {
+                model.Conductor(
+                    self.plain.hostname, '', frozenset({conductors.FAKE})
+                ),
+                model.Conductor(
+                    self.grouped.hostname, 'g1', frozenset({conductors.FAKE})
+                ),
+                model.Conductor(
+                    self.manual.hostname,
+                    '',
+                    frozenset({conductors.MANUAL}),
+                    alive=False,
+                ),
+            },
+            set(inventory.conductors()),
+        )
 
     def refused(self, uuid: str, *words: str) -> None:
         """To act on a node out of service is a clear error."""
@@ -242,65 +263,3 @@ class TestValidate(conductors.ConductorsCase):
         self.assertEqual(3, done.returncode, done)
         self.assertIn(self.manual.hostname, done.stdout)
         self.assertIn('1 of 1 nodes refused', done.stderr)
-
-    def test_names_that_are_enrolled_are_refused_and_nothing_is_written(
-        self,
-    ) -> None:
-        node = {
-            'driver': conductors.FAKE,
-            'resource_class': 'b',
-            'name': 'twin',
-        }
-        (uuid,) = [self.ironic.request('POST', '/nodes', json=node)['uuid']]
-        self.assertEqual(
-            {
-                'nodes[0]': {'name_duplicate', 'not_admitted'},
-                'nodes[1]': {'uuid_duplicate', 'not_admitted'},
-            },
-            self.faults(node, {**node, 'name': 'other', 'uuid': uuid}),
-        )
-        nodes = self.ironic.request('GET', '/nodes')['nodes']
-        self.assertEqual([uuid], [n['uuid'] for n in nodes])
-        self.assertEqual([], list(self.lab.records.compute_nodes()))
-
-    def test_good_nodes_are_exit_0(self) -> None:
-        self.lab.serve('host1', command_line.ALL)
-        good = {'driver': conductors.FAKE, 'resource_class': 'b'}
-        done = self.validate([good, {**good, 'conductor_group': 'G1'}])
-        self.assertEqual(
-            (0, '2 nodes, no faults found\n', ''),
-            (done.returncode, done.stdout, done.stderr),
-        )
-
-    def test_file_that_has_no_nodes_is_wrong_usage(self) -> None:
-        for document in ({}, [], {'nodes': []}, 'text'):
-            done = self.validate(document)
-            self.assertEqual((2, ''), (done.returncode, done.stdout), done)
-        done = self.lab.run('node', 'validate', '/nowhere')
-        self.assertEqual(2, done.returncode, done)
-
-
-class TestInventory(conductors.ConductorsCase):
-    """The client's list of conductors beside Ironic's own words."""
-
-    def test_list_is_that_of_ironic_with_the_dead(self) -> None:
-        self.manual.stop()
-        self.wait_for_death(self.manual)
-        inventory = ironics.open_inventory(self.ironic.endpoint, page_size=1)
-        self.assertEqual(
-            {
-                model.Conductor(
-                    self.plain.hostname, '', frozenset({conductors.FAKE})
-                ),
-                model.Conductor(
-                    self.grouped.hostname, 'g1', frozenset({conductors.FAKE})
-                ),
-                model.Conductor(
-                    self.manual.hostname,
-                    '',
-                    frozenset({conductors.MANUAL}),
-                    alive=False,
-                ),
-            },
-            set(inventory.conductors()),
-        )

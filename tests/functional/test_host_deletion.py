@@ -6,7 +6,6 @@ import uuid as uuid_
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import conditions
-from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import (
     command_line,
     hosts,
@@ -89,34 +88,6 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.wait_for_records(self.nodes)
         self.assertNotIn(gone, self.placement_server.providers())
 
-    def test_mass_loss_deletes_no_provider(self) -> None:
-        everything = list(self.nodes)
-        # At once: one by one, the first of them might be believed.
-        with self.server.sql() as database:
-            for uuid in everything[:4]:
-                database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
-        self.wait_for_line('are missing from Ironic')
-        self.assertEqual(set(everything), self.deployment.owned_by('host1'))
-        self.assertEqual(set(everything), self.placement_server.providers())
-
-    def test_returning_node_gets_its_record_back(self) -> None:
-        gone = self.nodes[0]
-        kept = dict(self.server.request('GET', f'/nodes/{gone}'))
-        self.lose(gone)
-        self.wait_for_records(self.nodes)
-        self.server.request(
-            'POST',
-            '/nodes',
-            json={'uuid': gone, 'driver': kept['driver'], 'name': 'again'},
-        )
-        self.nodes.append(gone)
-        self.wait_for_records(self.nodes)
-        events = self.deployment.records.events(EventFilter(node_uuid=gone))
-        self.assertEqual(
-            ['owner_changed', 'node_forgotten', 'owner_changed'],
-            [event.kind for event in events][::-1],
-        )
-
     def test_operator_deletes_in_place_of_a_service_that_hangs(self) -> None:
         gone = self.nodes[0]
         member_expiry.freeze(self.deployment, self.host)
@@ -181,44 +152,3 @@ class HostDeletionTest(hosts.HostsTestCase, placements.PlacementTestCase):
             return found[0].name == name
 
         self.deployment.wait_until(is_on_record, 'refresh')
-
-
-class ShardEmptiedTest(hosts.HostsTestCase, placements.PlacementTestCase):
-    def test_shard_emptied_by_mistake_loses_nothing(self) -> None:
-        nodes = self.enrolment.enrol(5, shard='s1')
-        self.placement_server.provide(*nodes)
-        host = self.deployment.start(
-            'host1',
-            'shard_key',
-            ironic={'shard_key': 's1'},
-            placement=self.placement_server.options(),
-        )
-        owners = dict.fromkeys(nodes, 'host1')
-        self.deployment.wait_for_owners(owners)
-        for uuid in nodes:
-            self.server.request(
-                'PATCH',
-                f'/nodes/{uuid}',
-                json=[{'op': 'remove', 'path': '/shard'}],
-            )
-        self.deployment.wait_until(
-            lambda: host.lines('5 nodes owned here, but out of scope'),
-            'a word about the nodes',
-        )
-        self.deployment.wait_for_beats('host1', 4)
-        self.assertEqual(owners, self.deployment.owners())
-        self.assertEqual(set(nodes), self.placement_server.providers())
-
-
-class PlacementOptionsTest(hosts.HostsTestCase):
-    def test_half_a_group_is_refused_at_the_start(self) -> None:
-        for options in ({'enabled': 'true'}, {'auth_tpye': 'password'}):
-            host = self.deployment.start('host1', 'all', placement=options)
-            self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
-            self.assertIn('[placement]', host.output())
-
-    def test_host_without_placement_says_so(self) -> None:
-        host = self.deployment.start('host1', 'all')
-        self.deployment.wait_until(
-            lambda: host.lines('[placement] is not configured'), 'a line'
-        )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-import uuid as uuid_
 from collections.abc import Collection
 
 from ironic_ownership.contracts import model, placement
@@ -118,15 +116,6 @@ class ReportTest(_Reporting):
         self.next_refresh()
         self.assertEqual(before, self.generations(others))
 
-    def test_restarted_owner_writes_nothing_again(self) -> None:
-        before = self.writes()
-        self.assertEqual(0, self.host.terminate())
-        again = self.start()
-        (new,) = self.enrolment.enrol(1)
-        self.wait_for_report([new])
-        self.assert_only_these_were_written([new], len(before))
-        self.assertEqual([], again.lines('Placement is not updated'))
-
     def test_new_owner_writes_nothing_again(self) -> None:
         self.assertEqual(0, self.host.terminate())
         before = self.writes()
@@ -172,66 +161,9 @@ class ReportTest(_Reporting):
         self.assertEqual([''] * len(new), made)
         self.assertEqual({*new, ''}, {uuid for _, uuid in writes})
 
-    def test_writer_between_does_no_harm(self) -> None:
-        uuid, stopping = self.nodes[3], threading.Event()
-
-        def interfere() -> None:
-            while not stopping.is_set():
-                self.placement_server.send(
-                    'PUT',
-                    f'/resource_providers/{uuid}/aggregates',
-                    json={
-                        'resource_provider_generation': (
-                            self.placement_server.generation(uuid)
-                        ),
-                        'aggregates': [str(uuid_.uuid4())],
-                    },
-                )
-
-        thread = threading.Thread(target=interfere)
-        thread.start()
-        try:
-            self.enrolment.set_maintenance(uuid, True)
-            self.deployment.wait_until(
-                lambda: self.unavailable(uuid) == 'maintenance',
-                'maintenance code',
-            )
-            self.next_refresh()
-        finally:
-            stopping.set()
-            thread.join()
-        self.deployment.wait_until(
-            lambda: self.reserved(uuid) == 1, 'reserved inventory'
-        )
-
     def unavailable(self, uuid: str) -> str | None:
         (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
         return record.unavailable
-
-    def test_inventory_in_use_stays_and_is_reported(self) -> None:
-        uuid = self.nodes[3]
-        self.placement_server.allocate(uuid)
-        self.server.request(
-            'PATCH',
-            f'/nodes/{uuid}',
-            json=[{'op': 'add', 'path': '/resource_class', 'value': 'other'}],
-        )
-        self.deployment.wait_until(
-            lambda: self.host.lines('Placement refuses the reports of 1 node'),
-            'a word about it',
-        )
-        self.next_refresh()
-        self.assertEqual(0, self.reserved(uuid))
-        self.assertEqual(1, len(self.host.lines('Placement refuses')))
-
-    def test_deleted_node_takes_its_provider_along(self) -> None:
-        gone = self.nodes.pop(4)
-        self.enrolment.delete(gone)
-        self.deployment.wait_until(
-            lambda: gone not in self.deployment.owners(), 'deletion'
-        )
-        self.next_refresh()
-        self.assertNotIn(gone, self.placement_server.providers())
 
 
 class OutageTest(_Reporting):
@@ -286,51 +218,6 @@ class OutageTest(_Reporting):
                 dict.fromkeys([*first, *second], 'host1')
             )
             self.assertEqual(set(), self.reported())
-
-    def test_node_that_leaves_scheduling_is_reported_first(self) -> None:
-        known = self.enrolment.enrol(3)
-        host = self.start()
-        self.wait_for_report(known)
-        self.placement_server.stop()
-        self.addCleanup(self.placement_server.start)
-        new = self.enrolment.enrol(60)
-        self.enrolment.set_maintenance(known[1], True)
-        self.deployment.wait_for_owners(dict.fromkeys([*known, *new], 'host1'))
-        self.deployment.wait_until(
-            lambda: self.is_unavailable(known[1]), 'reason code'
-        )
-        self.deployment.wait_until(
-            lambda: host.lines('Placement is not updated'), 'a warning'
-        )
-        before = len(self.writes())
-        self.placement_server.start()
-        self.wait_for_report(new)
-        self.assertEqual(('PUT', known[1]), self.writes()[before])
-
-    def is_unavailable(self, uuid: str) -> bool:
-        (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
-        return record.unavailable is not None
-
-
-class SuccessorTest(_Reporting):
-    def test_successor_of_a_killed_owner_goes_on_where_it_was(self) -> None:
-        nodes = self.enrolment.enrol(100)
-        with proxy.Proxy(self.placement_server.port) as slow:
-            # So slow that it is certainly killed in time: the second half
-            # takes as long as the first, which is reported first.
-            slow.delay(0.1)
-            host = self.start(url=f'http://127.0.0.1:{slow.port}')
-            self.deployment.wait_until(self.reported, 'first report')
-            host.kill()
-        done = self.reported()
-        self.assertLess(len(done), len(nodes))
-        before = len(self.writes())
-        self.start()
-        self.wait_for_report(nodes)
-        again = {uuid for _, uuid in self.writes()[before:]} & done
-        self.assertEqual(set(), again)
-        self.assertEqual(set(nodes), self.placement_server.providers())
-        self.assertEqual({0}, {self.reserved(uuid) for uuid in nodes[::10]})
 
 
 class CapacityTest(_Reporting):
@@ -388,22 +275,6 @@ class CapacityTest(_Reporting):
         self.assertEqual(
             {inventory_diff.service_uuid('host1')},
             self.placement_server.providers(),
-        )
-
-    def test_service_stays_while_its_provider_is_in_use(self) -> None:
-        self.assertEqual(0, self.hosts['host2'].terminate())
-        self.deployment.wait_until(
-            lambda: self.deployment.members() == {'host1'}, 'end of host2'
-        )
-        self.placement_server.allocate(inventory_diff.service_uuid('host2'))
-        done = command_line.run(
-            *('--config-file', str(self.hosts['host1'].config)),
-            *('service', 'delete', 'host2', '--yes'),
-        )
-        self.assertEqual(3, done.returncode, done.stderr)
-        self.assertEqual(
-            {'host1', 'host2'},
-            {row.host for row in self.deployment.records.services()},
         )
 
     def test_nodes_take_the_place_of_the_sums(self) -> None:

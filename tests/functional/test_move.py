@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pty
 import signal
-import subprocess
 
-from ironic_ownership.contracts import moves
 from tests.functional.support import command_line, move_case, placements
 
 GATES = [
@@ -102,46 +97,6 @@ class MoveTest(move_case.MoveTestCase):
         self.assertEqual(sorted(self.nodes), self.owned_by('old'))
         self.assertEqual([], list(self.moves.moves()))
 
-    def test_destination_that_is_dead_or_unknown_gets_nothing(self) -> None:
-        self.lab.serve('dead', command_line.ALL, alive=False)
-        (row,) = self.move(self.nodes[0], to='dead', code=3)
-        self.assertEqual(['destination_alive'], self.failed(row))
-        (row,) = self.move(self.nodes[0], to='unknown', code=3)
-        self.assertEqual(
-            [
-                *('destination_exists', 'destination_alive'),
-                *('destination_enabled', 'destination_admits'),
-            ],
-            self.failed(row),
-        )
-
-    def test_destination_gets_only_nodes_that_it_admits(self) -> None:
-        self.lab.serve('rack1', command_line.shard('rack1'))
-        inside = self.enrol_inside()
-        rows = self.move('--all', '--from', 'OLD', to='rack1', code=3)
-        self.assertEqual(
-            {uuid: ['destination_admits'] for uuid in self.nodes},
-            {row['uuid']: self.failed(row) for row in rows},
-        )
-        self.assertEqual([], self.owned_by('rack1'))
-        rows = self.move(
-            *('--all', '--from', 'old', '--skip-invalid'), to='rack1', code=3
-        )
-        self.assertEqual(inside, self.owned_by('rack1'))
-        self.assertEqual(
-            ['moved', *['refused'] * 4], sorted(r['state'] for r in rows)
-        )
-        self.assertEqual(
-            {moves.NodeState.MOVED: 1, moves.NodeState.REFUSED: 4},
-            self.the_move().counts,
-        )
-
-    def enrol_inside(self) -> list[str]:
-        self.lab.records.set_service('old', actor='test', disabled=False)
-        inside = self.enrol(1, shard='rack1')
-        self.stop('old')
-        return inside
-
     def test_live_source_keeps_its_nodes_until_it_is_forced_down(
         self,
     ) -> None:
@@ -190,44 +145,6 @@ class MoveTest(move_case.MoveTestCase):
         self.assertIn('node_exists', shown['overrides'])
         self.assertIn('node_exists', shown['nodes'][0]['detail'])
 
-    def test_some_gates_are_never_overridden(self) -> None:
-        for gate in (
-            *('record_exists', 'source_stopped', 'not_same_service'),
-            *('destination_exists', 'at_most_one_instance'),
-        ):
-            self.move(
-                *(self.nodes[0], '--override', gate, '--reason', 'x'), code=2
-            )
-
-    def test_repeated_move_changes_nothing(self) -> None:
-        self.move(*self.nodes)
-        before = self.lab.records.events(limit=1000)
-        rows = self.move(*self.nodes)
-        self.assertEqual({'unchanged'}, {row['state'] for row in rows})
-        self.assertEqual(before, self.lab.records.events(limit=1000))
-        self.the_move()
-        self.lab.run('move', 'resume', self.the_move().request_id, '--yes')
-        self.assertEqual(before, self.lab.records.events(limit=1000))
-
-    def test_move_shows_actor_time_reason_and_each_result(self) -> None:
-        self.move(self.nodes[0], '--reason', 'rack is full')
-        (listed,) = self.lab.json('move', 'list')
-        self.assertEqual(
-            ('new', 'done', 1, 0, 'rack is full'),
-            tuple(
-                listed[key]
-                for key in (
-                    *('destination', 'state', 'moved', 'refused', 'reason'),
-                )
-            ),
-        )
-        self.assertIn('@', listed['actor'])
-        self.assertIsNotNone(listed['created_at'])
-        shown = self.lab.json('move', 'show', listed['request_id'], '--nodes')
-        self.assertEqual(self.nodes[0], shown['nodes'][0]['uuid'])
-        self.assertEqual('moved', shown['nodes'][0]['state'])
-        self.assertEqual([], self.lab.json('move', 'list', '--unfinished'))
-
     def test_request_id_is_in_ironic_and_in_the_log(self) -> None:
         done = self.lab.run(
             *('-v', 'compute', 'node', 'move', *self.nodes),
@@ -244,21 +161,6 @@ class MoveTest(move_case.MoveTestCase):
             line = next(x for x in done.stderr.splitlines() if uuid in x)
             self.assertIn(request_id, line)
 
-    def test_many_nodes_are_one_scan(self) -> None:
-        self.lab.records.set_service('old', actor='test', disabled=False)
-        self.enrol(26)
-        self.stop('old')
-        self.move('--all', '--from', 'old', '--dry-run')
-        nodes = [p for p, _, _ in self.proxy.requests if 'nodes' in p]
-        self.assertEqual(['/v1/nodes'], nodes)
-
-    def test_unknown_move_is_an_error(self) -> None:
-        for words in (('show', 'req-x'), ('resume', 'req-x', '--yes')):
-            done = self.lab.run('move', *words)
-            self.assertEqual(1, done.returncode)
-            self.assertIn("'req-x' is not known", done.stderr)
-            self.assertIn('lost commits', done.stderr)
-
 
 class PlaceTest(move_case.MoveTestCase):
     def setUp(self) -> None:
@@ -268,30 +170,12 @@ class PlaceTest(move_case.MoveTestCase):
         self.rack2 = self.enrol(1, shard='rack2', conductor_group='g1')
         self.stop('old')
 
-    def test_nodes_of_a_shard_move(self) -> None:
-        self.move('--shard', 'Rack1')
-        self.assertEqual(sorted(self.rack1), self.owned_by('new'))
-
     def test_shard_is_that_of_ironic_and_not_the_one_on_record(self) -> None:
         self.enrolment.set_shard(self.rack1[0], 'rack2')
         self.move('--shard', 'rack2')
         self.assertEqual(
             sorted([*self.rack2, self.rack1[0]]), self.owned_by('new')
         )
-
-    def test_nodes_of_a_conductor_group_move(self) -> None:
-        self.move('--conductor-group', 'G1')
-        self.assertEqual(self.rack2, self.owned_by('new'))
-
-    def test_place_and_source_add_up(self) -> None:
-        self.move('--shard', 'Rack1', '--from', 'new', code=1)
-        self.assertEqual([], self.owned_by('new'))
-
-    def test_empty_selection_is_an_error(self) -> None:
-        self.move('--shard', 'rack1', code=1)
-        self.assertIn('the selection is empty', self.stderr)
-        self.move('--all', '--from', 'unknown', code=1)
-        self.assertIn("service 'unknown' is not known", self.stderr)
 
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         self.lab.records.set_service('old', actor='test', disabled=False)
@@ -312,107 +196,7 @@ class PlaceTest(move_case.MoveTestCase):
             self.assertIn('shard', dict(query))
 
 
-class InputTest(move_case.MoveTestCase):
-    def file_of(self, *lines: str) -> str:
-        path = self.lab.directory / 'uuids.txt'
-        path.write_text('\n'.join(lines) + '\n')
-        return str(path)
-
-    def test_all_faults_of_a_file_are_reported_by_line(self) -> None:
-        lines = ['# nodes of rack 1', '', *self.nodes]
-        lines += [f'node-{number}' for number in range(3000)]
-        lines += [self.nodes[1].upper() + '  # again', MISSING]
-        path = self.file_of(*lines)
-        self.move('--file', path, code=2)
-        self.assertEqual(3003, len(self.stderr.splitlines()), self.stderr)
-        for said in (
-            f"{path}: line 7: 'node-0' is not a uuid",
-            f'line 3007: {self.nodes[1].upper()} is a duplicate of line 4',
-            f'line 3008: no compute node is on record for {MISSING}',
-        ):
-            self.assertIn(said, self.stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-        self.move('--file', path, '--skip-invalid', code=3)
-        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
-
-    def test_file_can_be_standard_input(self) -> None:
-        done = self.lab_run_with('\n'.join(self.nodes[:2]))
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual(sorted(self.nodes[:2]), self.owned_by('new'))
-
-    def lab_run_with(self, text: str) -> command_line.Done:
-        return subprocess.run(
-            [
-                *(str(command_line.PROGRAM), '--config-file'),
-                *(str(self.lab.config), 'compute', 'node', 'move'),
-                *('--file', '-', '--service', 'new', '--yes'),
-            ],
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            cwd='/',
-        )
-
-    def test_empty_file_is_an_error(self) -> None:
-        self.move('--file', self.file_of('# none'), code=1)
-        self.assertIn('the selection is empty', self.stderr)
-
-    def test_file_that_cannot_be_read_is_an_error(self) -> None:
-        self.move('--file', '/nonexistent', code=2)
-        path = self.lab.directory / 'binary'
-        path.write_bytes(b'\xff\xfe\x00')
-        self.move('--file', str(path), code=2)
-        self.assertIn('UTF-8', self.stderr)
-
-    def test_unclear_selection_is_a_usage_error(self) -> None:
-        for words in (
-            (),
-            ('--all',),
-            ('--from', 'old'),
-            (self.nodes[0], '--all', '--from', 'old'),
-            (self.nodes[0], '--file', '-'),
-            (self.nodes[0], '--shard', 'x'),
-            (self.nodes[0], '--from', 'old'),
-            ('--shard', ''),
-            (self.nodes[0], self.nodes[0]),
-            ('no-such-name',),
-        ):
-            self.move(*words, code=2)
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-
-    def test_without_a_terminal_nothing_is_moved(self) -> None:
-        done = self.lab.run(
-            *('compute', 'node', 'move', *self.nodes, '--service', 'new')
-        )
-        self.assertEqual(2, done.returncode)
-        self.assertIn('--yes', done.stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-
-
 class OutageTest(move_case.MoveTestCase):
-    def test_without_ironic_its_gates_fail(self) -> None:
-        config = self.lab.configure('noironic')
-        text = config.read_text().replace(self.proxy.url, 'http://127.0.0.1:1')
-        config.write_text(text)
-        rows = self.move(*self.nodes, code=3, config=config)
-        failed = {g['gate'] for row in rows for g in row['gates']}
-        self.assertEqual(
-            {
-                *('destination_admits', 'node_exists', 'instance_agrees'),
-                'no_operation_in_progress',
-            },
-            failed,
-        )
-        self.assertIn('cannot be evaluated', json.dumps(rows))
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-
-    def test_shard_cannot_be_selected_without_ironic(self) -> None:
-        config = self.lab.configure('noironic')
-        text = config.read_text().replace(self.proxy.url, 'http://127.0.0.1:1')
-        config.write_text(text)
-        self.move('--shard', 'rack1', code=1, config=config)
-
     def test_ironic_that_fails_after_the_plan_stops_no_move(self) -> None:
         child = self.drive(2, 'SIGSTOP', 'BEGIN IMMEDIATE')
         self.wait_until_stopped(child)
@@ -464,39 +248,4 @@ class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
         self.stop_placement()
         self.move(*self.nodes, config=self.config, code=4)
         self.assertIn('Placement could not be compared', self.stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
-
-
-class TerminalTest(move_case.MoveTestCase):
-    def ask(self, answer: str) -> tuple[int, str]:
-        """Move everything at a terminal, with this answer."""
-        ours, theirs = pty.openpty()
-        self.addCleanup(os.close, ours)
-        child = subprocess.Popen(
-            [
-                *(str(command_line.PROGRAM), '--config-file'),
-                *(str(self.lab.config), 'compute', 'node', 'move', '--all'),
-                *('--from', 'old', '--service', 'new'),
-            ],
-            stdin=theirs,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd='/',
-        )
-        os.close(theirs)
-        os.write(ours, answer.encode())
-        _, stderr = child.communicate(timeout=180)
-        return child.returncode, stderr
-
-    def test_operator_is_asked_and_no_is_no(self) -> None:
-        code, stderr = self.ask('n\n')
-        self.assertEqual(1, code, stderr)
-        self.assertIn('Move 4 compute nodes from old to new? [y/N]', stderr)
-        self.assertEqual([], self.owned_by('new'))
-        self.assertEqual([], list(self.moves.moves()))
-
-    def test_yes_is_yes(self) -> None:
-        code, stderr = self.ask('y\n')
-        self.assertEqual(0, code, stderr)
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import signal
-import subprocess
 import sys
 import time
 
 from ironic_ownership.contracts import model
 from ironic_ownership.policies import ring
-from tests.functional.support import command_line, hosts, reload_case
+from tests.functional.support import hosts, reload_case
 
 _PROGRAM = """
 import os, signal, sys
@@ -63,55 +61,6 @@ class TestApplied(reload_case.ReloadsTestCase):
         self.assertIn('shard_key.shard_key: s1 -> s2', line)
         self.assertIn(' -> g2', line)
 
-    def test_intervals_change_and_old_ones_are_not_waited_for(self) -> None:
-        host = self.deployment.start(
-            'host1',
-            'all',
-            ownership={'refresh_interval': 600},
-            membership={'heartbeat_interval': 200, 'member_ttl': 600},
-        )
-        self.wait_for_lines(host, 'registered')
-        self.reload_and_wait(
-            host,
-            ownership={'refresh_interval': 1},
-            membership={'heartbeat_interval': 0.5},
-        )
-        self.deployment.wait_for_beats('host1', 3)
-        for _ in range(2):
-            uuids = set(self.enrolment.enrol(1))
-            self.deployment.wait_until(
-                lambda uuids=uuids: uuids <= self.deployment.owned_by('host1'),
-                'refresh',
-            )
-        self.assert_never_left(host)
-
-    def test_levels_of_the_log_change(self) -> None:
-        host = self.deployment.start('host1', 'all')
-        self.wait_for_lines(host, 'registered')
-        self.assertEqual([], host.lines(' DEBUG '))
-        self.reload_and_wait(host, DEFAULT={'debug': True})
-        self.wait_for_lines(
-            host, ' DEBUG ironic_ownership.engine.host.refresh_loop', 2
-        )
-        quiet = 'ironic_ownership.engine.host.operator_log=WARN'
-        self.reload_and_wait(
-            host, DEFAULT={'debug': False, 'default_log_levels': quiet}
-        )
-        # A thread may still be writing what it was about to.
-        self.deployment.wait_for_beats('host1', 2)
-        before = len(host.lines(' DEBUG '))
-        (first,) = self.enrolment.enrol(1)
-        self.deployment.wait_for_owners({first: 'host1'})
-        self.deployment.wait_for_beats('host1', 4)
-        self.assertEqual([], host.lines(first))
-        self.assertEqual(before, len(host.lines(' DEBUG ')))
-        self.reload_and_wait(
-            host, DEFAULT={'default_log_levels': 'sqlalchemy=WARN'}
-        )
-        (second,) = self.enrolment.enrol(1)
-        self.wait_for_lines(host, second)
-        self.assert_never_left(host)
-
     def test_storm_of_signals_does_no_harm(self) -> None:
         self.enrolment.enrol(2, shard='s1')
         self.enrolment.enrol(3, shard='s2')
@@ -136,29 +85,6 @@ class TestApplied(reload_case.ReloadsTestCase):
         host = self.deployment.start('host1', 'all')
         self.deployment.wait_for_owners({uuid: 'host1'})
         self.wait_for_lines(host, reload_case.RELOADED)
-        self.assert_never_left(host)
-
-    def test_change_during_an_outage_of_ironic_is_applied_after_it(
-        self,
-    ) -> None:
-        first = self.enrolment.enrol(2, shard='s1')
-        second = self.enrolment.enrol(2, shard='s2')
-        host = self.deployment.start(
-            'host1', 'shard_key', ironic={'shard_key': 's1'}
-        )
-        self.deployment.wait_for_owners(dict.fromkeys(first, 'host1'))
-        self.server.kill()
-        try:
-            reload_case.reload(host, ironic={'shard_key': 's/'})
-            self.wait_for_error('host1', 'shard_key')
-            reload_case.reload(host, ironic={'shard_key': 's2'})
-            self.wait_for_lines(host, 'refresh failed')
-            self.deployment.wait_for_beats('host1', 4)
-            self.assertEqual([], host.lines(reload_case.RELOADED))
-        finally:
-            self.server.start()
-        self.deployment.wait_for_owners(dict.fromkeys(first + second, 'host1'))
-        self.assertIsNone(self.row('host1').config_error)
         self.assert_never_left(host)
 
 
@@ -221,57 +147,6 @@ class TestRefused(reload_case.ReloadsTestCase):
         self.assertIsNone(self.row('host1').config_error)
         self.assert_unchanged(host, number)
 
-    def test_restart_after_a_refusal_clears_it(self) -> None:
-        host = self.start(ironic={'shard_key': 's1'})
-        reload_case.reload(host, ironic={'shard_key': 's/'})
-        self.wait_for_error('host1', 'shard_key')
-        host.terminate()
-        self.assertIn('shard_key', self.shown('config_error'))
-        self.deployment.start('host1', 'shard_key', ironic={'shard_key': 's1'})
-        self.deployment.wait_until(
-            lambda: self.row('host1').config_error is None, 'good start'
-        )
-
-    def shown(self, column: str) -> str:
-        """Return what ``service show`` says of the host."""
-        file = self.deployment.directory / 'operator.conf'
-        file.write_text(
-            '[database]\n'
-            f'connection = {self.deployment.connection}\n'
-            '[ironic]\n'
-            'auth_type = none\n'
-            f'endpoint_override = {self.server.endpoint}\n'
-        )
-        done = subprocess.run(
-            [
-                *(str(command_line.PROGRAM), '--config-file', str(file)),
-                *('service', 'show', 'host1', '-f', 'json', '-c', column),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=hosts.TIMEOUT,
-        )
-        self.assertEqual('', done.stderr)
-        return str(json.loads(done.stdout)[column])
-
-    def test_ironic_too_old_for_the_new_scope_keeps_the_old(self) -> None:
-        proxy = reload_case.AgeingProxy(self.server.endpoint)
-        self.addCleanup(proxy.stop)
-        host = self.start(
-            ironic={'shard_key': 's1', 'endpoint_override': proxy.url}
-        )
-        proxy.newest = '1.81'
-        reload_case.reload(host, ironic={'shard_key': 's2'})
-        self.wait_for_error('host1', '1.82', '1.81')
-        proxy.newest = None
-        self.assert_unchanged(host, 1)
-        self.assertEqual({'s1'}, {dict(q)['shard'] for q in proxy.lists})
-        self.reload_and_wait(host)
-        self.assertIsNone(self.row('host1').config_error)
-        self.deployment.wait_until(
-            lambda: len(self.deployment.owners()) == 5, 'nodes of s2'
-        )
-
     def test_options_that_need_a_restart_are_named_and_not_applied(
         self,
     ) -> None:
@@ -310,9 +185,6 @@ class TestRefused(reload_case.ReloadsTestCase):
 class TestChanging(reload_case.ReloadsTestCase):
     """Several services change one after the other; see laws, too."""
 
-    def place(self, group: str) -> dict[str, object]:
-        return {'conductor_group': group}
-
     def test_services_that_swap_shards_keep_what_they_own(self) -> None:
         one, two = (
             self.deployment.start(
@@ -338,35 +210,6 @@ class TestChanging(reload_case.ReloadsTestCase):
         (new,) = self.enrolment.enrol(1, shard='s2')
         self.deployment.wait_for_owners(owners | {new: 'host1'})
         self.assert_never_left(one, two)
-
-    def test_pairs_that_swap_groups_hand_over_one_by_one(self) -> None:
-        running = [
-            self.deployment.start(
-                f'host{n}',
-                'peer_list,conductor_group',
-                ironic=self.place('g1' if n < 3 else 'g2'),
-            )
-            for n in (1, 2, 3, 4)
-        ]
-        self.deployment.wait_for_members('host1', 'host2', 'host3', 'host4')
-        of = {
-            group: self.enrolment.enrol(
-                8, conductor_group=group, instance_share=0.25
-            )
-            for group in ('g1', 'g2')
-        }
-        first, second = ('host1', 'host2'), ('host3', 'host4')
-        before = shared(of['g1'], first) | shared(of['g2'], second)
-        self.deployment.wait_for_owners(before)
-        for host in running:
-            group = 'g2' if host.name in first else 'g1'
-            reload_case.reload(host, ironic=self.place(group))
-        after = shared(of['g1'], second) | shared(of['g2'], first)
-        deployed = {*of['g1'][:2], *of['g2'][:2]}
-        self.deployment.wait_for_owners(
-            {u: before[u] if u in deployed else after[u] for u in before}
-        )
-        self.assert_never_left(*running)
 
     def test_peers_that_disagree_move_nothing_until_the_last_agrees(
         self,
