@@ -95,7 +95,7 @@ class CrashTest(deletion_case.DeletionTestCase):
             stop = steps.die if dies else steps.lose_connection
             counted = steps.Steps(last, stop, first=self.gone)
             if dies:
-                counted.count_statements()
+                counted.count_commits()
             counted.count_requests()
             act(self.config, self.gone)
             # Not the command's own code: was the step ever reached?

@@ -1,8 +1,8 @@
 """Count the steps of a program that other processes can see, and stop at one.
 
-A step is the moment before a database statement, before and after a commit,
-and before and after a request to Ironic or Placement. What happens at the
-chosen step is up to the test: die by SIGKILL, or lose the connection.
+A step is the moment before a commit, and before and after a request to Ironic
+or Placement: what is within a transaction no other process sees. What happens
+at the chosen step is up to the test: die by SIGKILL, or lose the connection.
 """
 
 from __future__ import annotations
@@ -53,10 +53,9 @@ class Steps:
         if self.taken >= self._last:
             self._stop()
 
-    def count_statements(self) -> None:
-        """Count what is sent to the database."""
-        for name in ('before_cursor_execute', 'commit'):
-            sa.event.listen(sa.Engine, name, self.step)
+    def count_commits(self) -> None:
+        """Count the transactions."""
+        sa.event.listen(sa.Engine, 'commit', self.step)
 
     def count_requests(self) -> Callable[[], None]:
         """Count requests; return a function that ends that."""
