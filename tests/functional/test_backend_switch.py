@@ -85,32 +85,6 @@ class TestSwitch(hosts.HostsTestCase):
         self.deployment.wait_for_owners(owners | new)
         self.assertEqual(sorted(new), sorted(self.changes(last)))
 
-    def test_one_by_one_without_an_assigner_moves_nothing(self) -> None:
-        owners: dict[str, str] = {}
-
-        def enrol() -> None:
-            for shard, host in (('s1', 'host1'), ('s2', 'host2')):
-                found = self.enrolment.enrol(
-                    4, shard=shard, instance_share=0.5
-                )
-                owners.update(dict.fromkeys(found, host))
-            self.deployment.wait_for_owners(owners)
-
-        policies: list[dict[str, object]] = [
-            {'policies': 'shard_key', 'ironic': {'shard_key': shard}}
-            for shard in ('s1', 's2')
-        ]
-        one = self.start('host1', **policies[0])
-        two = self.start('host2', **policies[1])
-        enrol()
-        self.switch(one, **policies[0])
-        self.assertEqual({'host2'}, self.deployment.members())
-        # Neither sees the other, and each goes on with its own.
-        enrol()
-        self.switch(two, **policies[1])
-        enrol()
-        self.assertEqual(sorted(owners), sorted(self.changes()))
-
     def test_one_by_one_with_a_ring_owns_nothing_twice(self) -> None:
         running, owners = self.shared()
         self.switch(running[0])

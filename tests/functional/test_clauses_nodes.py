@@ -58,12 +58,6 @@ class TestNodes(reload_case.ReloadsTestCase):
         self.enrolment.enrol(2, conductor_group='rack-c')
         self.deployment.wait_for_owners(owners)
 
-    def test_service_without_a_group_owns_the_nodes_of_all(self) -> None:
-        uuids = self.enrolment.enrol(2)
-        uuids += self.enrolment.enrol(2, conductor_group='g', shard='s')
-        self.deployment.start('host1', 'all')
-        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
-
     def test_successor_of_peers_waits_for_the_operator_and_says_so(
         self,
     ) -> None:

@@ -37,33 +37,6 @@ class TestRings(reload_case.ReloadsTestCase):
     ) -> dict[str, str]:
         return dict.fromkeys(owners, to) | {u: owners[u] for u in deployed}
 
-    def test_three_free_nodes_are_owned_by_the_host_of_each(self) -> None:
-        self.start(*ALL)
-        uuids: list[str] = []
-        while len(set(test_failover.ring_of(uuids, ALL).values())) < 3:
-            uuids += self.enrolment.enrol(1)
-        self.deployment.wait_for_owners(test_failover.ring_of(uuids, ALL))
-        claims = [
-            (event.actor, event.to_host)
-            for event in self.deployment.events()
-            if event.node_uuid
-        ]
-        self.assertEqual(len(uuids), len(claims))
-        for actor, owner in claims:
-            self.assertEqual(actor, owner)
-
-    def test_disabled_service_keeps_only_what_is_deployed(self) -> None:
-        running = self.start(*BOTH)
-        uuids, owners = self.enrol()
-        self.deployment.wait_for_owners(owners)
-        self.operator('disabled = 1', 'host1')
-        self.deployment.wait_for_owners(
-            self.given_away(owners, uuids[:3], 'host2')
-        )
-        self.operator('disabled = 0', 'host1')
-        self.deployment.wait_for_owners(owners)
-        self.assert_never_left(*running.values())
-
     def test_forced_down_service_that_still_runs_takes_nothing_back(
         self,
     ) -> None:
@@ -78,19 +51,6 @@ class TestRings(reload_case.ReloadsTestCase):
         self.assertEqual(given, self.deployment.owners())
         self.operator('forced_down = 0', 'host1')
         self.deployment.wait_for_owners(owners)
-
-    def test_restart_under_another_case_is_the_same_service(self) -> None:
-        first = self.start(*BOTH)['host1']
-        _, owners = self.enrol()
-        self.deployment.wait_for_owners(owners)
-        self.assertEqual(0, first.terminate())
-        again = self.deployment.start('HOST1')
-        self.deployment.wait_for_members(*BOTH)
-        self.deployment.wait_for_owners(owners)
-        services = self.deployment.records.services()
-        self.assertEqual([*BOTH], [service.host for service in services])
-        (line,) = again.lines('host = HOST1: case does not count')
-        self.assertIn(' WARNING ', line)
 
     def test_peer_list_warns_at_start_and_with_a_peer_once_each(self) -> None:
         one = self.start('host1', peer_list='host1')['host1']

@@ -9,7 +9,6 @@ from typing import Any
 
 from ironic_ownership import embedding
 from ironic_ownership.contracts import exceptions
-from lab import process
 from tests.functional.support import hosts
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -65,14 +64,6 @@ class EmbeddingCase(hosts.HostsTestCase):
 
 
 class TestEmbeddedHost(EmbeddingCase):
-    def test_refresh_on_request(self) -> None:
-        host = self.embed(ownership__refresh_interval=3600)
-        self.assertTrue(host.wait_until_active(PATIENCE))
-        self.assertTrue(host.feed.wait_until_complete(PATIENCE))
-        [uuid] = self.enrolment.enrol(1)
-        host.refresh()
-        process.wait_for(lambda: uuid in host.feed.owned(), 'new node')
-
     def test_active_and_standby_of_one_host(self) -> None:
         nodes = self.enrolment.enrol(3, instance_share=0.34)
         first = self.embed()
@@ -127,11 +118,6 @@ class TestEmbeddedHost(EmbeddingCase):
         self.assertTrue(host.feed.wait_until_complete(PATIENCE))
         self.assertEqual({*nodes}, {*host.feed.owned()})
 
-    def test_guard_waits_for_the_first_refresh(self) -> None:
-        host = self.embed()
-        (node,) = self.enrolment.enrol(1)
-        self.assertEqual('host1', host.guard(node, PATIENCE).host)
-
     def test_program_is_left_alone(self) -> None:
         before = {thread.name for thread in threading.enumerate()}
         host = self.embed()
@@ -143,21 +129,6 @@ class TestEmbeddedHost(EmbeddingCase):
             ),
             'end of its threads',
         )
-
-    def test_all_faults_of_the_configuration_are_raised_at_once(self) -> None:
-        caught = self.assertRaises(
-            exceptions.ConfigurationError,
-            self.embed,
-            ownership__polices='all',
-            membership__member_ttl='soon',
-            nova__host='x',
-        )
-        for fault in (
-            '[ownership] polices',
-            '[membership] member_ttl',
-            '[nova] host',
-        ):
-            self.assertIn(fault, str(caught))
 
 
 class TestExample(EmbeddingCase):

@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventKind
-from ironic_ownership.db import schema
 from ironic_ownership.policies import ring
 from tests.functional import test_dbsync
 from tests.functional.support import databases, hosts, member_expiry
@@ -145,9 +144,6 @@ class _Sharing(hosts.HostsTestCase):
 class TestFailover(_Sharing):
     """On SQLite."""
 
-    def test_free_nodes_of_a_dead_host_move_and_return(self) -> None:
-        self.assert_dead_host_is_replaced()
-
     def test_listed_hosts_replace_each_other_as_found_ones_do(self) -> None:
         self.ironic = {'peer_list': 'HOST3,host1,host2'}
         self.assert_dead_host_is_replaced()
@@ -256,42 +252,9 @@ class _OnServer:
         done = test_dbsync.run(self.deployment.connection, 'upgrade')
         self.assertEqual(0, done.returncode, done.stderr)
 
-    def test_schema_is_not_made_behind_the_operators_back(self) -> None:
-        host = self.start_again('host1')
-        self.assertEqual(1, host.process.wait(hosts.TIMEOUT))
-        self.assertEqual(1, len(host.output().splitlines()), host.output())
-        self.assertIn('ironic-ownership-dbsync upgrade', host.output())
-        self.assertIsNone(schema.version(self.deployment.database))
-        self.upgrade()
-        self.start('host1')
-
     def test_free_nodes_of_a_dead_host_move_and_return(self) -> None:
         self.upgrade()
         self.assert_dead_host_is_replaced()
-
-    def test_nothing_is_lost_while_the_database_is_down(self) -> None:
-        self.upgrade()
-        both = ('host1', 'host2')
-        running = self.start(*both)
-        uuids, _ = self.enrol()
-        shared = ring_of(uuids, both)
-        self.deployment.wait_for_owners(shared)
-        self.kind.server.stop()
-        try:
-            for host in running.values():
-                self.deployment.wait_until(
-                    lambda host=host: host.lines('no valid membership'),
-                    'fence',
-                )
-            more = self.enrolment.enrol(8)
-        finally:
-            self.kind.server.start()
-        # Who comes back first may find the others dead; in the end all is
-        # as it was, and goes on.
-        self.deployment.wait_for_owners(shared | ring_of(more, both))
-        self.assertNotEqual([], running['host1'].lines(' DEBUG '))
-        for host in running.values():
-            self.assertIsNone(host.process.returncode)
 
 
 class TestFailoverOnPostgreSQL(_OnServer, _Sharing):

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import pathlib
 import sys
-import urllib.parse
 
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import heartbeats
-from lab import proxy
 from tests.functional.support import (
     guarding_host,
     hosts,
@@ -82,52 +80,6 @@ class TestForcedDown(reload_case.ReloadsTestCase):
         self.assertIn('host2', self.row('host1').settings.to_json())
         self.assertEqual([], host.lines('another service'))
         self.assertEqual(1, len(host.lines(' joined as ')))
-
-    def test_process_that_starts_meanwhile_waits_and_then_registers(
-        self,
-    ) -> None:
-        host = self.start()
-        self.assertEqual(0, host.terminate())
-        self.down(True)
-        before = self.row('host1').epoch
-        again = self.deployment.start('host1', 'peer_list')
-        self.wait_for_lines(again, DOWN)
-        self.deployment.wait_for_beats('host1', 4)
-        self.assertEqual(before, self.row('host1').epoch)
-        self.down(False)
-        self.wait_until_registered()
-        self.assertGreater(self.row('host1').epoch, before)
-        self.assertEqual(2, self.registrations())
-
-    def test_lone_service_registers_while_ironic_hangs(self) -> None:
-        port = urllib.parse.urlsplit(self.server.endpoint).port
-        assert port is not None
-        ironic = self.enterContext(proxy.Proxy(port))
-        host = self.start(
-            ironic={'endpoint_override': f'http://127.0.0.1:{ironic.port}'},
-            # Only the heartbeat may matter.
-            ownership={'refresh_interval': 600},
-        )
-        ironic.silence()
-        self.down(True)
-        self.wait_for_lines(host, DOWN)
-        self.down(False)
-        self.wait_until_registered()
-
-    def test_peers_fence_and_deletion_are_noticed_and_named(self) -> None:
-        host = self.start(ownership={'refresh_interval': 600})
-        with self.deployment.database.engine.begin() as conn:
-            conn.exec_driver_sql(
-                'UPDATE services SET epoch = epoch + 1, fenced = 1'
-            )
-        self.wait_for_lines(host, 'has fenced it')
-        self.wait_until_registered()
-        with self.deployment.database.engine.begin() as conn:
-            conn.exec_driver_sql('DELETE FROM services')
-        self.wait_for_lines(host, 'its service was deleted')
-        self.deployment.wait_until(
-            lambda: self.deployment.records.service('host1'), 'registration'
-        )
 
 
 class TestPausedGuard(hosts.HostsTestCase):

@@ -33,42 +33,6 @@ class HangingProxy(ironics.RecordingProxy):
 
 
 class TestLifecycle(hosts.HostsTestCase):
-    def test_second_process_of_a_live_host_stands_by(self) -> None:
-        # A slow machine must not let one of them expire.
-        self.deployment.more = {'membership': {'member_ttl': 600}}
-        uuids = self.enrolment.enrol(4)
-        first = self.deployment.start('host1', 'all')
-        self.deployment.wait_for_owners(dict.fromkeys(uuids, 'host1'))
-        before = self.deployment.events()
-        # The others are less patient than the first one is slow.
-        ttl = {'member_ttl': 6}
-        with self.deployment.locked():
-            # What it hears first is not that the first one is alive.
-            busy = self.deployment.start('HOST1', 'all', membership=ttl)
-            self.deployment.wait_until(
-                lambda: busy.lines('heartbeat failed'), 'failed heartbeat'
-            )
-        others = [
-            busy,
-            self.deployment.start('host1', 'all', membership=ttl),
-        ]
-        for other in others:
-            self.deployment.wait_until(
-                lambda other=other: other.lines('stands by for incarnation'),
-                'standby',
-            )
-            self.assertEqual([], other.lines('refresh failed'))
-        self.assertIsNone(first.process.returncode)
-        self.assertEqual({'host1'}, self.deployment.members())
-        # One of the impatient may have expired, and joins again.
-        self.deployment.wait_until(
-            lambda: len(self.deployment.processes('host1')) == 3, 'three'
-        )
-        self.assertEqual(before, self.deployment.events())
-        for other in others:
-            self.assertEqual(0, other.terminate())
-        self.assertEqual(before, self.deployment.events())
-
     def test_sigterm_leaves_at_once_and_keeps_what_is_deployed(self) -> None:
         self.host = self.deployment.start('host1')
         self.deployment.wait_for_members('host1')
@@ -98,16 +62,6 @@ class TestLifecycle(hosts.HostsTestCase):
         self.assertFalse(proxy.answer.is_set())
         self.assertEqual(frozenset(), self.deployment.members())
         self.assertEqual({}, self.deployment.owners())
-
-    def test_sigterm_ends_while_it_waits_for_ironic(self) -> None:
-        host = self.deployment.start(
-            'host1', 'all', ironic={'endpoint_override': 'http://127.0.0.1:1'}
-        )
-        self.deployment.wait_until(
-            lambda: host.lines('waiting to start'), 'first attempt'
-        )
-        self.assertEqual(0, host.terminate())
-        self.assertEqual(frozenset(), self.deployment.members())
 
     def test_change_of_owner_is_one_line_as_text_and_as_json(self) -> None:
         # The first node ever is only made to be copied, and deleted again.

@@ -88,42 +88,6 @@ class TestNodes(hosts.HostsTestCase):
             [kind for kind, _ in self.story(uuid)],
         )
 
-    def test_deleted_node_with_an_instance_on_record_stays(self) -> None:
-        self.enrol(4, 'others')
-        (uuid,) = self.enrol(1, 'single', instance_share=1.0)
-        before = self.deployment.events()
-        with self.server.sql() as database:
-            database.execute('DELETE FROM nodes WHERE uuid = ?', (uuid,))
-        self.deployment.wait_until(
-            lambda: self.host.lines('refused by: no_instance'), 'refusal'
-        )
-        self.deployment.wait_for_beats('host1', 4)
-        self.assertEqual('host1', self.deployment.owners()[uuid])
-        self.assertEqual(before, self.deployment.events())
-        self.assertEqual(1, len(self.host.lines('refused by')))
-
-    def test_instances_follow_ironic(self) -> None:
-        uuid, other = self.enrol(2, 'deployed')
-        for instance in ('first', 'second', None):
-            # Ironic's API takes a replacement in two steps only.
-            self.set_column(uuid, 'instance_uuid', instance)
-            self.deployment.wait_until(
-                lambda instance=instance: (
-                    self.instances() == {uuid: instance, other: None}
-                ),
-                f'instance {instance}',
-            )
-        self.assertEqual(
-            [
-                (EventKind.OWNER_CHANGED, None),
-                (EventKind.INSTANCE_OPENED, 'first'),
-                (EventKind.INSTANCE_CLOSED, 'first'),
-                (EventKind.INSTANCE_OPENED, 'second'),
-                (EventKind.INSTANCE_CLOSED, 'second'),
-            ],
-            self.story(uuid),
-        )
-
     def instances(self) -> dict[str, str | None]:
         nodes = self.deployment.records.compute_nodes()
         return {node.uuid: node.instance_uuid for node in nodes}

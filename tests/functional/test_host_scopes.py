@@ -57,17 +57,6 @@ class TestScopes(hosts.HostsTestCase):
         self.enrol('s1', 'g1')
         self.deployment.wait_for_owners(owners)
 
-    def test_second_host_of_a_filter_claims_nothing_and_warns(self) -> None:
-        uuids = self.enrol('s1')
-        self.start_exclusive('host1', 's1')
-        self.deployment.wait_for_owners(given({'host1': uuids}))
-        second = self.start_exclusive('host2', 's1')
-        self.wait_for_line(second, '3 nodes admitted by several services')
-        uuids += self.enrol('s1')
-        self.deployment.wait_for_owners(given({'host1': uuids}))
-        self.wait_for_line(second, '6 nodes admitted by several services')
-        self.assertEqual([], second.lines(': owner '))
-
     def set_shard(self, shard: str, *uuids: str) -> None:
         """Move nodes in one transaction: no service sees a part."""
         with self.server.sql() as database:

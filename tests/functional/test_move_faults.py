@@ -1,4 +1,4 @@
-"""A move that is killed, interrupted or raced, at any of its statements."""
+"""A move that is killed at any of its commits, interrupted or raced."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ class KilledMoveTest(move_case.MoveTestCase):
             for node in stored.nodes(move.request_id)
         }
 
-    def test_killed_at_any_statement_it_is_whole_and_can_be_resumed(
+    def test_killed_at_any_commit_it_is_whole_and_can_be_resumed(
         self,
     ) -> None:
         stages = set()
         for number in itertools.count(1):
             lab = self.fresh()
-            child = self.drive_to_its_end(number, 'SIGKILL', lab)
+            # Within a transaction no other process sees a difference.
+            child = self.drive_to_its_end(number, 'SIGKILL', 'COMMIT', lab)
             results = self.results(lab)
             self.assert_invariants(lab, results)
             stages.add(tuple(sorted(s.value for s in results.values())))
@@ -81,7 +82,6 @@ class KilledMoveTest(move_case.MoveTestCase):
             },
             stages,
         )
-        self.assertGreater(number, 20)
 
 
 class InterruptedMoveTest(move_case.MoveTestCase):
@@ -103,57 +103,6 @@ class InterruptedMoveTest(move_case.MoveTestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual({MOVED: 4}, self.the_move().counts)
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))
-
-    def test_resume_evaluates_the_gates_again(self) -> None:
-        child = self.drive(1, 'SIGINT', 'UPDATE compute_nodes')
-        child.communicate()
-        request_id = self.the_move().request_id
-        self.lab.records.set_service('new', actor='test', disabled=True)
-        done = self.lab.run('move', 'resume', request_id, '--yes')
-        self.assertEqual(3, done.returncode)
-        self.assertIn('destination_enabled', done.stderr)
-        self.assertEqual({MOVED: 2, PLANNED: 2}, self.the_move().counts)
-        done = self.lab.run(
-            'move', 'resume', request_id, '--yes', '--skip-invalid'
-        )
-        self.assertEqual(3, done.returncode)
-        self.assertEqual(
-            {MOVED: 2, NodeState.REFUSED: 2}, self.the_move().counts
-        )
-
-
-class TwoOperatorsTest(move_case.MoveTestCase):
-    def test_of_two_moves_of_one_node_exactly_one_wins(self) -> None:
-        self.lab.serve('third', command_line.ALL)
-        children = {
-            # The first lock is the plan's, the second that of a batch.
-            to: self.drive(2, 'SIGSTOP', 'BEGIN IMMEDIATE', to=to)
-            for to in ('new', 'third')
-        }
-        for child in children.values():
-            self.wait_until_stopped(child)
-        self.assertEqual(2, len(self.moves.moves(unfinished=True)))
-        for child in children.values():
-            child.send_signal(signal.SIGCONT)
-        moved: list[str] = []
-        codes = []
-        for to, child in children.items():
-            stdout, _ = child.communicate()
-            codes.append(child.returncode)
-            won = [
-                row['uuid']
-                for row in json.loads(stdout)
-                if row['state'] == 'moved'
-            ]
-            self.assertEqual(sorted(won), self.owned_by(to))
-            moved += won
-        self.assertEqual(sorted(self.nodes), sorted(moved))
-        self.assertIn(3, codes)
-        events = self.lab.records.events(limit=1000)
-        kinds = [e.node_uuid for e in events if e.kind == 'node_moved']
-        self.assertEqual(sorted(self.nodes), sorted(map(str, kinds)))
-        self.assert_whole()
-        self.assertEqual([], laws.violations(self.lab.records))
 
 
 class DatabaseRestartTest(move_case.MoveTestCase):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts.events import EventFilter
 from lab import faketime, postgresql
 from tests.functional.support import databases, hosts, reservation_case
 
@@ -57,30 +56,6 @@ class HostsTest(_HostsCase):
         self.assertEqual('rack2', self.deployment.owners()[again['node_uuid']])
         self.assert_sound()
 
-    def test_record_of_a_free_node_that_is_deleted_in_ironic_goes(
-        self,
-    ) -> None:
-        self.start('rack1', 'rack2')
-        one = reservation_case.instance()
-        made = reservation_case.result(self.create(one))
-        gone = made['node_uuid']
-        done = self.delete(one)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assertIsNone(self.deployment.owners()[gone])
-        self.enrolment.delete(gone)
-        self.deployment.wait_until(
-            lambda: gone not in self.deployment.owners(), 'deletion'
-        )
-        kinds = [
-            event.kind
-            for event in self.deployment.records.events(
-                EventFilter(node_uuid=gone)
-            )
-        ]
-        self.assertEqual(['node_forgotten', 'owner_changed'], kinds[:2])
-        self.assertEqual(1, kinds.count('node_forgotten'))
-        self.assert_sound()
-
     def test_what_is_never_confirmed_expires_and_what_is_used_does_not(
         self,
     ) -> None:
@@ -103,17 +78,6 @@ class HostsTest(_HostsCase):
         )
         self.wait_until_sound()
         self.assertEqual([kept], list(self.active()))
-
-    def test_allocation_that_nothing_is_on_record_of_is_given_back(
-        self,
-    ) -> None:
-        self.start('rack1')
-        mine, others = reservation_case.instance(), reservation_case.instance()
-        self.allocate_by_hand(mine, self.nodes[0], 'rack1')
-        self.allocate_by_hand(others, self.nodes[1], 'rack7')
-        self.deployment.wait_until(
-            lambda: set(self.allocated()) == {others}, 'return'
-        )
 
 
 class ClockTest(_HostsCase):

@@ -102,11 +102,15 @@ class MoveTestCase(ironics.IronicTestCase):
         return child
 
     def drive_to_its_end(
-        self, number: int, signal: str, lab: command_line.Deployment
+        self,
+        number: int,
+        signal: str,
+        text: str,
+        lab: command_line.Deployment,
     ) -> command_line.Done:
         """Move all nodes of ``old``, with a signal on the way."""
         return programs.run(
-            [DRIVER, *_driven(lab, number, signal)],
+            [DRIVER, *_driven(lab, number, signal, text)],
             command_line.TIMEOUT,
             DRIVER,
         )
@@ -131,7 +135,7 @@ def _driven(
     lab: command_line.Deployment,
     number: int,
     signal: str,
-    text: str = '',
+    text: str,
     to: str = 'new',
 ) -> Sequence[str]:
     return (

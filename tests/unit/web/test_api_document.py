@@ -1,7 +1,7 @@
-"""The OpenAPI document against the running service: schemathesis.
+"""The OpenAPI document against the application: schemathesis.
 
-Each operation is sent what its schemas allow, and what they don't, over a
-real connection. The same requests in every run: nothing is random here.
+Each operation is sent what its schemas allow, and what they don't. The same
+requests in every run: nothing is random here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import schemathesis
 from schemathesis import GenerationMode, checks
 
 from ironic_ownership.web import routes
-from tests.functional.support import api_process
+from tests.unit.web import app_case
 
 EXAMPLES = 15
 """Requests of one kind for one operation: some 20 operations, two kinds."""
@@ -26,14 +26,13 @@ SETTINGS = hypothesis.settings(
 )
 
 
-class DocumentTest(api_process.ApiCase):
-    nodes_of_each = 1
+class DocumentTest(app_case.SiteCase):
+    options = 'auth_strategy = noauth\nmetrics_interval = 60'
 
     def setUp(self) -> None:
         super().setUp()
-        self.api = self.serve('metrics_interval = 60')
-        self.schema = schemathesis.openapi.from_url(
-            f'{self.api.url}/openapi.json', timeout=api_process.TIMEOUT
+        self.schema = schemathesis.openapi.from_wsgi(
+            '/openapi.json', self.client.application
         )
 
     def operations(self):
@@ -47,7 +46,7 @@ class DocumentTest(api_process.ApiCase):
         @SETTINGS
         def ask(case) -> None:
             sent.append(case)
-            answer = case.call(timeout=api_process.TIMEOUT)
+            answer = case.call()
             excluded = [checks.max_response_time]
             if answer.status_code == 413:
                 # "Too large" is a refusal that the check does not know.
@@ -90,5 +89,7 @@ class DocumentTest(api_process.ApiCase):
 
     def tearDown(self) -> None:
         # For any request, nothing that it was not allowed to change did.
-        self.assertEqual({'old'}, set(self.owners().values()))
+        self.assertEqual(
+            {'old'}, {node.host for node in self.records.compute_nodes()}
+        )
         super().tearDown()
