@@ -33,11 +33,6 @@ class SlowDisk:
         )
         self._pid = pid
 
-    @property
-    def has_delayed(self) -> bool:
-        """True if there was a flush meanwhile."""
-        return '(DELAYED)' in self._tracer.log.read_text()
-
     def __enter__(self) -> Self:
         self._tracer.start()
         self._tracer.wait_until(self._attached, 'start of strace')

@@ -40,24 +40,6 @@ class TestGalera(unittest.TestCase):
         ]
         self.assertEqual([['from0', 'from1', 'from2']] * 3, written)
 
-    def test_killed_node_leaves_and_returns(self) -> None:
-        one, _, three = self.nodes
-        three.kill()
-        one.wait_for_size(2)
-        self.write(one, 'killed')
-        three.start()
-        self.assert_everywhere('killed')
-
-    def test_frozen_node_leaves_and_returns(self) -> None:
-        one, two, _ = self.nodes
-        two.freeze()
-        one.wait_for_size(2)
-        self.write(one, 'frozen')
-        two.thaw()
-        one.wait_for_size(3)
-        two.wait()
-        self.assert_everywhere('frozen')
-
     def test_isolated_node_refuses_reads(self) -> None:
         one, two, _ = self.nodes
         two.isolate()

@@ -34,19 +34,6 @@ class TestNetwork(incident.IncidentTestCase):
         self.wait_for_ring(uuids, BOTH)
         return uuids, deployed
 
-    def test_host_cut_off_from_the_store_stops_and_is_replaced(self) -> None:
-        uuids, deployed = self.share()
-        before = self.deployment.last_event()
-        self.to_store.silence()
-        self.wait_for_lapse('host1', before)
-        free = set(uuids) - deployed
-        self.wait_for_owner(free, 'host2')
-        # It sees them too, and reaches the database.
-        more, _ = self.enrol(8)
-        self.wait_for_owner(more, 'host2')
-        self.to_store.forward()
-        self.wait_for_ring(sorted(free) + more[2:], BOTH)
-
     def test_reset_connections_to_the_store_are_no_death(self) -> None:
         self.deployment.live_for(incident.LONG)
         self.share()

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 import testtools
 
 from ironic_ownership import conf, wiring
-from ironic_ownership.contracts import allocations, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.db import tables
 from ironic_ownership.db.reservations import SqlReservations
@@ -243,19 +243,6 @@ class ReservingTestCase(Reserving, ironics.IronicTestCase):
 
     def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
         return self.server.request(method, path, json=json)
-
-    def allocate_by_hand(self, instance: str, node: str, host: str) -> None:
-        """Reserve a node as this project does, but without a record."""
-        self.server.request(
-            'POST',
-            '/allocations',
-            json={
-                'uuid': instance,
-                'resource_class': CLASS,
-                'candidate_nodes': [node],
-                'extra': {allocations.MARKER: host},
-            },
-        )
 
 
 def instance() -> str:
