@@ -127,27 +127,6 @@ class TestShards(reload_case.ReloadsTestCase):
         self.assertGreater(seen['look-up'], 2)
         self.assertGreater(seen['count'], 0)
 
-    def test_service_without_nodes_reads_one_page_a_refresh(self) -> None:
-        """An empty list is an answer like any other."""
-        host = self.deployment.start(
-            'host1',
-            'shard_key',
-            DEFAULT={'debug': True},
-            ironic={'shard_key': 's1', 'endpoint_override': self.proxy.url},
-        )
-        self.wait_for_lines(host, 'refreshed: Summary(nodes=0', 4)
-        host.freeze()
-        refreshes = len(host.lines('refreshed: '))
-        paths = [path for path, *_ in self.proxy.requests]
-        self.assertIn(paths.count(CHANGES) - refreshes, (0, 1))
-        self.assertEqual(1, paths.count(LIST))
-        host.thaw()
-        # What the credential may read is asked once, at the start.
-        self.assertEqual(
-            {'/', LIST, CHANGES, COUNT, '/v1/conductors'}, set(paths)
-        )
-        self.assertEqual(1, paths.count('/v1/conductors'))
-
     def test_ironic_that_is_too_old_is_refused_and_never_listed(
         self,
     ) -> None:

@@ -218,9 +218,7 @@ class HostsTest(hosts.HostsTestCase):
     """Real host processes: what they report is what the check expects."""
 
     def check(self) -> dict[str, dict]:
-        done = command_line.run(
-            *('--config-file', str(self.config), 'check', '-f', 'json')
-        )
+        done = self.deployment.operate('check', '-f', 'json')
         self.assertIn(done.returncode, (0, 4), done)
         return {p['code']: p for p in json.loads(done.stdout)}
 
@@ -236,19 +234,6 @@ class HostsTest(hosts.HostsTestCase):
         # Only now: the first service would keep all nodes with an instance.
         uuids = self.enrolment.enrol(
             24, same_every_time=True, instance_share=0.5
-        )
-        self.config = self.deployment.directory / 'operator.conf'
-        self.config.write_text(
-            hosts.text_of(
-                {
-                    'DEFAULT': {'host': 'operator'},
-                    'database': {'connection': self.deployment.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.server.endpoint,
-                    },
-                }
-            )
         )
         self.deployment.wait_until(
             lambda: set(self.deployment.owners()) == set(uuids),

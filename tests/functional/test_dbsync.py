@@ -87,7 +87,7 @@ class _Server:
 
 
 class TestDbsyncOnSqlite(_Dbsync, _Case):
-    """What a server does alike is shown here only."""
+    """The laws of every database that one of them is enough for."""
 
     def fresh_url(self) -> str:
         return databases.SQLITE.fresh()

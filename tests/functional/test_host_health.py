@@ -142,21 +142,3 @@ class TestHealth(hosts.HostsTestCase):
         )
         self.assertEqual(1, self.manager.count('STOPPING=1'))
         self.assertFalse(self.file.exists())
-
-    def test_standby_is_healthy_and_tells_its_role(self) -> None:
-        self.deployment.start('host1', 'all')
-        self.wait_for_health(200)
-        second = self.deployment.directory / 'second'
-        self.deployment.start('host1', 'all', health={'listen': str(second)})
-        self.file = second
-        self.assertEqual('standby', self.wait_for_health(200)['role'])
-
-    def test_place_in_use_is_an_error_that_names_the_option(self) -> None:
-        self.deployment.start('host1', 'all')
-        self.wait_for_health(200)
-        second = self.deployment.start('host2', 'all')
-        self.assertEqual(1, second.process.wait(hosts.TIMEOUT))
-        self.assertIn(
-            f'[health] listen = {self.file}: Address already in use',
-            second.output(),
-        )

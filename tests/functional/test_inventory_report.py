@@ -288,41 +288,6 @@ class CapacityTest(_Reporting):
         )
 
 
-class ComparisonTest(_Reporting):
-    def test_provider_that_another_client_changed_is_repaired(self) -> None:
-        nodes = self.enrolment.enrol(3)
-        self.deployment.start(
-            'host1',
-            'all',
-            placement={
-                **self.placement_server.options(),
-                'compare_interval': '5',
-            },
-        )
-        self.wait_for_report(nodes)
-        changed, deleted, left = nodes
-        before = self.generations([left])
-        self.placement_server.set_inventory(changed, {BARE_METAL: 7})
-        self.placement_server.request(
-            'DELETE', f'/resource_providers/{deleted}'
-        )
-        known = (1, TRAITS)
-        self.deployment.wait_until(
-            lambda: known == self.known(changed) == self.known(deleted),
-            'repair',
-        )
-        self.assertEqual(before, self.generations([left]))
-
-    def known(self, uuid: str) -> tuple[int, set[str]] | None:
-        answer = self.placement_server.send(
-            'GET', f'/resource_providers/{uuid}/inventories'
-        )
-        found = answer.json().get('inventories') or {}
-        if BARE_METAL not in found:
-            return None
-        return found[BARE_METAL]['total'], self.traits(uuid)
-
-
 class NoReportTest(_Reporting):
     def test_nothing_is_reported_where_that_is_turned_off(self) -> None:
         nodes = self.enrolment.enrol(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import exceptions, model
 from tests.contract.suites import inventory as contract
 from tests.functional.support import ironics
@@ -92,59 +91,6 @@ class ScanTest(ironics.IronicTestCase):
         stayed = set(uuids) - {uuids[2], uuids[30]}
         self.assertLessEqual(stayed | set(late), set(found))
         self.assertNotIn(uuids[30], found)
-
-    def test_deleted_marker_begins_the_scan_again(self):
-        uuids = self.enrolment.enrol(50)
-
-        def change(number):
-            if number == 3:
-                self.enrolment.delete(uuids[13])
-
-        self.proxy.before = change
-        nodes = self.open(page_size=7).scan(model.Scope())
-        del uuids[13]
-        self.assertEqual(sorted(uuids), sorted(n.uuid for n in nodes))
-        walks = [q for q in self.proxy.lists if 'marker' not in dict(q)]
-        self.assertEqual(2, len(walks))
-
-    def test_list_that_never_holds_still_is_an_error_in_the_end(self):
-        uuids = self.enrolment.enrol(40)
-
-        def change(number):
-            if number % 2 == 0:
-                marker = dict(self.proxy.lists[-1])['marker']
-                self.enrolment.delete(marker)
-
-        self.proxy.before = change
-        inventory = self.open(page_size=7)
-        self.assertRaises(
-            exceptions.IronicUnavailableError, inventory.scan, model.Scope()
-        )
-        self.assertEqual(2 * client.SCAN_ATTEMPTS, len(self.proxy.lists))
-        self.proxy.before = lambda number: None
-        self.assertEqual(
-            len(uuids) - client.SCAN_ATTEMPTS,
-            len(inventory.scan(model.Scope())),
-        )
-
-    def test_server_that_stops_in_between_gives_no_part_of_the_list(self):
-        uuids = self.enrolment.enrol(30)
-
-        def change(number):
-            if number == 3:
-                self.server.kill()
-
-        self.proxy.before = change
-        inventory = self.open(page_size=7)
-        self.assertRaises(
-            exceptions.IronicUnavailableError, inventory.scan, model.Scope()
-        )
-        self.proxy.before = lambda number: None
-        self.server.start()
-        self.assertEqual(
-            sorted(uuids),
-            sorted(n.uuid for n in inventory.scan(model.Scope())),
-        )
 
     def test_every_spelling_of_the_endpoint_works(self):
         self.enrolment.enrol(3)

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-import pathlib
-import subprocess
-
 from ironic_ownership.contracts import model
-from tests.functional.support import command_line, hosts, member_expiry
+from tests.functional.support import hosts, member_expiry
 
 
 class WakingSourceTest(hosts.HostsTestCase):
     """Real host processes: one is frozen while its nodes are moved."""
-
-    def config(self) -> pathlib.Path:
-        path = self.deployment.directory / 'operator.conf'
-        path.write_text(
-            hosts.text_of(
-                {
-                    'DEFAULT': {'host': 'operator'},
-                    'ownership': {'policies': 'all'},
-                    'database': {'connection': self.deployment.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': self.server.endpoint,
-                    },
-                }
-            )
-        )
-        return path
-
-    def run_cli(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return command_line.run('--config-file', str(self.config()), *words)
 
     def test_frozen_source_that_wakes_up_has_lost_its_nodes(self) -> None:
         deployment = self.deployment
@@ -41,7 +18,7 @@ class WakingSourceTest(hosts.HostsTestCase):
         deployment.wait_for_members('old', 'new')
         member_expiry.freeze(deployment, old)
         deployment.records.set_service('old', actor='test', forced_down=True)
-        moved = self.run_cli(
+        moved = deployment.operate(
             *('compute', 'node', 'move', '--all', '--from', 'old'),
             *('--service', 'new', '--yes'),
         )

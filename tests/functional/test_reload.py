@@ -118,16 +118,8 @@ class TestRefused(reload_case.ReloadsTestCase):
         for number, (text, *words) in enumerate(
             (
                 (two.replace('= s2', '= s/2'), 'shard_key'),
-                (f'{two}[ownership]\nrefresh_interval = x\n', 'refresh_int'),
-                (
-                    f'{two}[membership]\nheartbeat_interval = 30\n',
-                    'member_ttl',
-                ),
                 (two[: cut + len('shard_key = s')], 'line break'),
-                (two[: cut + len('shard_')], 'shard_'),
                 (two[:cut], 'shard_key'),
-                (two[: two.index('[ironic]') + 4], '[iro'),
-                ('', 'line break'),
                 (None, str(host.config)),
             ),
             start=1,

@@ -1,8 +1,8 @@
 """The runbooks: the pages of the documentation, carried out word for word.
 
 Each runs against a real Ironic and a real Placement, with real host
-processes, as it is written. Two of them do so once more, by an operator who
-makes every mistake on the way.
+processes, as it is written. Two of them are repeated by an operator who makes
+every mistake on the way.
 """
 
 from __future__ import annotations

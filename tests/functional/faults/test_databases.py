@@ -9,7 +9,12 @@ BOTH = ('host1', 'host2')
 
 
 class _Restarts(incident.IncidentTestCase):
-    """The members are in the other database server."""
+    """The members are with the records, as they are by default."""
+
+    patience = float(str(hosts.FAST['membership']['member_ttl']))
+
+    def open_store(self, url: str) -> stores.Store:
+        return stores.RecordsStore(url)
 
     def test_restarted_database_moves_nothing(self) -> None:
         self.deployment.live_for(incident.LONG)
@@ -21,23 +26,6 @@ class _Restarts(incident.IncidentTestCase):
                 self.kind.server.restart()
                 more, _ = self.enrol(8)
                 self.wait_for_ring(more, BOTH)
-
-
-class TestPostgreSQLRestarts(_Restarts):
-    kind = databases.POSTGRESQL
-
-
-class TestMariaDBRestarts(_Restarts):
-    kind = databases.MARIADB
-
-
-class _WithMembers(_Restarts):
-    """The members are with the records, as they are by default."""
-
-    patience = float(str(hosts.FAST['membership']['member_ttl']))
-
-    def open_store(self, url: str) -> stores.Store:
-        return stores.RecordsStore(url)
 
     def test_outage_longer_than_all_memberships_moves_nothing(self) -> None:
         self.deployment.live_for(incident.STEADY)
@@ -54,12 +42,12 @@ class _WithMembers(_Restarts):
             self.wait_for_ring(more, BOTH)
 
 
-class TestPostgreSQLRestartsWithMembers(_WithMembers):
+class TestPostgreSQLRestarts(_Restarts):
     kind = databases.POSTGRESQL
 
 
-class TestMariaDBRestartsWithMembers(_WithMembers):
+class TestMariaDBRestarts(_Restarts):
     kind = databases.MARIADB
 
 
-del _Restarts, _WithMembers
+del _Restarts

@@ -18,18 +18,6 @@ from tests.functional.support import databases, hosts
 
 
 class _Processes(IncidentTestCase):
-    def test_nodes_of_a_killed_host_move_and_return(self) -> None:
-        one, *_ = self.start('host1', 'host2', 'host3')
-        uuids, deployed = self.enrol()
-        shared = self.wait_for_ring(uuids, ('host1', 'host2', 'host3'))
-        one.kill()
-        free = [u for u in uuids if u not in deployed]
-        self.wait_for_ring(free, ('host2', 'host3'))
-        for uuid in deployed:
-            self.assertEqual(shared[uuid], self.deployment.owners()[uuid])
-        self.start('host1')
-        self.wait_for_ring(uuids, ('host1', 'host2', 'host3'))
-
     def test_frozen_exclusive_owner_does_nothing_with_its_old_right(
         self,
     ) -> None:
