@@ -76,7 +76,7 @@ class OnGalera(database.OnDatabase):
         self.database.write(work)
 
 
-class BackendOnGalera(OnGalera, database.BackendOnDatabase):
+class BackendOnGalera(database.BackendOnDatabase):
     """Builds the ``db`` backend, each time at another node."""
 
     def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
