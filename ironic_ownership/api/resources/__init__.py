@@ -24,8 +24,8 @@ MODULES: Mapping[str, Sequence[str]] = {
     'event': ('events',),
     'reservation': ('reservations',),
     'check': ('check',),
-    'ring': ('rings',),
-    'policy': ('policies',),
+    'ring': ('rings', 'what_if'),
+    'policy': ('what_if',),
     'node': ('nodes',),
 }
 """The modules of each noun, in the order of the documentation."""
@@ -48,9 +48,10 @@ def operations() -> list[Operation]:
     """Return all of them, in the order of the documentation."""
     return [
         one
-        for modules in MODULES.values()
+        for noun, modules in MODULES.items()
         for module in modules
         for one in _operations(module)
+        if one.name.startswith(f'{noun}:')
     ]
 
 

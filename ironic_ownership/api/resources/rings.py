@@ -1,19 +1,17 @@
-"""``/v1/rings``: services that share nodes, now and in a scenario."""
+"""``/v1/rings``: services that share nodes."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
+from ironic_ownership.api.operation import PAGE, Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources import comparison
 from ironic_ownership.api.resources.services import options, policies
-from ironic_ownership.contracts import model, refusals
-from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision import policy_set, scenario
-from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.decision.settings_diff import assigner
 from ironic_ownership.engine.queries import balance, node_status
 from ironic_ownership.observe import columns
@@ -62,7 +60,6 @@ LONG: Columns[Peer] = (
     Column('policies', lambda p: policies(p.settings), schemas.TEXTS),
     Column('settings', lambda p: options(p.settings), schemas.THING),
 )
-_HOSTS = {'type': 'array', 'items': schemas.HOST, 'minItems': 1}
 
 
 def _show(request: Request) -> Answer:
@@ -107,86 +104,6 @@ def _peers(
             )
 
 
-def _preview(request: Request) -> Answer:
-    query = request.query
-    gone = [model.canonical_host(host) for host in query.get('without', ())]
-    new = [model.canonical_host(host) for host in query.get('with', ())]
-    like = query.get('like')
-    _check_scenario(gone, new, like)
-    seen = comparison.read(request)
-    before = scenario.Situation(seen.view or model.View(), seen.services or ())
-    for host in gone:
-        if host not in before.view.hosts:
-            raise suggestions.unknown('member', host, before.view.hosts)
-    after = before
-    for host in new:
-        after = _joined(before, after, host, like, request.context.interpret)
-    rows = {row.host: row for row in before.services}
-    return comparison.answer(
-        request,
-        seen,
-        seen.records or {},
-        before,
-        scenario.without(after, gone),
-        nodes=query.get('nodes', False),
-        notes=[
-            f'{host} is disabled or forced down and would own nothing'
-            for host in new
-            if host in rows and (rows[host].disabled or rows[host].forced_down)
-        ],
-    )
-
-
-def _check_scenario(
-    gone: Collection[str], new: Collection[str], like: str | None
-) -> None:
-    if not gone and not new:
-        raise refusals.ScenarioError('nothing to preview')
-    if like is not None and not new:
-        raise refusals.ScenarioError('"like" needs "with"')
-    for host in sorted({*gone} & {*new}):
-        raise refusals.ScenarioError(f'{host} cannot both leave and join')
-
-
-def _joined(
-    before: scenario.Situation,
-    so_far: scenario.Situation,
-    host: str,
-    like: str | None,
-    interpret: policy_set.Interpreter,
-) -> scenario.Situation:
-    if host in before.view.hosts:
-        raise refusals.ScenarioError(
-            f'{host} is a member already',
-            hint='"ironic-ownership member list" shows all',
-        )
-    row = {row.host: row for row in before.services}.get(host)
-    if like is not None:
-        like = model.canonical_host(like)
-        if like not in before.view.hosts:
-            raise suggestions.unknown('member', like, before.view.hosts)
-    elif row is not None and row.settings.policies:
-        return scenario.joined_by(so_far, host, row.settings)
-    else:
-        like = _only_ring(before.peer_groups(interpret).groups)
-    return scenario.joined_like(so_far, host, like)
-
-
-def _only_ring(groups: Sequence[PeerGroup]) -> str:
-    rings = [g for g in groups if g.policies.assigner is not None] or groups
-    if len(rings) == 1:
-        return rings[0].hosts[0]
-    if not rings:
-        raise refusals.ScenarioError(
-            'there is no ring: no live, enabled member'
-        )
-    firsts = sorted(group.hosts[0] for group in rings)
-    raise refusals.ScenarioError(
-        f'there are {len(rings)} rings, which one is meant?',
-        hint=f'Name a member of it with --like: {", ".join(firsts)}',
-    )
-
-
 OPERATIONS = (
     Operation(
         'ring:show',
@@ -201,41 +118,5 @@ OPERATIONS = (
         errors=(503,),
         columns=LONG,
         short=SHORT,
-    ),
-    Operation(
-        'ring:preview',
-        'GET',
-        '/v1/rings/preview',
-        'Show which nodes would move if members left or joined.',
-        _preview,
-        Access.READ,
-        {200: ('Flows of nodes between services.', comparison.SCHEMA)},
-        description='Nothing is changed. A node with an instance stays with '
-        'its service.',
-        query=(
-            Parameter(
-                'without',
-                'As if these members died; may be repeated, case does not '
-                'count.',
-                _HOSTS,
-                metavar='HOST',
-            ),
-            Parameter(
-                'with',
-                'As if these services joined; may be repeated, case does not '
-                'count.',
-                _HOSTS,
-                metavar='HOST',
-            ),
-            Parameter(
-                'like',
-                'The live member whose settings a new one has; needed if '
-                'there are several rings.',
-                schemas.HOST,
-                metavar='HOST',
-            ),
-            Parameter('nodes', 'Also list each node.', schemas.FLAG),
-        ),
-        errors=(404, 409, 502, 503),
     ),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.api.resources import comparison as preview_columns
+from ironic_ownership.api.resources import what_if as answers
 from ironic_ownership.api.resources.check import COLUMNS
-from ironic_ownership.cli import check, comparison, compute_node
+from ironic_ownership.cli import check, compute_node, ring
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
-from ironic_ownership.engine.decision import preview
+from ironic_ownership.engine.decision import what_if
 from ironic_ownership.observe import columns
 
 
@@ -93,9 +93,14 @@ class ProblemTest(unittest.TestCase):
 
 class PreviewTest(unittest.TestCase):
     def test_sums_are_told_and_nodes_named_if_asked_for(self) -> None:
-        moved = preview.Transfer(model.Node('a'), 'h1', None, True)
-        left = preview.Transfer(model.Node('b'), 'h1', 'h1', False)
-        outcome = preview.Preview(4, [moved], [], [left])
+        left, moved = (
+            what_if.Change(kind, model.Node(uuid), 'h1', after, deployed)
+            for kind, uuid, after, deployed in (
+                (what_if.Kind.UNSERVED, 'b', 'h1', False),
+                (what_if.Kind.MOVES, 'a', None, True),
+            )
+        )
+        outcome = what_if.Difference(4, [left, moved])
         self.assertEqual(
             {
                 'nodes': 4,
@@ -114,16 +119,14 @@ class PreviewTest(unittest.TestCase):
                     }
                 ],
             },
-            preview_columns.whole(outcome, nodes=False),
+            answers.whole(outcome, nodes=False),
         )
-        named = preview_columns.whole(outcome, nodes=True)['changes']
+        named = answers.whole(outcome, nodes=True)['changes']
         self.assertEqual(
             [('a', 'moves'), ('b', 'unserved')],
             [(change['uuid'], change['change']) for change in named],
         )
-        summary = comparison._summary(
-            preview_columns.whole(outcome, nodes=False)
-        )
+        summary = ring._summary(answers.whole(outcome, nodes=False))
         self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
         self.assertIn('1 nodes without an instance would stay', summary)
         self.assertNotIn('stranded', summary)

@@ -8,21 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide, preview, scenario
+from ironic_ownership.engine.decision import decide, what_if
 from tests.unit.engine import snapshot_strategies, world
 
+MOVES, STRANDED, UNSERVED = what_if.Kind
 GROUP = world.runs(conductor_group='g', peer_list=())
 
 
-def situation(members, services=()) -> scenario.Situation:
+def situation(members, services=()) -> what_if.Situation:
     members = list(members)
-    return scenario.Situation(
+    return what_if.Situation(
         model.View.of(members), world.registered(members, services)
     )
 
 
-def compared(nodes, records, before, after) -> preview.Preview:
-    return preview.compare(
+def compared(nodes, records, before, after) -> what_if.Difference:
+    return what_if.compare(
         nodes,
         {record.uuid: record for record in records},
         before.peer_groups(world.interpret),
@@ -54,22 +55,21 @@ class TestCompare(unittest.TestCase):
             self.nodes,
             self.records,
             self.before,
-            scenario.without(self.before, ['host2']),
+            self.before.without(['host2']),
         )
         self.assertEqual(
             [
                 (world.uuid(1), 'host2', 'host1'),
                 (world.uuid(3), 'host2', 'host1'),
             ],
-            [(t.node.uuid, t.before, t.after) for t in found.transfers],
+            [(t.node.uuid, t.before, t.after) for t in found.of(MOVES)],
         )
         self.assertEqual(
-            [world.uuid(2)], [t.node.uuid for t in found.stranded]
+            [world.uuid(2)], [t.node.uuid for t in found.of(STRANDED)]
         )
-        self.assertEqual([], found.unserved)
-        self.assertEqual(0.5, found.share)
+        self.assertEqual([], found.of(UNSERVED))
         self.assertEqual(
-            [preview.Flow('host2', 'host1', 2, 0, 0.5)], found.flows()
+            [what_if.Flow('host2', 'host1', 2, 0, 0.5)], found.flows()
         )
 
     def test_new_member_takes_what_its_ring_gives_it(self) -> None:
@@ -77,12 +77,12 @@ class TestCompare(unittest.TestCase):
             self.nodes,
             self.records,
             self.before,
-            scenario.joined_like(self.before, 'host3', 'host1'),
+            self.before.joined_like('host3', 'host1'),
         )
         # Golden: with host3 node 2 (deployed here) and 6 would be host3's.
         self.assertEqual(
             [(world.uuid(6), 'host1', 'host3')],
-            [(t.node.uuid, t.before, t.after) for t in found.transfers],
+            [(t.node.uuid, t.before, t.after) for t in found.of(MOVES)],
         )
 
     def test_without_records_the_policies_alone_count(self) -> None:
@@ -90,11 +90,11 @@ class TestCompare(unittest.TestCase):
             [world.node(2, instance_uuid='i'), world.node(6)],
             [],
             self.before,
-            scenario.joined_like(self.before, 'host3', 'host1'),
+            self.before.joined_like('host3', 'host1'),
         )
         self.assertEqual(
             [('host2', 'host3', True), ('host1', 'host3', False)],
-            [(t.before, t.after, t.deployed) for t in found.transfers],
+            [(t.before, t.after, t.deployed) for t in found.of(MOVES)],
         )
         self.assertEqual([1, 0], [f.instances for f in found.flows()][::-1])
 
@@ -104,26 +104,19 @@ class TestCompare(unittest.TestCase):
             [world.node(1), world.node(2)],
             [world.record(1, 'host1'), world.record(2, 'host1', 'i')],
             before,
-            scenario.without(before, ['host1']),
+            before.without(['host1']),
         )
-        self.assertEqual([], found.transfers)
+        self.assertEqual([], found.of(MOVES))
         self.assertEqual(
-            [world.uuid(1)], [t.node.uuid for t in found.unserved]
+            [world.uuid(1)], [t.node.uuid for t in found.of(UNSERVED)]
         )
         self.assertEqual(
-            [world.uuid(2)], [t.node.uuid for t in found.stranded]
+            [world.uuid(2)], [t.node.uuid for t in found.of(STRANDED)]
         )
 
     def test_nothing_changes_while_the_members_stay(self) -> None:
         found = compared(self.nodes, self.records, self.before, self.before)
-        self.assertEqual(
-            ([], [], [], []),
-            (found.transfers, found.stranded, found.unserved, found.flows()),
-        )
-
-    def test_no_nodes_have_no_share(self) -> None:
-        found = compared([], [], self.before, self.before)
-        self.assertEqual(0.0, found.share)
+        self.assertEqual(([], []), (found.changes, found.flows()))
 
     @given(
         snapshot_strategies.moments(),
@@ -131,8 +124,8 @@ class TestCompare(unittest.TestCase):
     )
     def test_preview_follows_the_decisions(self, moment, host) -> None:
         before = situation(moment.members, moment.services.values())
-        after = scenario.without(before, [host])
-        found = preview.compare(
+        after = before.without([host])
+        found = what_if.compare(
             moment.nodes,
             moment.records,
             before.peer_groups(world.interpret),
@@ -144,7 +137,7 @@ class TestCompare(unittest.TestCase):
             )
             for s in (before, after)
         )
-        moved = {t.node.uuid: (t.before, t.after) for t in found.transfers}
+        moved = {t.node.uuid: (t.before, t.after) for t in found.of(MOVES)}
         for node in moment.nodes:
             owners = now[node.uuid].owner, then[node.uuid].owner
             self.assertEqual(
@@ -152,9 +145,11 @@ class TestCompare(unittest.TestCase):
                 moved.get(node.uuid),
             )
         self.assertEqual(
-            len(found.transfers), sum(f.nodes for f in found.flows())
+            len(found.of(MOVES)), sum(f.nodes for f in found.flows())
         )
-        left = {t.node.uuid for t in (*found.stranded, *found.unserved)}
+        left = {
+            t.node.uuid for t in (*found.of(STRANDED), *found.of(UNSERVED))
+        }
         self.assertEqual(set(), left & moved.keys())
 
 
@@ -163,7 +158,7 @@ class TestWhatIf(unittest.TestCase):
         runs = world.runs(peer_list=('host1', 'host2'))
         rows = [model.Service('host2', settings=runs)]
         before = situation(world.members(runs, 'host1', 'host2'), rows)
-        after = scenario.joined_like(before, 'host3', 'host1')
+        after = before.joined_like('host3', 'host1')
         (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1', 'host2', 'host3'), group.hosts)
         self.assertEqual(
@@ -173,13 +168,13 @@ class TestWhatIf(unittest.TestCase):
 
     def test_empty_list_of_peers_stays_empty(self) -> None:
         before = situation(world.members(GROUP, 'host1'))
-        after = scenario.joined_like(before, 'host3', 'host1')
+        after = before.joined_like('host3', 'host1')
         self.assertEqual({GROUP}, {m.settings for m in after.view.members})
 
     def test_written_list_of_peers_is_kept_without_a_member(self) -> None:
         runs = world.runs(peer_list=('host1', 'host2'))
         before = situation(world.members(runs, 'host1', 'host2'))
-        after = scenario.without(before, ['host2'])
+        after = before.without(['host2'])
         (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1',), group.hosts)
         self.assertEqual({'host1', 'host2'}, group.peers)
@@ -187,7 +182,7 @@ class TestWhatIf(unittest.TestCase):
 
     def test_new_member_joined_last(self) -> None:
         before = situation(world.members(world.ALL, 'host1', 'host2'))
-        after = scenario.joined_by(before, 'host0', world.ALL)
+        after = before.joined_by('host0', world.ALL)
         self.assertEqual(
             'host0', max(after.view.members, key=lambda m: m.joined_at).host
         )
@@ -195,12 +190,10 @@ class TestWhatIf(unittest.TestCase):
     def test_disabled_service_that_joins_gets_nothing(self) -> None:
         rows = [model.Service('host3', disabled=True)]
         before = situation(world.members(GROUP, 'host1'), rows)
-        after = scenario.joined_like(before, 'host3', 'host1')
+        after = before.joined_like('host3', 'host1')
         (group,) = after.peer_groups(world.interpret).groups
         self.assertEqual(('host1',), group.hosts)
 
     def test_only_a_member_can_be_the_model(self) -> None:
         before = situation([world.member('host1')])
-        self.assertRaises(
-            ValueError, scenario.joined_like, before, 'host3', 'host9'
-        )
+        self.assertRaises(ValueError, before.joined_like, 'host3', 'host9')

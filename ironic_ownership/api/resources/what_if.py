@@ -1,0 +1,311 @@
+"""What if: owners before and after a change of members or of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ironic_ownership.api import policy_options, schemas
+from ironic_ownership.api.operation import Access, Operation, Parameter
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import model, refusals
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import PeerGroup
+from ironic_ownership.engine.decision.what_if import (
+    Change,
+    Difference,
+    Flow,
+    Kind,
+    Situation,
+    compare,
+)
+from ironic_ownership.engine.queries.deployment_snapshot import (
+    DeploymentSnapshot,
+)
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns, cells
+
+FLOW: Columns[Flow] = (
+    Column('from_service', 'before', schemas.TEXT_OR_NULL),
+    Column('to_service', 'after', schemas.TEXT_OR_NULL),
+    Column('nodes', type=schemas.NUMBER),
+    Column('instances', type=schemas.NUMBER),
+    Column('share', lambda f: columns.rounded(f.share), {'type': 'number'}),
+)
+"""Nodes that would move, by service before and after."""
+
+NODE: Columns[Change] = (
+    Column('uuid', 'node.uuid'),
+    Column('name', 'node.name', schemas.TEXT_OR_NULL),
+    Column('change', 'kind.value', schemas.one_of(*Kind)),
+    Column('from_service', 'before', schemas.TEXT_OR_NULL),
+    Column('to_service', 'after', schemas.TEXT_OR_NULL),
+    Column('instance', 'deployed', schemas.FLAG),
+    Column('shard', 'node.shard', schemas.TEXT_OR_NULL),
+    Column('conductor_group', 'node.conductor_group'),
+)
+_PROPERTIES = {
+    'nodes': schemas.described(schemas.NUMBER, 'Number of compared nodes.'),
+    'moves': schemas.NUMBER,
+    'share': {'type': 'number'},
+    'instances': schemas.NUMBER,
+    'stranded': schemas.NUMBER,
+    'unserved': schemas.NUMBER,
+    'flows': schemas.array(schemas.thing(FLOW)),
+    'changes': {
+        'type': 'array',
+        'items': schemas.thing(NODE),
+        'description': 'Each node; only if the request has "nodes".',
+    },
+    'warnings': schemas.WARNINGS,
+    'notes': schemas.NOTES,
+}
+_ANSWERS = {
+    200: (
+        'Flows of nodes between services.',
+        schemas.body(
+            _PROPERTIES, [key for key in _PROPERTIES if key != 'changes']
+        ),
+    )
+}
+_HOSTS = {'type': 'array', 'items': schemas.HOST, 'minItems': 1}
+_POLICIES = {'type': 'string', 'maxLength': 1000}
+_BODY = schemas.body(
+    {
+        'a': schemas.described(
+            _POLICIES, 'A list of policies, separated by commas.'
+        ),
+        'b': schemas.described(_POLICIES, 'The list to compare it with.'),
+        'options': schemas.array(
+            {'type': 'string', 'maxLength': 1000},
+            maxItems=100,
+            description='Options of these policies, each as '
+            '[HOST:][POLICY.]NAME=VALUE.',
+        ),
+        'nodes': schemas.described(schemas.FLAG, 'Also list each node.'),
+    },
+    ['a', 'b'],
+)
+
+
+def _seen(request: Request) -> tuple[DeploymentSnapshot, Situation]:
+    """Read the whole deployment.
+
+    :raises OwnershipError: if any of it can't be read.
+    """
+    seen = request.context.overview(complete=False)
+    seen.require()
+    return seen, Situation(seen.view or model.View(), seen.services or ())
+
+
+def _preview(request: Request) -> Answer:
+    query = request.query
+    gone = [model.canonical_host(host) for host in query.get('without', ())]
+    new = [model.canonical_host(host) for host in query.get('with', ())]
+    like = query.get('like')
+    _check_scenario(gone, new, like)
+    seen, before = _seen(request)
+    for host in gone:
+        if host not in before.view.hosts:
+            raise suggestions.unknown('member', host, before.view.hosts)
+    after = before
+    for host in new:
+        after = _joined(before, after, host, like, request.context.interpret)
+    rows = {row.host: row for row in before.services}
+    return _answer(
+        request,
+        seen,
+        seen.records or {},
+        (before, after.without(gone)),
+        nodes=query.get('nodes', False),
+        notes=[
+            f'{host} is disabled or forced down and would own nothing'
+            for host in new
+            if host in rows and (rows[host].disabled or rows[host].forced_down)
+        ],
+    )
+
+
+def _check_scenario(
+    gone: Collection[str], new: Collection[str], like: str | None
+) -> None:
+    if not gone and not new:
+        raise refusals.ScenarioError('nothing to preview')
+    if like is not None and not new:
+        raise refusals.ScenarioError('"like" needs "with"')
+    for host in sorted({*gone} & {*new}):
+        raise refusals.ScenarioError(f'{host} cannot both leave and join')
+
+
+def _joined(
+    before: Situation,
+    so_far: Situation,
+    host: str,
+    like: str | None,
+    interpret: policy_set.Interpreter,
+) -> Situation:
+    if host in before.view.hosts:
+        raise refusals.ScenarioError(
+            f'{host} is a member already',
+            hint='"ironic-ownership member list" shows all',
+        )
+    row = {row.host: row for row in before.services}.get(host)
+    if like is not None:
+        like = model.canonical_host(like)
+        if like not in before.view.hosts:
+            raise suggestions.unknown('member', like, before.view.hosts)
+    elif row is not None and row.settings.policies:
+        return so_far.joined_by(host, row.settings)
+    else:
+        like = _only_ring(before.peer_groups(interpret).groups)
+    return so_far.joined_like(host, like)
+
+
+def _only_ring(groups: Sequence[PeerGroup]) -> str:
+    rings = [g for g in groups if g.policies.assigner is not None] or groups
+    if len(rings) == 1:
+        return rings[0].hosts[0]
+    if not rings:
+        raise refusals.ScenarioError(
+            'there is no ring: no live, enabled member'
+        )
+    firsts = sorted(group.hosts[0] for group in rings)
+    raise refusals.ScenarioError(
+        f'there are {len(rings)} rings, which one is meant?',
+        hint=f'Name a member of it with --like: {", ".join(firsts)}',
+    )
+
+
+def _compare(request: Request) -> Answer:
+    body = request.body
+    given = [policy_options.option(text) for text in body.get('options', ())]
+    may_import = request.context.may_import
+    lists = [
+        policy_options.policies(body[name], may_import) for name in ('a', 'b')
+    ]
+    seen, now = _seen(request)
+    policy_options.check_options(
+        given, {**lists[0], **lists[1]}, now.view.hosts
+    )
+    before, after = (
+        now.running(
+            {
+                member.host: policy_options.settings(member, classes, given)
+                for member in now.view.members
+            }
+        )
+        for classes in lists
+    )
+    return _answer(
+        request, seen, {}, (before, after), nodes=body.get('nodes', False)
+    )
+
+
+def _answer(
+    request: Request,
+    seen: DeploymentSnapshot,
+    records: Mapping[str, model.ComputeNode],
+    situations: tuple[Situation, Situation],
+    *,
+    nodes: bool,
+    notes: Sequence[str] = (),
+) -> Answer:
+    """Answer with the nodes that would change owner.
+
+    :param situations: before and after.
+    :param nodes: whether to name each node.
+    """
+    interpret = request.context.interpret
+    found = compare(
+        [*seen.nodes.listed.values()] if seen.nodes else (),
+        records,
+        *(situation.peer_groups(interpret) for situation in situations),
+    )
+    unlisted = seen.nodes.unlisted if seen.nodes else 0
+    warning = (
+        f'{unlisted} nodes without a shard are left out: with a shard key set '
+        'they may not be listed'
+    )
+    return Answer(
+        {
+            **whole(found, nodes=nodes),
+            'warnings': [warning] if unlisted else [],
+            'notes': list(notes),
+        }
+    )
+
+
+def whole(found: Difference, *, nodes: bool) -> dict[str, columns.Cell]:
+    """Return the whole difference as one object.
+
+    :param nodes: whether to name each node.
+    """
+    by_kind = {kind: found.of(kind) for kind in Kind}
+    moves = by_kind[Kind.MOVES]
+    row: dict[str, columns.Cell] = {
+        'nodes': found.compared,
+        'moves': len(moves),
+        'share': columns.rounded(len(moves) / (found.compared or 1)),
+        'instances': sum(one.deployed for one in moves),
+        'stranded': len(by_kind[Kind.STRANDED]),
+        'unserved': len(by_kind[Kind.UNSERVED]),
+        'flows': [cells(FLOW, flow) for flow in found.flows()],
+    }
+    if nodes:
+        row['changes'] = [
+            cells(NODE, one) for some in by_kind.values() for one in some
+        ]
+    return row
+
+
+OPERATIONS = (
+    Operation(
+        'ring:preview',
+        'GET',
+        '/v1/rings/preview',
+        'Show which nodes would move if members left or joined.',
+        _preview,
+        Access.READ,
+        _ANSWERS,
+        description='Nothing is changed. A node with an instance stays with '
+        'its service.',
+        query=(
+            Parameter(
+                'without',
+                'As if these members died; may be repeated, case does not '
+                'count.',
+                _HOSTS,
+                metavar='HOST',
+            ),
+            Parameter(
+                'with',
+                'As if these services joined; may be repeated, case does not '
+                'count.',
+                _HOSTS,
+                metavar='HOST',
+            ),
+            Parameter(
+                'like',
+                'The live member whose settings a new one has; needed if '
+                'there are several rings.',
+                schemas.HOST,
+                metavar='HOST',
+            ),
+            Parameter('nodes', 'Also list each node.', schemas.FLAG),
+        ),
+        errors=(404, 409, 502, 503),
+    ),
+    Operation(
+        'policy:compare',
+        'POST',
+        '/v1/policies/compare',
+        'Show which nodes two lists of policies would assign differently.',
+        _compare,
+        Access.READ,
+        _ANSWERS,
+        description='Nothing is changed. The policies have to be installed '
+        'where the service runs. Records and instances do not count.',
+        body=_BODY,
+        errors=(404, 409, 502, 503),
+    ),
+)
