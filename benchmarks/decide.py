@@ -24,7 +24,7 @@ from tooz import hashring
 from benchmarks import table
 from ironic_ownership import wiring
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.decision import decide, preview, scenario
+from ironic_ownership.engine.decision import decide, what_if
 
 TARGET, PREVIEW = 0.2, 0.5
 LIMIT = 1.0
@@ -71,7 +71,7 @@ def measure(count: int, members: int, rounds: int) -> list[table.Row] | None:
     rings = [
         hashring.HashRing(of, hash_function='md5') for of in (hosts, hosts[1:])
     ]
-    now = scenario.Situation(
+    now = what_if.Situation(
         model.View.of(
             model.Member(host, host, settings=_SETTINGS) for host in hosts
         ),
@@ -120,7 +120,7 @@ def measure(count: int, members: int, rounds: int) -> list[table.Row] | None:
 
 
 def _decide(
-    now: scenario.Situation,
+    now: what_if.Situation,
     nodes: Sequence[model.Node],
     records: Mapping[str, model.ComputeNode],
 ) -> decide.Decisions:
@@ -137,16 +137,16 @@ def _tooz(
 
 
 def _preview(
-    now: scenario.Situation,
+    now: what_if.Situation,
     lost: str,
     nodes: Sequence[model.Node],
     records: Mapping[str, model.ComputeNode],
 ) -> _Ways:
-    found = preview.compare(
+    found = what_if.compare(
         nodes,
         records,
         now.peer_groups(wiring.interpret),
-        scenario.without(now, [lost]).peer_groups(wiring.interpret),
+        now.without([lost]).peer_groups(wiring.interpret),
     )
     return {(flow.before, flow.after): flow.nodes for flow in found.flows()}
 

@@ -17,10 +17,8 @@ from oslo_log import log
 
 from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.checks import problem, runner
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.queries import deployment_snapshot
-from ironic_ownership.engine.queries.deployment_snapshot import Part
+from ironic_ownership.engine.checks import runner
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership.observe import metrics
 
 LOG = log.getLogger(__name__)
@@ -54,15 +52,13 @@ class Gauges:
 
     def __init__(
         self,
-        read: Callable[[], deployment_snapshot.DeploymentSnapshot],
-        interpret: policy_set.Interpreter,
+        read: Callable[[], Deployment],
         interval: float,
         *,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read = read
-        self._interpret = interpret
         self._interval = interval
         self._patience = patience
         self._clock = clock
@@ -120,7 +116,7 @@ class Gauges:
     def _run(self, refresh: futures.Future[_Snapshot]) -> None:
         try:
             began = self._clock()
-            families = families_of(self._read(), self._interpret)
+            families = families_of(self._read())
             now = self._clock()
             found = _Snapshot(families, now, now - began)
         # Raised in the waiting threads; the next request tries again.
@@ -135,30 +131,27 @@ class Gauges:
             refresh.set_result(found)
 
 
-def families_of(
-    seen: deployment_snapshot.DeploymentSnapshot,
-    interpret: policy_set.Interpreter,
-) -> list[metrics.Family]:
+def families_of(seen: Deployment) -> list[metrics.Family]:
     """Return the metrics of one moment, without the parts in an outage."""
-    facts = problem.Facts(seen, interpret)
+    answers = {part: part not in seen.unread for part in Part}
     found = [
-        metrics.answers({str(p): p not in seen.unread for p in Part}),
-        metrics.problems(runner.find(facts)),
+        metrics.answers({str(part): up for part, up in answers.items()}),
+        metrics.problems(runner.check(seen)),
     ]
     if not seen.unread:
         # A policy that fails is among the problems.
         with contextlib.suppress(exceptions.PluginFaultError):
-            found.append(metrics.nodes(facts.statuses))
-    if seen.records is not None:
-        found.append(metrics.unavailable(seen.records.values()))
-    if seen.services is not None:
-        alive = seen.view.hosts if seen.view else None
-        found.append(metrics.services(seen.services, alive))
-        found.append(metrics.disabled(seen.services))
-    if seen.reports is not None:
-        found.extend(metrics.loops(list(seen.reports.values())))
-    if seen.view is not None:
+            found.append(metrics.nodes(seen.evaluated))
+    if answers[Part.RECORDS]:
+        alive = seen.view.hosts if answers[Part.MEMBERSHIP] else None
+        found += [
+            metrics.unavailable(seen.records.values()),
+            metrics.services(seen.services.values(), alive),
+            metrics.disabled(seen.services.values()),
+            *metrics.loops(list(seen.reports.values())),
+        ]
+    if answers[Part.MEMBERSHIP]:
         found.append(metrics.members(seen.view))
-    if seen.reservations is not None:
+    if answers[Part.RECORDS]:
         found.append(metrics.reservations(seen.reservations))
     return found

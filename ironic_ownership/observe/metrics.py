@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.reservations import Reservation
-from ironic_ownership.engine.checks.problem import CheckedNode, Problem
+from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.engine.host.health import ROLES, Health
+from ironic_ownership.engine.queries.node_status import NodeStatus
 
 PREFIX = 'ironic_ownership'
 UNOWNED = ''
@@ -55,7 +56,7 @@ def answers(parts: Mapping[str, bool]) -> Family:
     )
 
 
-def nodes(statuses: Iterable[CheckedNode]) -> Family:
+def nodes(statuses: Iterable[NodeStatus]) -> Family:
     """Count the nodes by owner and state."""
     return Family(
         f'{PREFIX}_nodes',

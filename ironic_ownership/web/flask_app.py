@@ -49,9 +49,7 @@ class OperationsApp:
     def __init__(self, conf: cfg.ConfigOpts, wired: Wiring) -> None:
         self._wired = wired
         self._background = BackgroundWork()
-        self._gauges = Gauges(
-            wired.overview, wired.interpret, conf.api.metrics_interval
-        )
+        self._gauges = Gauges(wired.overview, conf.api.metrics_interval)
         self._max_limit: int = conf.api.max_limit
         self._lists = new_lists(conf.api.list_lifetime)
         self._strategy: str = conf.api.auth_strategy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,
     )
-    from ironic_ownership.engine.queries import deployment_snapshot
+    from ironic_ownership.engine.queries import deployment
     from ironic_ownership.engine.reservations.recovery import Recovery
     from ironic_ownership.engine.reservations.reserver import Reserver
 
@@ -177,28 +178,33 @@ class Container(Stores):
 
     def overview(
         self, *, complete: bool = True, placement: bool = False
-    ) -> deployment_snapshot.DeploymentSnapshot:
+    ) -> deployment.Deployment:
         """Read the whole deployment, as far as it answers.
 
         :param complete: read open reservations and the rows of a companion
-            too, of which there may be one for each node.
+            too, of which there may be one for each node; policies that fail
+            are not tolerated then.
         :param placement: read Placement next to a companion, too.
         """
-        from ironic_ownership.engine.queries import deployment_snapshot
+        from ironic_ownership.engine.decision import peer_groups
+        from ironic_ownership.engine.queries import deployment
 
         with contextlib.ExitStack() as lent:
-            return deployment_snapshot.read(
-                deployment_snapshot.Sources(
+            found = deployment.read(
+                deployment.Sources(
+                    self.interpret,
                     lambda: self.records,
                     lambda: lent.enter_context(self._lent_inventory()),
                     lambda: self.backend,
                     (lambda: self.reservations) if complete else None,
                     lambda: self.companion if complete else None,
-                    lambda nodes: policy_set.prepare(nodes, self.interpret),
                     lambda: self.placement_of() if placement else None,
                 ),
                 sharded=self.sharded,
             )
+        if complete:
+            return found
+        return dataclasses.replace(found, on_fault=peer_groups.tolerant())
 
     def placement_of(self, request_id: str | None = None) -> Placement | None:
         """Return a client of Placement; ``None`` if that is not configured.

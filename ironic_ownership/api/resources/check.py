@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
@@ -38,9 +40,10 @@ COLUMNS: Columns[problems.Problem] = (
 def _check(request: Request) -> Answer:
     context = request.context
     found = runner.check(
-        context.overview(placement=True),
-        context.interpret,
-        reporting=context.reports_inventory,
+        dataclasses.replace(
+            context.overview(placement=True),
+            reporting=context.reports_inventory,
+        )
     )
     shown = [cells(COLUMNS, one) for one in found]
     return Answer({'problems': shown})

@@ -43,12 +43,6 @@ _STATE_FILTER = {
 }
 
 
-def place(status: NodeStatus) -> tuple[str | None, str]:
-    """Return shard and conductor group: Ironic's, else the recorded ones."""
-    known = status.node or status.record
-    return (known.shard, known.conductor_group) if known else (None, '')
-
-
 def unavailable(status: NodeStatus) -> str | None:
     """Return the code why nothing can be scheduled to the node."""
     code = status.availability.code if status.availability else None
@@ -59,15 +53,6 @@ def _instance(status: NodeStatus) -> str | None:
     if status.node is not None:
         return status.node.instance_uuid
     return status.record.instance_uuid if status.record else None
-
-
-def _driver(status: NodeStatus) -> str | None:
-    known = status.node or status.record
-    return (known.driver if known else None) or None
-
-
-def _contenders(status: NodeStatus) -> list[str]:
-    return list(status.decision.contenders) if status.decision else []
 
 
 def _of_node(key: str, kind: Schema = TEXT_OR_NULL) -> Column[NodeStatus]:
@@ -93,9 +78,9 @@ SHORT: Columns[NodeStatus] = (
     ),
     Column('state', lambda s: str(s.state), schemas.codes(node_status.State)),
     Column('instance_uuid', _instance, TEXT_OR_NULL),
-    Column('shard', lambda s: place(s)[0], TEXT_OR_NULL),
-    Column('conductor_group', lambda s: place(s)[1]),
-    Column('reason', 'reason.value', help='Reason code, stable.'),
+    Column('shard', lambda s: s.place[0], TEXT_OR_NULL),
+    Column('conductor_group', lambda s: s.place[1]),
+    Column('reason', 'decision.reason.value', help='Reason code, stable.'),
     Column(
         'unavailable',
         unavailable,
@@ -105,22 +90,14 @@ SHORT: Columns[NodeStatus] = (
     ),
 )
 _DECIDED: Columns[NodeStatus] = (
-    Column(
-        'decided_owner',
-        lambda s: s.decision and s.decision.owner,
-        TEXT_OR_NULL,
-    ),
-    Column(
-        'wanted_by',
-        lambda s: s.decision and s.decision.wanted_by,
-        TEXT_OR_NULL,
-    ),
-    Column('contenders', _contenders, TEXTS),
+    Column('decided_owner', 'decision.owner', TEXT_OR_NULL),
+    Column('wanted_by', 'decision.wanted_by', TEXT_OR_NULL),
+    Column('contenders', lambda s: list(s.decision.contenders), TEXTS),
     Column('service_alive', 'owner_alive', FLAG_OR_NULL),
 )
 LONG: Columns[NodeStatus] = (
     *SHORT,
-    Column('driver', _driver, TEXT_OR_NULL),
+    Column('driver', type=TEXT_OR_NULL),
     _of_node('provision_state'),
     _of_node('maintenance', FLAG_OR_NULL),
     *_DECIDED,
@@ -132,9 +109,9 @@ DETAILS: Columns[NodeStatus] = (
         lambda s: (s.availability.detail if s.availability else None) or None,
         TEXT_OR_NULL,
     ),
-    Column('explanation', 'reason.help'),
+    Column('explanation', 'decision.reason.help'),
     *_DECIDED,
-    Column('driver', _driver, TEXT_OR_NULL),
+    Column('driver', type=TEXT_OR_NULL),
     _of_node('resource_class'),
     _of_node('provision_state'),
     _of_node('power_state'),

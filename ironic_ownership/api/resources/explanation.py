@@ -8,7 +8,6 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.compute_nodes import (
     NODE,
     explained,
-    place,
     unavailable,
 )
 from ironic_ownership.api.schemas import TEXT_OR_NULL, TEXTS
@@ -33,7 +32,7 @@ _Row = dict[str, columns.Cell]
 
 def _inputs(explanation: Explanation) -> _Row:
     node, record = explanation.status.node, explanation.status.record
-    shard, group = place(explanation.status)
+    shard, group = explanation.status.place
     return {
         'shard': shard,
         'conductor_group': group,

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.queries import (
-    deployment_snapshot,
-    node_status,
-)
+from ironic_ownership.engine.queries.deployment import Part
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 FAULT: Columns[node_validation.Fault] = (
@@ -39,13 +32,28 @@ _PROPERTIES = {
 
 def _validate(request: Request) -> Answer:
     entries = node_validation.entries_of(request.body) or ()
-    notes: list[str] = []
-    found = node_validation.validate(entries, _surroundings(request, notes))
+    # Ironic has to show its nodes and conductors; services are optional.
+    seen = request.context.overview(complete=False)
+    if Part.IRONIC in seen.unread:
+        raise seen.unread[Part.IRONIC]
+    if seen.fleet is None:
+        raise seen.unshown or exceptions.IronicError('no conductors')
+    found = node_validation.validate(entries, seen)
     refused = {
         fault.place
         for fault in found
         if fault.severity is node_validation.Severity.REFUSED
     }
+    notes = [
+        f'not checked which services admit the nodes: {error}'
+        for error in seen.unread.values()
+    ]
+    if seen.unlisted:
+        notes.insert(
+            0,
+            f'not compared with {seen.unlisted} nodes without a shard, '
+            'which may not be listed with a shard key set',
+        )
     return Answer(
         {
             'nodes': len(entries),
@@ -54,56 +62,6 @@ def _validate(request: Request) -> Answer:
             'notes': notes,
         }
     )
-
-
-def _surroundings(
-    request: Request, notes: list[str]
-) -> node_validation.Deployment:
-    """Read the deployment that the nodes would join.
-
-    :raises OwnershipError: if Ironic does not show its nodes or conductors;
-        the services are optional.
-    """
-    seen = request.context.overview(complete=False)
-    nodes = seen.nodes
-    if nodes is None:
-        raise seen.unread[deployment_snapshot.Part.IRONIC]
-    if nodes.fleet is None:
-        raise nodes.unshown or exceptions.IronicError('no conductors')
-    if nodes.unlisted:
-        notes.append(
-            f'not compared with {nodes.unlisted} nodes without a shard, '
-            'which may not be listed with a shard key set'
-        )
-    return node_validation.Deployment(
-        nodes.fleet,
-        set(nodes.listed),
-        {node.name for node in nodes.listed.values() if node.name},
-        _admits(seen, request.context.interpret, notes),
-    )
-
-
-def _admits(
-    seen: deployment_snapshot.DeploymentSnapshot,
-    interpret: policy_set.Interpreter,
-    notes: list[str],
-) -> Callable[[model.Node], bool] | None:
-    if seen.view is None or seen.services is None:
-        notes += [
-            f'not checked which services admit the nodes: {error}'
-            for error in seen.unread.values()
-        ]
-        return None
-    groups = PeerGroups.of(
-        seen.view, seen.services, interpret, node_status.tolerant()
-    )
-
-    def admits(node: model.Node) -> bool:
-        return any(
-            groups.admits(group.hosts[0], node) for group in groups.groups
-        )
-
-    return admits
 
 
 OPERATIONS = (

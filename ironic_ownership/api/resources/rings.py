@@ -11,9 +11,9 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.services import options, policies
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups, tolerant
 from ironic_ownership.engine.decision.settings_diff import assigner
-from ironic_ownership.engine.queries import balance, node_status
+from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -69,7 +69,7 @@ def _show(request: Request) -> Answer:
         context.backend.view(),
         records.services(),
         context.interpret,
-        node_status.tolerant(),
+        tolerant(),
     )
     owned = {host: nodes for host, (nodes, _) in records.counts().items()}
     return request.page(

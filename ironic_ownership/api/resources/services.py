@@ -183,7 +183,7 @@ def _list(request: Request) -> Answer:
     shown = SHORT
     if request.query.get('long'):
         seen = context.overview(complete=False)
-        found = service_status.add_load(found, seen, context.interpret)
+        found = service_status.add_load(found, seen)
         shown = LONG
     return request.page(
         'services',

@@ -1,4 +1,4 @@
-"""What if: owners before and after a change of members or of policies."""
+"""Differences of owners, before and after a change of members or policies."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from ironic_ownership.engine.decision.what_if import (
     Situation,
     compare,
 )
-from ironic_ownership.engine.queries.deployment_snapshot import (
-    DeploymentSnapshot,
-)
+from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -88,14 +86,14 @@ _BODY = schemas.body(
 )
 
 
-def _seen(request: Request) -> tuple[DeploymentSnapshot, Situation]:
+def _seen(request: Request) -> tuple[Deployment, Situation]:
     """Read the whole deployment.
 
     :raises OwnershipError: if any of it can't be read.
     """
     seen = request.context.overview(complete=False)
     seen.require()
-    return seen, Situation(seen.view or model.View(), seen.services or ())
+    return seen, Situation(seen.view, [*seen.services.values()])
 
 
 def _preview(request: Request) -> Answer:
@@ -115,7 +113,7 @@ def _preview(request: Request) -> Answer:
     return _answer(
         request,
         seen,
-        seen.records or {},
+        seen.records,
         (before, after.without(gone)),
         nodes=query.get('nodes', False),
         notes=[
@@ -203,7 +201,7 @@ def _compare(request: Request) -> Answer:
 
 def _answer(
     request: Request,
-    seen: DeploymentSnapshot,
+    seen: Deployment,
     records: Mapping[str, model.ComputeNode],
     situations: tuple[Situation, Situation],
     *,
@@ -217,19 +215,18 @@ def _answer(
     """
     interpret = request.context.interpret
     found = compare(
-        [*seen.nodes.listed.values()] if seen.nodes else (),
+        [*seen.nodes.values()],
         records,
         *(situation.peer_groups(interpret) for situation in situations),
     )
-    unlisted = seen.nodes.unlisted if seen.nodes else 0
     warning = (
-        f'{unlisted} nodes without a shard are left out: with a shard key set '
-        'they may not be listed'
+        f'{seen.unlisted} nodes without a shard are left out: with a shard '
+        'key set they may not be listed'
     )
     return Answer(
         {
             **whole(found, nodes=nodes),
-            'warnings': [warning] if unlisted else [],
+            'warnings': [warning] if seen.unlisted else [],
             'notes': list(notes),
         }
     )

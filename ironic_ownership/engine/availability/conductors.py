@@ -30,3 +30,14 @@ def read(source: inventory.Inventory) -> Known:
         )
     except exceptions.IronicError as exc:
         return Known(error=exc)
+
+
+def required(source: inventory.Inventory) -> evaluation.Fleet | None:
+    """Return the conductors; ``None`` if Ironic does not show them.
+
+    :raises IronicUnavailableError: if it does not answer.
+    """
+    known = read(source)
+    if isinstance(known.error, exceptions.IronicUnavailableError):
+        raise known.error
+    return known.fleet

@@ -28,6 +28,7 @@ class Fleet:
     :param living: places that a live conductor serves.
     :param dead: the conductors that served a place and are not alive.
     :param members: number of conductors that are alive.
+    :param names: of all conductors, alive or not.
     :param outage_counts: whether every node is out of service while no
         conductor is alive.
     """
@@ -38,6 +39,7 @@ class Fleet:
     )
     members: int = 0
     outage_counts: bool = True
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -49,8 +51,8 @@ class Fleet:
         """Build a fleet that does not depend on the order of conductors."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
-        members = 0
-        for conductor in sorted(conductors, key=lambda c: c.hostname):
+        members, known = 0, sorted(conductors, key=lambda c: c.hostname)
+        for conductor in known:
             places = {
                 (driver, conductor.conductor_group)
                 for driver in conductor.drivers
@@ -61,7 +63,8 @@ class Fleet:
             else:
                 for place in places:
                     dead[place] = (*dead.get(place, ()), conductor.hostname)
-        return cls(frozenset(living), dead, members, outage_counts)
+        names = tuple(one.hostname for one in known)
+        return cls(frozenset(living), dead, members, outage_counts, names)
 
     @property
     def all_gone(self) -> bool:

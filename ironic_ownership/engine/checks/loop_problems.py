@@ -17,32 +17,38 @@ from ironic_ownership.contracts.conditions import (
 )
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
-    Facts,
+    RECORDED,
+    Check,
     Kind,
     Problem,
     Severity,
+    check,
 )
 from ironic_ownership.engine.conditions import MASS_LOSS
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.host.supervision import LOOP_ENDED
+from ironic_ownership.engine.queries.deployment import Deployment
+
+_ERROR, _WARNING, _ = Severity
+_SERVICE = Kind.SERVICE
 
 _CODES: Mapping[str, tuple[str, Severity]] = {
-    Loop.START: ('start_stalled', Severity.ERROR),
-    Loop.HEARTBEAT: ('heartbeat_stalled', Severity.ERROR),
-    Loop.EPOCH: ('epoch_stalled', Severity.ERROR),
-    Loop.REFRESH: ('refresh_stalled', Severity.ERROR),
-    Loop.TAKE_OVER: ('take_over_stalled', Severity.ERROR),
-    Loop.PLACEMENT: ('placement_stalled', Severity.WARNING),
-    Loop.RESERVATIONS: ('reservations_stalled', Severity.WARNING),
-    Loop.CREDENTIAL: ('credential_limited', Severity.WARNING),
-    Loop.SOURCES: ('sources_stalled', Severity.WARNING),
-    Loop.NOTIFICATIONS: ('notifications_stalled', Severity.WARNING),
+    Loop.START: ('start_stalled', _ERROR),
+    Loop.HEARTBEAT: ('heartbeat_stalled', _ERROR),
+    Loop.EPOCH: ('epoch_stalled', _ERROR),
+    Loop.REFRESH: ('refresh_stalled', _ERROR),
+    Loop.TAKE_OVER: ('take_over_stalled', _ERROR),
+    Loop.PLACEMENT: ('placement_stalled', _WARNING),
+    Loop.RESERVATIONS: ('reservations_stalled', _WARNING),
+    Loop.CREDENTIAL: ('credential_limited', _WARNING),
+    Loop.SOURCES: ('sources_stalled', _WARNING),
+    Loop.NOTIFICATIONS: ('notifications_stalled', _WARNING),
 }
 """Code and severity of a loop that fails; no code is ever removed."""
 
 _BY_CONDITION: Mapping[str | None, tuple[str, Severity]] = {
-    BLIND: (BLIND, Severity.ERROR),
+    BLIND: (BLIND, _ERROR),
 }
 """Those that have a code of their own, instead of that of their loop."""
 
@@ -85,13 +91,14 @@ _LOSS = (
 )
 
 
-def stalled(facts: Facts) -> Iterator[Problem]:
+@check('loops of services', RECORDED, _ERROR, _SERVICE, *sorted(CODES))
+def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find loops that fail for a refresh interval, or whose thread ended."""
     found: dict[tuple[str, str, str, bool], list[str]] = (
         collections.defaultdict(list)
     )
-    for host, report, one in _failing(facts):
-        if one.code == MASS_LOSS or _is_known(facts, host, one):
+    for host, report, one in _failing(seen):
+        if one.code == MASS_LOSS or _is_known(seen, host, one):
             continue
         waits = one.since is not None and (
             report.now - one.since < report.interval
@@ -101,71 +108,63 @@ def stalled(facts: Facts) -> Iterator[Problem]:
             found[key].append(host)
     for (loop, error, cause, ended), hosts in sorted(found.items()):
         code, severity = _BY_CONDITION.get(cause) or _CODES.get(
-            loop, (f'{loop}_stalled', Severity.ERROR)
+            loop, (f'{loop}_stalled', _ERROR)
         )
         hint = _HINTS.get(loop, _RETRIES)
-        yield Problem(
-            code,
-            Severity.ERROR if ended else severity,
+        yield problem(
             f'the {loop} loop of {suggestions.listed(hosts)} '
             f'{"has ended" if ended else "fails"}: {error}',
-            Kind.SERVICE,
-            tuple(hosts),
-            tuple(hosts),
+            hosts,
             _ENDED if ended else hint,
+            code=code,
+            severity=_ERROR if ended else severity,
         )
 
 
-def mass_loss(facts: Facts) -> Iterator[Problem]:
+@check('mass loss', RECORDED, _ERROR, _SERVICE, MASS_LOSS)
+def mass_loss(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find services that delete no records: too many nodes are missing."""
-    for host, _, one in _failing(facts):
+    for host, _, one in _failing(seen):
         if one.code == MASS_LOSS:
-            yield Problem(
-                MASS_LOSS,
-                Severity.ERROR,
-                f'{host}: {one.error}',
-                Kind.SERVICE,
-                (host,),
-                (host,),
-                _LOSS.format(host=host),
+            yield problem(
+                f'{host}: {one.error}', (host,), _LOSS.format(host=host)
             )
 
 
-def outdated(facts: Facts) -> Iterator[Problem]:
+@check(
+    'conditions of services', RECORDED, _ERROR, _SERVICE, 'conditions_outdated'
+)
+def outdated(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that no longer store their conditions.
 
     A service of an earlier release stores none.
     """
     hosts = [
         host
-        for host, report in sorted(facts.reports.items())
-        if host in facts.view.hosts
+        for host, report in sorted(seen.reports.items())
+        if host in seen.view.hosts
         and report.is_outdated
-        and _is_active(facts, report)
+        and _is_active(seen, report)
     ]
     if hosts:
-        yield Problem(
-            'conditions_outdated',
-            Severity.ERROR,
+        yield problem(
             f'{suggestions.listed(hosts)} send heartbeats, and have not '
             'stored their conditions for two refresh intervals',
-            Kind.SERVICE,
-            tuple(hosts),
-            tuple(hosts),
+            hosts,
             'Make sure that the service reaches the database: its log names '
             'the error. If it does, restart it',
         )
 
 
-def _is_active(facts: Facts, report: ConditionReport) -> bool:
-    row = facts.services.get(report.host)
+def _is_active(seen: Deployment, report: ConditionReport) -> bool:
+    row = seen.services.get(report.host)
     return row is not None and row.incarnation == report.incarnation
 
 
 def _failing(
-    facts: Facts,
+    seen: Deployment,
 ) -> Iterable[tuple[str, ConditionReport, Condition]]:
-    for host, report in sorted(facts.reports.items()):
+    for host, report in sorted(seen.reports.items()):
         if not report.is_outdated:
             for one in report.failing:
                 yield host, report, one
@@ -175,12 +174,12 @@ def _has_ended(one: Condition) -> bool:
     return one.ended or one.code == LOOP_ENDED
 
 
-def _is_known(facts: Facts, host: str, one: Condition) -> bool:
+def _is_known(seen: Deployment, host: str, one: Condition) -> bool:
     """Tell whether the check of failing policies reports it."""
-    row = facts.services.get(host)
+    row = seen.services.get(host)
     return (
         one.code == exceptions.PluginFaultError.code
         and row is not None
-        and host in facts.view.hosts
+        and host in seen.view.hosts
         and bool(status_report.parts_of(row.config_error).plugin_fault)
     )

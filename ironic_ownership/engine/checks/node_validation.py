@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import uuid as uuid_
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.queries.deployment import Deployment
 
 _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
 
@@ -66,36 +67,25 @@ class Fault:
     hint: str = ''
 
 
-@dataclasses.dataclass(frozen=True)
-class Deployment:
-    """The deployment in which the nodes would be enrolled.
-
-    :param admits: tells whether any service admits a node; ``None`` if the
-        services are not known.
-    """
-
-    fleet: evaluation.Fleet
-    uuids: Collection[str] = ()
-    names: Collection[str] = ()
-    admits: Callable[[model.Node], bool] | None = None
-
-
-def validate(entries: Iterable[Entry], deployment: Deployment) -> list[Fault]:
+def validate(entries: Iterable[Entry], seen: Deployment) -> list[Fault]:
     """Return all faults, in the order of the entries.
 
     Source: out-of-service: a driver without a live conductor is refused
     before the node exists.
+
+    :param seen: the deployment in which they would be enrolled, with its
+        conductors; its services are optional.
     """
-    uuids = {uuid.lower(): 'Ironic' for uuid in deployment.uuids}
-    named = dict.fromkeys(deployment.names, 'Ironic')
+    uuids = {uuid.lower(): 'Ironic' for uuid in seen.nodes}
+    named = {node.name or '': 'Ironic' for node in seen.nodes.values()}
     faults: list[Fault] = []
     for entry in entries:
         if not isinstance(entry.data, Mapping):
             faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
-        faults += _service(entry, deployment.fleet)
-        faults += _scheduling(entry, deployment)
+        faults += _service(entry, seen.fleet or evaluation.Fleet())
+        faults += _scheduling(entry, seen)
     return faults
 
 
@@ -195,7 +185,7 @@ def _group(entry: Entry) -> str:
     return str(entry.fields.get('conductor_group') or '').lower()
 
 
-def _scheduling(entry: Entry, deployment: Deployment) -> Iterable[Fault]:
+def _scheduling(entry: Entry, seen: Deployment) -> Iterable[Fault]:
     if not entry.fields.get('resource_class'):
         yield _fault(
             entry,
@@ -203,7 +193,11 @@ def _scheduling(entry: Entry, deployment: Deployment) -> Iterable[Fault]:
             'the node has no resource class, so nothing can be scheduled to '
             'it',
         )
-    if deployment.admits is not None and not deployment.admits(_node(entry)):
+    groups = seen.peer_groups
+    node = _node(entry)
+    if not seen.unread and not any(
+        groups.admits(group.hosts[0], node) for group in groups.groups
+    ):
         shard = entry.fields.get('shard')
         yield dataclasses.replace(
             _fault(

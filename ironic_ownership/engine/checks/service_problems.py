@@ -12,20 +12,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ironic_ownership.contracts import model, reservations
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
-    Facts,
+    MEMBERS,
+    RECORDED,
+    Check,
     Kind,
     Problem,
     Severity,
+    check,
 )
 from ironic_ownership.engine.decision import settings_diff
 from ironic_ownership.engine.decision.peer_groups import PeerGroup
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries.deployment import Deployment
 
+_ERROR, _WARNING, _ = Severity
+_SERVICE = Kind.SERVICE
 _UNFINISHED = reservations.OPEN - {reservations.ReservationState.ACTIVE}
 
 
-def settings_differ(facts: Facts) -> Iterator[Problem]:
+@check('settings of peers', MEMBERS, _ERROR, _SERVICE, 'settings_differ')
+def settings_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find services that should be peers and run different settings.
 
     They should be if one names the other as a peer, or both have one scope;
@@ -41,10 +48,8 @@ def settings_differ(facts: Facts) -> Iterator[Problem]:
         one_scope = one.policies.scope == other.policies.scope
         return one.settings != other.settings and bool(named or one_scope)
 
-    for groups in _related(facts.peer_groups.groups, should_be_peers):
-        yield _services(
-            'settings_differ',
-            Severity.ERROR,
+    for groups in _related(seen.peer_groups.groups, should_be_peers):
+        yield problem(
             'peers with different settings: '
             + settings_diff.differences({g.hosts: g.settings for g in groups}),
             _hosts(groups),
@@ -53,10 +58,11 @@ def settings_differ(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def settings_case(facts: Facts) -> Iterator[Problem]:
+@check('case of settings', MEMBERS, _WARNING, _SERVICE, 'settings_case')
+def settings_case(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find members whose settings differ only in case."""
     folded: dict[str, list[model.Member]] = collections.defaultdict(list)
-    for member in facts.view.members:
+    for member in seen.view.members:
         folded[member.settings.shared.to_json().casefold()].append(member)
     for members in folded.values():
         by_settings: dict[model.MemberSettings, tuple[str, ...]] = {}
@@ -64,9 +70,7 @@ def settings_case(facts: Facts) -> Iterator[Problem]:
             same = by_settings.get(member.settings.shared, ())
             by_settings[member.settings.shared] = (*same, member.host)
         if len(by_settings) > 1:
-            yield _services(
-                'settings_case',
-                Severity.WARNING,
+            yield problem(
                 'settings that differ only in case: '
                 + settings_diff.differences(
                     {hosts: text for text, hosts in by_settings.items()}
@@ -76,25 +80,31 @@ def settings_case(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def unknown_peers(facts: Facts) -> Iterator[Problem]:
+@check('names of peers', RECORDED, _WARNING, _SERVICE, 'peer_unknown')
+def unknown_peers(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find names of peers that never were services."""
-    known = facts.services.keys() | facts.view.hosts
-    for group in facts.peer_groups.groups:
+    known = seen.services.keys() | seen.view.hosts
+    for group in seen.peer_groups.groups:
         unknown = sorted(group.peers - known)
         if unknown:
-            yield Problem(
-                'peer_unknown',
-                Severity.WARNING,
+            yield problem(
                 f'{suggestions.listed(group.hosts)} name unknown peers: '
                 f'{suggestions.listed(unknown)}',
-                Kind.SERVICE,
-                tuple(unknown),
-                group.hosts,
+                unknown,
                 'Correct the list of peers, or start these services',
+                group.hosts,
             )
 
 
-def shared_filters(facts: Facts) -> Iterator[Problem]:
+@check(
+    'shared filters',
+    MEMBERS,
+    _ERROR,
+    _SERVICE,
+    'filter_shared',
+    'shard_shared',
+)
+def shared_filters(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that share a shard or a filter.
 
     Source: ironic-shards: nodes are spread by one shard key for each process.
@@ -106,7 +116,7 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
             return one.settings == other.settings
         return not mine.intersect(its).nothing
 
-    for groups in _related(facts.peer_groups.groups, overlap):
+    for groups in _related(seen.peer_groups.groups, overlap):
         hosts, shard = _hosts(groups), groups[0].policies.scope.shard
         without_effect = shard is not None and any(
             group.policies.assigner is not None
@@ -114,9 +124,7 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
             and len(group.peers) == 1
             for group in groups
         )
-        yield _services(
-            'filter_shared' if shard is None else 'shard_shared',
-            Severity.ERROR,
+        yield problem(
             f'{suggestions.listed(hosts)} share a filter and '
             + (
                 'have no common assigner'
@@ -134,25 +142,25 @@ def shared_filters(facts: Facts) -> Iterator[Problem]:
                 else 'Give each its own filter; for a standby, give both '
                 'processes the same [DEFAULT] host'
             ),
+            code='filter_shared' if shard is None else 'shard_shared',
         )
 
 
-def views_differ(facts: Facts) -> Iterator[Problem]:
+@check('views', RECORDED, _WARNING, _SERVICE, 'view_differs')
+def views_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose last reported view is not the current one.
 
     Services that have not reported a view yet are ignored.
     """
-    current = facts.view.checksum
+    current = seen.view.checksum
     found = [
         host
-        for host in sorted(facts.view.hosts)
-        if host in facts.services
-        and facts.services[host].view_checksum not in (None, current)
+        for host in sorted(seen.view.hosts)
+        if host in seen.services
+        and seen.services[host].view_checksum not in (None, current)
     ]
     if found:
-        yield _services(
-            'view_differs',
-            Severity.WARNING,
+        yield problem(
             f'{suggestions.listed(found)} last reported other members than '
             f'the current ones (checksum {current})',
             found,
@@ -161,14 +169,15 @@ def views_differ(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def unreadable(facts: Facts) -> Iterator[Problem]:
+@check(
+    'unreadable settings', MEMBERS, _WARNING, _SERVICE, 'settings_unreadable'
+)
+def unreadable(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find members whose settings can't be read by this installation."""
-    for member in facts.view.members:
-        why = settings_diff.unreadable(member.settings, facts.interpret)
+    for member in seen.view.members:
+        why = settings_diff.unreadable(member.settings, seen.interpret)
         if why:
-            yield _services(
-                'settings_unreadable',
-                Severity.WARNING,
+            yield problem(
                 f'{member.host} advertises settings that cannot be read '
                 f'here: {why}',
                 [member.host],
@@ -179,28 +188,26 @@ def unreadable(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def config_errors(facts: Facts) -> Iterator[Problem]:
+@check('rejected configurations', RECORDED, _WARNING, _SERVICE, 'config_error')
+def config_errors(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that rejected their changed configuration."""
-    for host, reported in _reported(facts):
+    for host, reported in _reported(seen):
         error = reported.config_error
         if error:
-            yield _services(
-                'config_error',
-                Severity.WARNING,
+            yield problem(
                 f'{host} keeps its old configuration: {error}',
                 [host],
                 'Correct the file and send SIGHUP again',
             )
 
 
-def plugin_faults(facts: Facts) -> Iterator[Problem]:
+@check('failing policies', RECORDED, _ERROR, _SERVICE, 'plugin_fault')
+def plugin_faults(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose policies fail, or take too long."""
-    for host, reported in _reported(facts):
+    for host, reported in _reported(seen):
         fault = reported.plugin_fault
         if fault:
-            yield _services(
-                'plugin_fault',
-                Severity.ERROR,
+            yield problem(
                 f'{host} cannot decide and changes no owner: {fault}',
                 [host],
                 'Repair that package, or remove its policy from [ownership] '
@@ -208,18 +215,17 @@ def plugin_faults(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def records_rewound(facts: Facts) -> Iterator[Problem]:
+@check('lost commits', RECORDED, _ERROR, _SERVICE, 'records_rewound')
+def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that noticed lost commits."""
     found = {
         host: reported.lost_commits
-        for host, reported in _reported(facts)
+        for host, reported in _reported(seen)
         # One that is forced down neither acts nor reports: see --up.
-        if reported.lost_commits and not facts.services[host].forced_down
+        if reported.lost_commits and not seen.services[host].forced_down
     }
     if found:
-        yield _services(
-            'records_rewound',
-            Severity.ERROR,
+        yield problem(
             'the database lost commits, by the promotion of a standby or the '
             f'restore of a backup; noticed by '
             f'{suggestions.listed(sorted(found))}: '
@@ -231,17 +237,16 @@ def records_rewound(facts: Facts) -> Iterator[Problem]:
         )
 
 
-def clock_skew(facts: Facts) -> Iterator[Problem]:
+@check('clocks of the database', RECORDED, _WARNING, _SERVICE, 'clock_skew')
+def clock_skew(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose database servers have different clocks."""
     found = {
         host: reported.clock_skew
-        for host, reported in _reported(facts)
+        for host, reported in _reported(seen)
         if reported.clock_skew
     }
     if found:
-        yield _services(
-            'clock_skew',
-            Severity.WARNING,
+        yield problem(
             'the clocks of the database servers differ by more than '
             f'fence_margin: {"; ".join(found.values())}',
             sorted(found),
@@ -252,22 +257,21 @@ def clock_skew(facts: Facts) -> Iterator[Problem]:
 
 
 def _reported(
-    facts: Facts,
+    seen: Deployment,
 ) -> Iterable[tuple[str, status_report.Parts]]:
-    for host, row in sorted(facts.services.items()):
-        if host in facts.view.hosts:
+    for host, row in sorted(seen.services.items()):
+        if host in seen.view.hosts:
             yield host, status_report.parts_of(row.config_error)
 
 
-def imbalance(facts: Facts) -> Iterator[Problem]:
+@check('balance', RECORDED, _WARNING, _SERVICE, 'imbalance')
+def imbalance(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find rings whose largest share exceeds 1.5 times the expected one."""
-    owned = collections.Counter(r.host for r in facts.records.values())
-    for group, spread in balance.rings(facts.peer_groups, owned):
+    owned = collections.Counter(r.host for r in seen.records.values())
+    for group, spread in balance.rings(seen.peer_groups, owned):
         if spread.uneven:
             most = spread.largest
-            yield _services(
-                'imbalance',
-                Severity.WARNING,
+            yield problem(
                 f'{most} owns {spread.nodes[most]} nodes, '
                 + (
                     f'{spread.nodes[most] / spread.mean:.2f} times the mean'
@@ -281,26 +285,30 @@ def imbalance(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def unsettled(facts: Facts) -> Iterator[Problem]:
+@check(
+    'reservations of dead services',
+    RECORDED,
+    _WARNING,
+    Kind.RESERVATION,
+    'reservation_left',
+)
+def unsettled(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find reservations that wait for a dead service."""
     waiting: dict[str, list[str]] = collections.defaultdict(list)
-    for one in facts.snapshot.reservations or ():
-        row = facts.services.get(one.host)
-        lives = one.host in facts.view.hosts or (row is not None and row.away)
+    for one in seen.reservations:
+        row = seen.services.get(one.host)
+        lives = one.host in seen.view.hosts or (row is not None and row.away)
         if not lives and _needs_its_service(one):
             waiting[one.host].append(one.id)
     for host in sorted(waiting):
-        yield Problem(
-            'reservation_left',
-            Severity.WARNING,
+        yield problem(
             f'{suggestions.counted(len(waiting[host]), "reservation")} of '
             f'{host}, which is dead: unfinished or due to expire, and no '
             'service settles them',
-            Kind.RESERVATION,
-            tuple(sorted(waiting[host])),
-            (host,),
+            waiting[host],
             f'Start {host} again, or release the nodes: '
             'ironic-ownership reservation delete ID',
+            (host,),
         )
 
 
@@ -332,16 +340,3 @@ def _related(
 
 def _hosts(groups: Iterable[PeerGroup]) -> list[str]:
     return sorted(host for group in groups for host in group.hosts)
-
-
-def _services(
-    code: str,
-    severity: Severity,
-    what: str,
-    hosts: Sequence[str],
-    hint: str,
-) -> Problem:
-    subjects = tuple(sorted(hosts))
-    return Problem(
-        code, severity, what, Kind.SERVICE, subjects, subjects, hint
-    )

@@ -24,6 +24,29 @@ def raise_fault(
     raise error
 
 
+def tolerant() -> OnFault:
+    """Return what goes on without the policies that fail, for one query.
+
+    The nodes that may belong to their services are undecided.
+    """
+    # Imported where it is called: a list of services does without it.
+    from oslo_log import log
+
+    known: set[tuple[str, ...]] = set()
+
+    def tolerate(
+        hosts: Collection[str], error: exceptions.PluginFaultError
+    ) -> None:
+        which = tuple(sorted(hosts))
+        if which not in known:
+            known.add(which)
+            log.getLogger(__name__).warning(
+                'the policies of %s fail: %s', ', '.join(which), error
+            )
+
+    return tolerate
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class PeerGroup:
     """Services that share the nodes they admit.

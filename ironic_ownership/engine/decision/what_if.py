@@ -1,6 +1,6 @@
-"""What if members left, joined or ran other settings. Pure.
+"""Decisions before and after a change of members or settings. Pure.
 
-Decides before and after as the services do: nothing is estimated.
+Decides as the services do: nothing is estimated.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions, inventory
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import explanation, node_query
@@ -49,7 +49,7 @@ def check(
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node
-    evaluation.check_in_service(node, _fleet(ports.source))
+    evaluation.check_in_service(node, conductors.required(ports.source))
     host = status.owner
     if host is None:
         raise exceptions.NotOwnerError(
@@ -60,8 +60,7 @@ def check(
     _check_owner(found, host)
     recorded = status.record.instance_uuid if status.record else None
     bound = own_scope_only or not (node.instance_uuid or recorded)
-    decision = status.decision
-    if decision is not None and decision.filtered and bound:
+    if status.decision.filtered and bound:
         raise exceptions.WrongScopeError(
             f'the node {uuid} has left the scope of {host}: its shard is '
             f'{node.shard or "none"}, its conductor group '
@@ -72,13 +71,6 @@ def check(
     return Allowed(
         node.uuid, node.name, host, node.driver, node.conductor_group
     )
-
-
-def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
-    known = conductors.read(source)
-    if isinstance(known.error, exceptions.IronicUnavailableError):
-        raise known.error
-    return known.fleet
 
 
 def _check_owner(found: explanation.Explanation, host: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ironic_ownership.contracts import availability, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries.explanation import Explanation
@@ -63,8 +63,7 @@ def rule(explanation: Explanation) -> str:
 
 
 def _former(explanation: Explanation) -> str:
-    record = explanation.status.record
-    return (record.released_by if record else None) or 'its service'
+    return explanation.status.released_by or 'its service'
 
 
 def advise(explanation: Explanation) -> Iterator[str]:
@@ -94,7 +93,7 @@ def _hand_over(explanation: Explanation, host: str | None) -> str:
 def _out_of_service(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     found = status.availability
-    if found and found.code is availability.Unavailable.OUT_OF_SERVICE:
+    if found and status.is_out_of_service:
         yield (
             f'The node is out of service ({found.detail}). To see the '
             f'conductors that it needs: {_PROGRAM} compute node check-action '
@@ -104,8 +103,8 @@ def _out_of_service(explanation: Explanation) -> Iterator[str]:
 
 def _owner_down(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
-    host, decision = status.owner, status.decision
-    if host is None or decision is None or decision.owner != host:
+    host = status.owner
+    if host is None or status.decision.owner != host:
         return
     if not status.owner_alive:
         row = explanation.owner
@@ -127,8 +126,7 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
 
 def _progress(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
-    owner = status.owner
-    decided = status.decision.owner if status.decision else None
+    owner, decided = status.owner, status.decision.owner
     if owner == decided:
         yield 'Nothing to do'
     elif owner is None:

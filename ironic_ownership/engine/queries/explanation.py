@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
@@ -23,30 +22,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     is_registered,
 )
 from ironic_ownership.engine.queries import node_status
-
-
-@dataclasses.dataclass(frozen=True)
-class Services:
-    """Snapshot of all services: members, rows by host, peer groups."""
-
-    view: model.View
-    rows: Mapping[str, model.Service]
-    interpret: policy_set.Interpreter
-    peer_groups: PeerGroups
-
-    @classmethod
-    def of(
-        cls,
-        view: model.View,
-        rows: Sequence[model.Service],
-        interpret: policy_set.Interpreter,
-    ) -> Services:
-        """Return the snapshot with its peer groups."""
-        serving = view.serving(rows)
-        groups = PeerGroups.of(
-            serving, rows, interpret, node_status.tolerant()
-        )
-        return cls(serving, {row.host: row for row in rows}, interpret, groups)
+from ironic_ownership.engine.queries.deployment import Deployment
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +94,8 @@ class Explanation:
 
     @property
     def decision(self) -> Decision:
-        """The decision; without an owner for a node that is gone."""
-        return self.status.decision or Decision(None, self.status.reason)
+        """The decision."""
+        return self.status.decision
 
     @property
     def preferred_owner(self) -> str | None:
@@ -127,7 +103,7 @@ class Explanation:
         return self.preferred.owner if self.preferred else None
 
 
-def companions_scope(
+def scope_decided_together(
     node: model.Node, peer_groups: PeerGroups
 ) -> model.Scope | None:
     """Return the scope of the nodes that are decided together with this one.
@@ -148,52 +124,35 @@ def reads_owners(node: model.Node, peer_groups: PeerGroups) -> bool:
     return assigner is not None and assigner.reads_owners
 
 
-def explain(
-    uuid: str,
-    node: model.Node | None,
-    record: model.ComputeNode | None,
-    services: Services,
-    companions: Sequence[model.Node] = (),
-    fleet: evaluation.Fleet | None = None,
-    records: Sequence[model.ComputeNode] = (),
-) -> Explanation:
+def explain(uuid: str, deployment: Deployment) -> Explanation:
     """Explain who owns a node, and why.
 
-    :param node: ``None`` if Ironic answers 404.
-    :param companions: all nodes of :func:`companions_scope`, if there is one.
-    :param records: those of the companions, if :func:`reads_owners`.
+    :param deployment: with the node, unless Ironic answers 404, with its
+        record, if there is one, with all nodes of
+        :func:`scope_decided_together`, and with their records, if
+        :func:`reads_owners`.
     """
-    groups = services.peer_groups
-    nodes = {n.uuid: n for n in companions}
+    groups, node = deployment.peer_groups, deployment.nodes.get(uuid)
     group = preferred = None
     if node is not None:
-        nodes[uuid] = node
         group = _deciding(node, groups)
         free = dataclasses.replace(node, instance_uuid=None)
-        alone = (nodes | {uuid: free}).values()
-        owners = {one.uuid: one.host for one in records}
-        if record is not None:
-            owners[uuid] = record.host
+        owners = {one.uuid: one.host for one in deployment.records.values()}
+        alone = {**deployment.nodes, uuid: free}.values()
         preferred = decide.decide(alone, {}, groups, owners)[uuid]
-    known = {one.uuid: one for one in records if one.uuid in nodes}
-    if record is not None:
-        known[uuid] = record
-    statuses = node_status.evaluate(
-        nodes.values(), known.values(), groups, fleet
-    )
-    owner = record.host if record else None
+    (status,) = deployment.statuses([uuid])
     return Explanation(
-        status=next(status for status in statuses if status.uuid == uuid),
-        candidates=consider(node, services),
+        status=status,
+        candidates=consider(node, deployment),
         preferred=preferred,
         assigner=(
-            settings_diff.assigner(group.settings, services.interpret)
+            settings_diff.assigner(group.settings, deployment.interpret)
             if group
             else None
         ),
         peers=tuple(sorted(group.peers)) if group else (),
         live_peers=group.hosts if group else (),
-        owner=services.rows.get(owner) if owner else None,
+        owner=deployment.services.get(status.owner or ''),
     )
 
 
@@ -215,7 +174,7 @@ def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:
 
 
 def consider(
-    node: model.Node | None, services: Services
+    node: model.Node | None, deployment: Deployment
 ) -> tuple[Candidate, ...]:
     """Return every known service, by host.
 
@@ -224,11 +183,11 @@ def consider(
     return tuple(
         _candidate(
             node,
-            services.rows.get(host, model.Service(host)),
-            services.view.get(host),
-            services,
+            deployment.services.get(host, model.Service(host)),
+            deployment.view.get(host),
+            deployment,
         )
-        for host in sorted(services.rows.keys() | services.view.hosts)
+        for host in sorted(deployment.services.keys() | deployment.view.hosts)
     )
 
 
@@ -236,20 +195,20 @@ def _candidate(
     node: model.Node | None,
     row: model.Service,
     member: model.Member | None,
-    services: Services,
+    deployment: Deployment,
 ) -> Candidate:
     settings = member.settings if member else row.settings
-    unreadable = settings_diff.unreadable(settings, services.interpret)
+    unreadable = settings_diff.unreadable(settings, deployment.interpret)
     values = {one.name: one for one in settings.values}
     results = tuple(
         PolicyResult(
             policy,
             values.get(policy.name, model.PolicySettings(policy.name)),
-            *_result(policy, node, services.interpret, unreadable),
+            *_result(policy, node, deployment.interpret, unreadable),
         )
         for policy in settings.policies
     )
-    groups = services.peer_groups
+    groups = deployment.peer_groups
     admits = groups.admits(row.host, node) if node else None
     policies = groups.policies.get(row.host)
     scope = None
@@ -272,7 +231,7 @@ def _candidate(
             admits,
             results,
             registered=member is not None
-            and is_registered(member, services.rows),
+            and is_registered(member, deployment.services),
         ),
     )
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision.peer_groups import BATCH, PeerGroups
-from ironic_ownership.engine.host import snapshot
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import BATCH, tolerant
 from ironic_ownership.engine.ports import Ports, Records
-from ironic_ownership.engine.queries import node_query, node_status
-from ironic_ownership.engine.queries.node_status import Deployment, NodeStatus
+from ironic_ownership.engine.queries import node_query
+from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.queries.node_status import NodeStatus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +89,12 @@ def list_nodes(
     :raises NotFoundError: if the service, shard or group does not exist.
     :raises OwnershipError: if anything can't be read.
     """
-    found, services = read(ports, scope, host)
-    service = _service(filters.service, services)
+    found = read(ports, scope, host)
+    service = None
+    if filters.service is not None:
+        service = suggestions.known_service(
+            filters.service, found.services.keys() | found.view.hosts
+        )
     uuids = {*_placed(found, filters)}
     if not uuids:
         _check_place(ports, filters)
@@ -99,45 +104,42 @@ def list_nodes(
     return Listing(sorted(uuids), found)
 
 
-def read(
-    ports: Ports, scope: model.Scope, host: str = ''
-) -> tuple[Deployment, frozenset[str]]:
+def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
     """Return the nodes and records of a scope, and all services.
 
-    The order of reading is that of a refresh. A record whose node is not
-    listed is no orphan before Ironic answers 404 for its uuid, because the
-    node may have left the scope: one request for each such record.
+    A record whose node is not listed is no orphan before Ironic answers 404
+    for its uuid, because the node may have left the scope: one request for
+    each such record.
 
     :param scope: the caller keeps law 4.
     :param host: a service whose records are included in any scope.
     :raises OwnershipError: if anything can't be read: a partial list would
         show owned nodes as unowned.
     """
-    seen = snapshot.take(host, scope, ports)
-    elsewhere = node_query.look_up(
-        ports.source, (u for u in seen.records if u not in seen.nodes)
-    )
-    found = Deployment(
-        {**seen.nodes, **{node.uuid: node for node in elsewhere}},
-        seen.records,
-        PeerGroups.of(
-            seen.view,
-            seen.services.values(),
-            ports.interpret,
-            node_status.tolerant(),
-        ),
+    policy_set.prepare(ports.records.services(), ports.interpret)
+    records = {one.uuid: one for one in ports.records.near(host, scope)}
+    nodes = dict(ports.source.fleet(scope))
+    # The owner of a node that came into the scope may not have noticed yet.
+    for one in ports.records.compute_nodes_by_uuid(
+        [uuid for uuid in nodes if uuid not in records]
+    ):
+        records[one.uuid] = one
+    for uuid in records.keys() - nodes.keys():
+        node = ports.source.get(uuid)
+        if node is not None:
+            nodes[uuid] = node
+    view = ports.backend.view()
+    # After the view: a service writes that it is away before it leaves.
+    services = {row.host: row for row in ports.records.services()}
+    return Deployment(
+        ports.interpret,
+        services,
+        view.serving(services.values()),
+        records,
+        nodes,
         node_query.fleet_of(ports.source),
+        on_fault=tolerant(),
     )
-    return found, frozenset(seen.services) | seen.view.hosts
-
-
-def _service(name: str | None, known: Collection[str]) -> str | None:
-    if name is None:
-        return None
-    host = model.canonical_host(name)
-    if host not in known:
-        raise suggestions.unknown('service', name, known)
-    return host
 
 
 def _placed(found: Deployment, filters: Filters) -> Iterator[str]:

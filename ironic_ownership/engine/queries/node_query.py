@@ -6,28 +6,20 @@ it may have left the scope of its owner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, inventory, model
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import explanation
-from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.engine.queries.deployment import Deployment
 
 LOG = log.getLogger(__name__)
-
-
-def status(ports: Ports, uuid: str) -> NodeStatus | None:
-    """Return the status of one compute node.
-
-    :returns: ``None`` if neither Ironic nor the records have it.
-    :raises OwnershipError: if anything can't be read.
-    """
-    found = explain(ports, uuid)
-    return found.status if found else None
 
 
 def explain(
@@ -44,19 +36,21 @@ def explain(
     :returns: ``None`` if neither Ironic nor the records have it.
     :raises OwnershipError: if anything can't be read.
     """
-    rows = ports.records.services()
-    record = next(iter(ports.records.compute_nodes_by_uuid([uuid])), None)
-    policy_set.prepare(rows, ports.interpret)
+    services = {row.host: row for row in ports.records.services()}
+    records = _records(ports, [uuid])
+    policy_set.prepare(services.values(), ports.interpret)
     node = ports.source.get(uuid)
-    services = explanation.Services.of(
-        ports.backend.view(), rows, ports.interpret
+    seen = Deployment(
+        ports.interpret,
+        services,
+        ports.backend.view().serving(services.values()),
+        records,
+        on_fault=tolerant(),
     )
     if node is None:
-        if record is None:
-            return None
-        return explanation.explain(uuid, None, record, services)
-    scope = explanation.companions_scope(node, services.peer_groups)
-    companions: Sequence[model.Node] = ()
+        return explanation.explain(uuid, seen) if records else None
+    nodes = {uuid: node}
+    scope = explanation.scope_decided_together(node, seen.peer_groups)
     if scope is not None:
         if scope.shard is None and sharded():
             raise exceptions.OwnershipError(
@@ -64,16 +58,20 @@ def explain(
                 'may not be listed with a shard key set',
                 hint='Use a configuration without shard_key',
             )
-        companions = ports.source.scan(scope)
-    records: Sequence[model.ComputeNode] = ()
-    if explanation.reads_owners(node, services.peer_groups):
-        records = ports.records.compute_nodes_by_uuid(
-            {one.uuid for one in companions}
-        )
-    fleet = fleet_of(ports.source)
-    return explanation.explain(
-        uuid, node, record, services, companions, fleet, records
+        nodes = {one.uuid: one for one in ports.source.scan(scope)} | nodes
+        if explanation.reads_owners(node, seen.peer_groups):
+            records = _records(ports, nodes) | records
+    seen = dataclasses.replace(
+        seen, nodes=nodes, records=records, fleet=fleet_of(ports.source)
     )
+    return explanation.explain(uuid, seen)
+
+
+def _records(
+    ports: Ports, uuids: Collection[str]
+) -> dict[str, model.ComputeNode]:
+    found = ports.records.compute_nodes_by_uuid(uuids)
+    return {one.uuid: one for one in found}
 
 
 def find(ports: Ports, name: str) -> tuple[str | None, Sequence[str]]:
@@ -106,14 +104,6 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
     if ports.records.compute_nodes_by_uuid([uuid]):
         return None
     return ports.source.node_of_instance(uuid)
-
-
-def look_up(
-    source: inventory.Inventory, uuids: Iterable[str]
-) -> list[model.Node]:
-    """Return those of some nodes that Ironic has; one request for each."""
-    found = (source.get(uuid) for uuid in uuids)
-    return [node for node in found if node is not None]
 
 
 def fleet_of(source: inventory.Inventory) -> evaluation.Fleet | None:

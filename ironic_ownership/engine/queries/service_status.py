@@ -12,14 +12,9 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.ports import Records
-from ironic_ownership.engine.queries import balance, node_status
-from ironic_ownership.engine.queries.deployment_snapshot import (
-    DeploymentSnapshot,
-    Part,
-)
+from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,43 +118,29 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
     return Listing(found, tuple(warnings))
 
 
-def add_load(
-    listing: Listing,
-    snapshot: DeploymentSnapshot,
-    interpret: policy_set.Interpreter,
-) -> Listing:
+def add_load(listing: Listing, deployment: Deployment) -> Listing:
     """Add the load of each service, as far as it is known.
 
     :raises RecordsError: if the records did not answer.
     """
     warnings = list(listing.warnings)
-    for part, error in snapshot.unread.items():
+    for part, error in deployment.unread.items():
         if part is Part.RECORDS:
             raise error
         warnings.append(f'{part} is unknown: {error}')
-    nodes = snapshot.nodes.listed if snapshot.nodes else None
-    if snapshot.nodes and snapshot.nodes.unlisted:
+    if deployment.unlisted:
         warnings.append(
-            f'unavailable nodes are unknown: {snapshot.nodes.unlisted} nodes '
+            f'unavailable nodes are unknown: {deployment.unlisted} nodes '
             'without a shard may not be listed with a shard key set'
         )
-        nodes = None
-    peer_groups = (
-        PeerGroups.of(
-            snapshot.view,
-            snapshot.services or (),
-            interpret,
-            node_status.tolerant(),
-        )
-        if snapshot.view
-        else None
-    )
+    whole = Part.IRONIC not in deployment.unread and not deployment.unlisted
+    lives = Part.MEMBERSHIP not in deployment.unread
     loads = balance.loads(
         [status.row.host for status in listing.services],
-        (snapshot.records or {}).values(),
-        nodes,
-        peer_groups,
-        snapshot.nodes.fleet if snapshot.nodes else None,
+        deployment.records.values(),
+        deployment.nodes if whole else None,
+        deployment.peer_groups if lives else None,
+        deployment.fleet,
     )
     return Listing(
         [

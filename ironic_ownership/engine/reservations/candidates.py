@@ -124,14 +124,14 @@ class CandidateFinder:
                 nodes = ironic.free(
                     scope, resource_class=resource_class, enough=ENOUGH
                 )
-                found = Snapshot(nodes, _fleet(ironic))
+                found = Snapshot(nodes, conductors.required(ironic))
                 self._cached[scope, resource_class] = found
             return found
 
     def _all(self, scope: model.Scope) -> Snapshot:
         """Return every node of the scope as it is now, free or not."""
         ironic = self.ironic_of()
-        return Snapshot(ironic.scan(scope), _fleet(ironic))
+        return Snapshot(ironic.scan(scope), conductors.required(ironic))
 
     def without_conductors(self) -> exceptions.IronicUnavailableError | None:
         """Return an error that names the conductors, if none is alive.
@@ -153,14 +153,6 @@ class CandidateFinder:
         """Drop all snapshots."""
         with self._lock:
             self._cached.clear()
-
-
-def _fleet(source: inventory.Inventory) -> evaluation.Fleet | None:
-    # Ironic may be too old, or show conductors to administrators only.
-    known = conductors.read(source)
-    if isinstance(known.error, exceptions.IronicUnavailableError):
-        raise known.error
-    return known.fleet
 
 
 def _owned(

@@ -94,7 +94,7 @@ class NovaTables:
         placement: Callable[[], Placement | None],
     ) -> CellRows:
         """Read what the checks evaluate."""
-        from ironic_ownership.engine.queries.deployment_snapshot import Part
+        from ironic_ownership.engine.queries.deployment import Part
         from ironic_ownership_nova.cell.problems import CellRows
 
         drift = attempt(Part.CELL, self.port.drift)

@@ -13,19 +13,14 @@ from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     Check,
-    Facts,
     Kind,
     Problem,
     Severity,
 )
-from ironic_ownership.engine.queries.deployment_snapshot import Part
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership_nova.cell.model import CellNode, Drift
 
-CODES = frozenset(
-    ('row_drifted', 'row_drifted_deployed', 'uuid_differs', 'hidden_from_nova')
-)
-"""The codes of this module."""
-
+_ROWS = ('row_drifted', 'row_drifted_deployed', 'uuid_differs')
 _DELETED = (
     'Another row has the uuid of the node. While no instance of {row.host} is '
     'on the node: UPDATE compute_nodes SET deleted = id WHERE id = {row.id}, '
@@ -60,59 +55,68 @@ class CellRows:
             Check(
                 'rows of the Nova cell',
                 frozenset((Part.RECORDS, Part.MEMBERSHIP, Part.CELL)),
+                Severity.WARNING,
+                Kind.NODE,
+                _ROWS,
                 self._rows,
-                CODES,
             ),
             Check(
                 'nodes that Nova does not choose',
                 frozenset((Part.RECORDS, Part.CELL, Part.PLACEMENT)),
-                lambda facts: hidden_from_nova(facts, self.hidden),
+                Severity.WARNING,
+                Kind.NODE,
                 ('hidden_from_nova',),
+                self._hidden,
             ),
         )
 
-    def _rows(self, facts: Facts) -> Iterator[Problem]:
-        yield from row_drifted(facts, self.drift)
-        yield from uuid_differs(self.strays)
-
-
-def row_drifted(facts: Facts, drift: Sequence[Drift]) -> Iterator[Problem]:
-    """Find nodes whose row names another host than the record."""
-    groups: dict[tuple[str, str, bool], list[Drift]] = collections.defaultdict(
-        list
-    )
-    for one in drift:
-        groups[
-            one.owner, one.host or 'no host', one.instance_uuid is not None
-        ].append(one)
-    for (owner, host, deployed), found in sorted(groups.items()):
-        nodes = suggestions.counted(len(found), 'node')
-        kind = 'with' if deployed else 'without'
-        yield Problem(
-            'row_drifted_deployed' if deployed else 'row_drifted',
-            Severity.ERROR if deployed else Severity.WARNING,
-            f'{nodes} {kind} an instance owned by {owner} on record; the rows '
-            f'in the cell name {host}',
-            Kind.NODE,
-            tuple(one.uuid for one in found),
-            (owner,),
-            hint(facts, found[0]),
+    def _rows(self, seen: Deployment, problem: Check) -> Iterator[Problem]:
+        """Find rows that name another host, or have another uuid."""
+        groups: dict[tuple[str, str, bool], list[Drift]] = (
+            collections.defaultdict(list)
         )
+        for one in self.drift:
+            deployed = one.instance_uuid is not None
+            groups[one.owner, one.host or 'no host', deployed].append(one)
+        for (owner, host, deployed), found in sorted(groups.items()):
+            nodes = suggestions.counted(len(found), 'node')
+            yield problem(
+                f'{nodes} {"with" if deployed else "without"} an instance '
+                f'owned by {owner} on record; the rows in the cell name '
+                f'{host}',
+                [one.uuid for one in found],
+                hint(seen, found[0]),
+                (owner,),
+                code='row_drifted_deployed' if deployed else 'row_drifted',
+                severity=Severity.ERROR if deployed else Severity.WARNING,
+            )
+        for row in self.strays:
+            yield problem(
+                f'{row.host} cannot serve the node: its row in the cell has '
+                f'the uuid {row.uuid}',
+                (row.name,),
+                rename(row),
+                (canonical_host(row.host),) if row.host else (),
+                code='uuid_differs',
+                severity=Severity.ERROR,
+            )
 
-
-def uuid_differs(strays: Sequence[CellNode]) -> Iterator[Problem]:
-    """Find rows whose uuid is not that of their node."""
-    for row in strays:
-        yield Problem(
-            'uuid_differs',
-            Severity.ERROR,
-            f'{row.host} cannot serve the node: its row in the cell has the '
-            f'uuid {row.uuid}',
-            Kind.NODE,
-            (row.name,),
-            (canonical_host(row.host),) if row.host else (),
-            rename(row),
-        )
+    def _hidden(self, seen: Deployment, problem: Check) -> Iterator[Problem]:
+        """Find nodes whose provider lacks the trait that Nova requires."""
+        found = self.hidden & seen.records.keys()
+        owners = {seen.records[uuid].host for uuid in found} - {None}
+        if found:
+            yield problem(
+                f'{suggestions.counted(len(found), "node")} without the trait '
+                'OWNER_NOVA in Placement: Nova chooses none of them, once all '
+                'of its services are of release 34 or later',
+                found,
+                'The nova-compute that serves them sets it, from release 34 '
+                'on: in its next pass, or with the driver of ironic-ownership '
+                'after [ironic_ownership] full_update_interval. Upgrade an '
+                'older one',
+                sorted(str(owner) for owner in owners),
+            )
 
 
 def rename(row: CellNode) -> str:
@@ -125,14 +129,14 @@ def rename(row: CellNode) -> str:
     return text.format(row=row)
 
 
-def hint(facts: Facts, one: Drift) -> str:
+def hint(seen: Deployment, one: Drift) -> str:
     """Return the action that makes row and record agree again."""
-    service = facts.services.get(one.owner)
+    service = seen.services.get(one.owner)
     if service is not None and service.never_registered:
         return adopt_again(one)
     if one.instance_uuid is not None:
         return move_to_instance(one, 'UUID')
-    if service is not None and service.host in facts.view.hosts:
+    if service is not None and service.host in seen.view.hosts:
         return repaired(one)
     return (
         f'Start {one.owner}: its first refresh corrects the rows. Or, if it '
@@ -165,27 +169,4 @@ def move_to_instance(one: Drift, node: str) -> str:
         f'ironic-ownership compute node move {node} --service '
         f'{canonical_host(one.host or "")}; then bring it back: '
         f'ironic-ownership service set {owner} --up'
-    )
-
-
-def hidden_from_nova(
-    facts: Facts, hidden: frozenset[str]
-) -> Iterator[Problem]:
-    """Find nodes whose provider lacks the trait that Nova requires."""
-    found = sorted(hidden & facts.records.keys())
-    if not found:
-        return
-    owners = {facts.records[uuid].host for uuid in found} - {None}
-    yield Problem(
-        'hidden_from_nova',
-        Severity.WARNING,
-        f'{suggestions.counted(len(found), "node")} without the trait '
-        'OWNER_NOVA in Placement: Nova chooses none of them, once all of its '
-        'services are of release 34 or later',
-        Kind.NODE,
-        tuple(found),
-        tuple(sorted(str(owner) for owner in owners)),
-        hint='The nova-compute that serves them sets it, from release 34 on: '
-        'in its next pass, or with the driver of ironic-ownership after '
-        '[ironic_ownership] full_update_interval. Upgrade an older one',
     )

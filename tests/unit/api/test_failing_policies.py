@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from ironic_ownership.api.resources import nodes
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.queries import (
-    deployment_snapshot,
-    service_status,
-)
+from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.checks import node_validation
+from ironic_ownership.engine.decision.peer_groups import tolerant
+from ironic_ownership.engine.queries import deployment, service_status
 from tests.unit.engine.queries.test_node_query import QueryCase, node
 
 
 class FailingPoliciesTest(QueryCase):
-    def snapshot(
-        self, *found: model.Node
-    ) -> deployment_snapshot.DeploymentSnapshot:
-        return deployment_snapshot.DeploymentSnapshot(
-            self.records.services(),
-            {record.uuid: record for record in self.records.compute_nodes()},
-            deployment_snapshot.Nodes({one.uuid: one for one in found}),
+    def setUp(self) -> None:
+        super().setUp()
+        self.join_failing('peers')
+        worker = model.Conductor('c', drivers=frozenset({'ipmi'}))
+        self.seen = deployment.Deployment(
+            self.ports.interpret,
+            {row.host: row for row in self.records.services()},
             self.ports.backend.view(),
-            {},
+            nodes={node('a').uuid: node('a')},
+            fleet=evaluation.Fleet.of([worker]),
+            on_fault=tolerant(),
         )
 
     def test_load_of_the_other_service_is_known(self) -> None:
-        self.join_failing('peers')
-        listing = service_status.Listing(
-            [
-                service_status.ServiceStatus(row, None, view_known=True)
-                for row in self.records.services()
-            ]
-        )
+        listing = service_status.read(self.records, self.backend)
         with self.assertLogs(level='WARNING'):
-            found = service_status.add_load(
-                listing, self.snapshot(node('a')), self.ports.interpret
-            )
+            found = service_status.add_load(listing, self.seen)
         self.assertEqual(2, len(found.services))
 
     def test_node_is_admitted_by_the_other_service(self) -> None:
-        self.join_failing('peers')
+        good = {'driver': 'ipmi', 'resource_class': 'x', 'shard': 's1'}
+        entries = node_validation.entries_of([good, {**good, 'shard': 's9'}])
+        assert entries is not None
         with self.assertLogs(level='WARNING'):
-            admits = nodes._admits(self.snapshot(), self.ports.interpret, [])
-        assert admits is not None
-        self.assertTrue(admits(node('a')))
+            found = node_validation.validate(entries, self.seen)
+        self.assertEqual(
+            [('[1]', 'not_admitted')], [(f.place, f.code) for f in found]
+        )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.checks import problem, runner
-from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.engine.checks import problem
+from ironic_ownership.engine.queries.deployment import Part
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.problems import CellRows
 from tests.unit.engine import world
 from tests.unit.engine.checks import test_runner
-
-Part = deployment_snapshot.Part
 
 
 class TestDrift(test_runner.CheckCase):
@@ -20,18 +18,8 @@ class TestDrift(test_runner.CheckCase):
     strays: Sequence[cell.CellNode] = ()
     hidden: frozenset[str] = frozenset()
 
-    def check(self) -> list[problem.Problem]:
-        return runner.check(
-            deployment_snapshot.DeploymentSnapshot(
-                self.services,
-                test_runner.by_uuid(self.records),
-                deployment_snapshot.Nodes(test_runner.by_uuid(self.nodes)),
-                model.View.of(self.members),
-                self.unread,
-                companion=CellRows(self.drift, self.strays, self.hidden),
-            ),
-            world.interpret,
-        )
+    def companion(self) -> CellRows:
+        return CellRows(self.drift, self.strays, self.hidden)
 
     def test_rows_that_agree_are_no_problem(self) -> None:
         self.assertEqual([], self.check())

@@ -45,7 +45,10 @@ cells = st.recursive(
 )
 
 
-def status(node, record, decision=None, state=node_status.State.OWNED):
+GONE = Decision(None, reasons.Reason.NODE_GONE)
+
+
+def status(node, record, decision=GONE, state=node_status.State.OWNED):
     return node_status.NodeStatus('u1', state, node, record, decision, None)
 
 

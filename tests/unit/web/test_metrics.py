@@ -86,9 +86,7 @@ class GaugesTest(app_case.SiteCase):
             read.append(clock.now)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(
-            overview, world.interpret, 60, clock=clock
-        )
+        found = metrics_cache.Gauges(overview, 60, clock=clock)
         for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
             clock.elapse(seconds)
             found.families()
@@ -107,9 +105,7 @@ class GaugesTest(app_case.SiteCase):
             return self.wired.overview()
 
         self.addCleanup(go_on.set)
-        found = metrics_cache.Gauges(
-            overview, world.interpret, 1000, patience=180
-        )
+        found = metrics_cache.Gauges(overview, 1000, patience=180)
         first = threading.Thread(target=found.families)
         first.start()
         self.assertTrue(reading.wait(180))
@@ -128,9 +124,7 @@ class GaugesTest(app_case.SiteCase):
             go_on.wait(180)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(
-            overview, world.interpret, 1000, patience=0.01
-        )
+        found = metrics_cache.Gauges(overview, 1000, patience=0.01)
         self.assertRaises(background.BusyError, found.families)
         go_on.set()
         self.assertLess(self.age(found), 180)
@@ -144,7 +138,7 @@ class GaugesTest(app_case.SiteCase):
                 raise answer
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(overview, world.interpret, 1000)
+        found = metrics_cache.Gauges(overview, 1000)
         with self.assertLogs('ironic_ownership', 'ERROR'):
             self.assertRaises(ValueError, found.families)
         self.assertTrue(found.families())
@@ -163,9 +157,7 @@ class GaugesTest(app_case.SiteCase):
                 go_on.wait(180)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(
-            overview, world.interpret, 60, patience=0.01, clock=clock
-        )
+        found = metrics_cache.Gauges(overview, 60, patience=0.01, clock=clock)
         self.assertEqual(0, self.age(found))
         clock.elapse(60)
         self.assertEqual(60, self.age(found))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.checks import problem, runner
-from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.engine.checks import problem
 from tests.unit.engine import world
 from tests.unit.engine.checks import test_runner
 
@@ -21,24 +20,7 @@ class TestConductors(test_runner.CheckCase):
         self.nodes = [
             dataclasses.replace(node, driver='d') for node in self.nodes
         ]
-        self.conductors: list[model.Conductor] | None = [conductor('c1', 'd')]
-        self.unshown: exceptions.IronicError | None = None
-
-    def check(self) -> list[problem.Problem]:
-        return runner.check(
-            deployment_snapshot.DeploymentSnapshot(
-                self.services,
-                test_runner.by_uuid(self.records),
-                deployment_snapshot.Nodes(
-                    test_runner.by_uuid(self.nodes),
-                    conductors=self.conductors,
-                    unshown=self.unshown,
-                ),
-                model.View.of(self.members),
-                {},
-            ),
-            world.interpret,
-        )
+        self.conductors = [conductor('c1', 'd')]
 
     def test_nothing_is_found_where_a_conductor_serves(self) -> None:
         self.assertEqual([], self.check())

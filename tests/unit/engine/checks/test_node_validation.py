@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import unittest
 from typing import Any
 
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.checks import node_validation
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
 FLEET = evaluation.Fleet.of(
@@ -21,8 +24,22 @@ FLEET = evaluation.Fleet.of(
     ]
 )
 GOOD = {'driver': 'ipmi', 'resource_class': 'baremetal', 'name': 'n1'}
-DEPLOYMENT = node_validation.Deployment(
-    FLEET, {world.uuid(1)}, {'taken'}, lambda node: node.shard != 'x'
+
+
+class _NotX(policy.FilterPolicy):
+    """Admits any shard but x."""
+
+    contract_version = 1
+
+    def admits(self, node: model.Node) -> bool:
+        return node.shard != 'x'
+
+
+DEPLOYMENT = Deployment(
+    functools.partial(world.interpret, classes={'not_x': _NotX}),
+    view=model.View.of([world.member('host1', world.runs(not_x=None))]),
+    nodes={world.uuid(1): world.node(1, name='taken')},
+    fleet=FLEET,
 )
 
 
@@ -79,9 +96,11 @@ class TestValidate(unittest.TestCase):
             [],
             [model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)],
         ):
-            fleet = evaluation.Fleet.of(some)
             (fault,) = faults(
-                GOOD, deployment=node_validation.Deployment(fleet)
+                GOOD,
+                deployment=dataclasses.replace(
+                    DEPLOYMENT, fleet=evaluation.Fleet.of(some)
+                ),
             )
             self.assertEqual('driver_unknown', fault.code)
         self.assertIn('c9', fault.hint)
@@ -124,7 +143,11 @@ class TestValidate(unittest.TestCase):
         self.assertIs(node_validation.Severity.WARNING, fault.severity)
 
     def test_without_services_no_policy_is_evaluated(self) -> None:
-        deployment = node_validation.Deployment(FLEET)
+        deployment = dataclasses.replace(
+            DEPLOYMENT,
+            view=model.View(),
+            unread={Part.MEMBERSHIP: exceptions.MembershipError('no answer')},
+        )
         self.assertEqual(
             [], faults({**GOOD, 'shard': 'x'}, deployment=deployment)
         )

@@ -61,7 +61,3 @@ class TestReservations(test_runner.CheckCase):
     def test_service_that_is_expected_back_will_settle_them(self) -> None:
         self.row('host1', away=True)
         self.assertNotIn(CODE, self.codes())
-
-    def test_without_reservations_there_is_nothing_to_say(self) -> None:
-        self.reservations = None
-        self.assertNotIn(CODE, self.codes())

@@ -6,20 +6,20 @@ import dataclasses
 import functools
 import unittest
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reservations
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.checks import problem, runner
 from ironic_ownership.engine.host import status_report
-from ironic_ownership.engine.queries import deployment_snapshot
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
-Part = deployment_snapshot.Part
 
 
-T = TypeVar('T', model.Node, model.ComputeNode)
+T = TypeVar('T')
 
 
 class _OneSided(world.OddPolicy):
@@ -29,7 +29,7 @@ class _OneSided(world.OddPolicy):
         return frozenset((host, 'host1'))
 
 
-def by_uuid(found: Iterable[T]) -> dict[str, T]:
+def by_uuid(found: Iterable[Any]) -> dict[str, Any]:
     return {one.uuid: one for one in found}
 
 
@@ -49,8 +49,10 @@ class CheckCase(unittest.TestCase):
         self.unverified: set[str] = set()
         self.unlisted = 0
         self.unread: dict[Part, exceptions.OwnershipError] = {}
-        self.reservations: list[reservations.Reservation] | None = None
+        self.reservations: list[reservations.Reservation] = []
         self.reporting = False
+        self.conductors: list[model.Conductor] | None = None
+        self.unshown: exceptions.IronicError | None = None
 
     def row(self, host: str, **values) -> None:
         self.services = [
@@ -59,28 +61,35 @@ class CheckCase(unittest.TestCase):
         ]
 
     def check(self) -> list[problem.Problem]:
-        nodes = deployment_snapshot.Nodes(
-            by_uuid(self.nodes),
-            frozenset(self.gone),
-            frozenset(self.unverified),
-            self.unlisted,
-        )
+        def answer(part: Part, found: T) -> T:
+            return type(found)() if part in self.unread else found
+
+        rows = world.registered(self.members, self.services)
+        members = answer(Part.MEMBERSHIP, self.members)
+        conductors = answer(Part.IRONIC, self.conductors)
         return runner.check(
-            deployment_snapshot.DeploymentSnapshot(
+            Deployment(
+                world.interpret,
+                {one.host: one for one in answer(Part.RECORDS, rows)},
+                model.View.of(members),
+                by_uuid(answer(Part.RECORDS, self.records)),
+                by_uuid(answer(Part.IRONIC, self.nodes)),
                 None
-                if Part.RECORDS in self.unread
-                else world.registered(self.members, self.services),
-                None if Part.RECORDS in self.unread else by_uuid(self.records),
-                None if Part.IRONIC in self.unread else nodes,
-                None
-                if Part.MEMBERSHIP in self.unread
-                else model.View.of(self.members),
-                self.unread,
-                self.reservations,
-            ),
-            world.interpret,
-            reporting=self.reporting,
+                if conductors is None
+                else evaluation.Fleet.of(conductors),
+                unshown=self.unshown,
+                gone=frozenset(self.gone),
+                unverified=frozenset(self.unverified),
+                unlisted=self.unlisted,
+                unread=self.unread,
+                reservations=self.reservations,
+                companion=self.companion(),
+                reporting=self.reporting,
+            )
         )
+
+    def companion(self) -> Any:
+        return None
 
     def codes(self) -> list[str]:
         return sorted({found.code for found in self.check()})

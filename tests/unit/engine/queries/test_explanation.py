@@ -10,6 +10,7 @@ from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
+from ironic_ownership.engine.queries.deployment import Deployment
 from tests.contract.suites import fake_inventory
 from tests.unit.engine import service, world
 
@@ -40,7 +41,7 @@ def interpret(settings: model.MemberSettings):
 
 class ExplainCase(unittest.TestCase):
     def explain(
-        self, node, members, record=None, services=(), companions=()
+        self, node, members, record=None, services=()
     ) -> explanation.Explanation:
         known = node or record
         members = list(members)
@@ -48,12 +49,13 @@ class ExplainCase(unittest.TestCase):
             services = world.registered(members, services)
         return explanation.explain(
             known.uuid,
-            node,
-            record,
-            explanation.Services.of(
-                model.View.of(members), list(services), interpret
+            Deployment(
+                interpret,
+                {row.host: row for row in services},
+                model.View.of(members),
+                {record.uuid: record} if record else {},
+                {node.uuid: node} if node else {},
             ),
-            companions,
         )
 
     def undecided(self, *hosts: str) -> explanation.Explanation:
@@ -64,7 +66,7 @@ class ExplainCase(unittest.TestCase):
         return dataclasses.replace(said, status=status)
 
     def assert_rule(self, reason: Reason, said, *words: str) -> None:
-        self.assertEqual(reason, said.status.reason)
+        self.assertEqual(reason, said.decision.reason)
         self.assert_says([advice.rule(said)], *words)
         self.assertTrue(list(advice.advise(said)))
 
@@ -363,7 +365,7 @@ class TestCandidates(ExplainCase):
         self.assertEqual(('host1', 'host2'), said.live_peers)
 
 
-class TestCompanions(service.ServiceCase):
+class TestDecidedTogether(service.ServiceCase):
     """An assigner that sees all nodes is shown all nodes."""
 
     def explained(self, runs, number, sharded=False):

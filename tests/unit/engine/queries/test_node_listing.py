@@ -9,7 +9,6 @@ from ironic_ownership.engine.queries import node_listing
 from tests.unit.engine.queries.test_node_query import (
     ALL,
     S1,
-    SETTINGS,
     QueryCase,
     node,
 )
@@ -54,8 +53,8 @@ class ScopeTest(unittest.TestCase):
 
 class ReadTest(QueryCase):
     def states(self, scope=ALL, host='') -> dict[str, str]:
-        found, _ = node_listing.read(self.ports, scope, host)
-        statuses = found.statuses(found.uuids())
+        found = node_listing.read(self.ports, scope, host)
+        statuses = found.statuses({**found.nodes, **found.records})
         return {s.name: s.state.value for s in statuses}
 
     def test_listed_nodes_are_not_looked_up(self) -> None:
@@ -97,8 +96,8 @@ class ReadTest(QueryCase):
     def test_record_far_from_its_node_is_found(self) -> None:
         self.claim(node('a', shard='s2'))
         self.ironic.put(node('a'))
-        found, _ = node_listing.read(self.ports, S1)
-        (status,) = found.statuses(found.uuids())
+        found = node_listing.read(self.ports, S1)
+        (status,) = found.statuses(found.nodes)
         self.assertEqual('h1', status.owner)
 
     def test_own_records_count_wherever_they_are(self) -> None:
@@ -106,11 +105,6 @@ class ReadTest(QueryCase):
         self.ironic.put(node('far', shard='s3'))
         self.assertEqual({}, self.states(S1))
         self.assertEqual({'far': 'filtered'}, self.states(S1, 'h1'))
-
-    def test_services_are_those_on_record_and_the_members(self) -> None:
-        self.records.register('h2', SETTINGS)
-        _, services = node_listing.read(self.ports, S1)
-        self.assertEqual({'h1', 'h2'}, services)
 
 
 class ListTest(QueryCase):

@@ -103,13 +103,14 @@ class QueryCase(sqlite.SqliteCase):
 class NodeQueryTest(QueryCase):
     def test_one_node_is_asked_for_by_its_uuid_alone(self) -> None:
         self.ironic.put(node('a', shard='s9'))
-        found = node_query.status(self.ports, node('a').uuid)
-        self.assertEqual(node_status.State.UNOWNED, found and found.state)
+        found = node_query.explain(self.ports, node('a').uuid)
+        assert found is not None
+        self.assertEqual(node_status.State.UNOWNED, found.status.state)
         self.assertEqual(
             [('get', node('a').uuid), ('conductors', None)],
             self.ironic.calls,
         )
-        self.assertIsNone(node_query.status(self.ports, node('b').uuid))
+        self.assertIsNone(node_query.explain(self.ports, node('b').uuid))
 
     def test_policies_of_another_service_that_fail_hide_no_node(self) -> None:
         self.ironic.put(node('a'), node('theirs', shard='s2'))

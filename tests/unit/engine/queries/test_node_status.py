@@ -6,6 +6,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.queries import node_status
+from ironic_ownership.engine.queries.deployment import Deployment
 from tests.unit.engine import world
 
 T = TypeVar('T')
@@ -13,11 +14,21 @@ State = node_status.State
 SHARD = world.runs(shard_key='a')
 
 
+def statuses(nodes, records, members, services=()):
+    members = list(members)
+    found = Deployment(
+        world.interpret,
+        {row.host: row for row in world.registered(members, services)},
+        model.View.of(members),
+        {one.uuid: one for one in records},
+        {one.uuid: one for one in nodes},
+    )
+    return found.statuses(sorted({**found.nodes, **found.records}))
+
+
 class TestEvaluate(unittest.TestCase):
     def states(self, nodes, records, members, services=()):
-        found = node_status.evaluate(
-            nodes, records, world.assemble(members, services)
-        )
+        found = statuses(nodes, records, members, services)
         return {int(f.uuid[-2:]): f.state for f in found}
 
     def test_every_node_and_every_record_has_a_status(self) -> None:
@@ -59,31 +70,19 @@ class TestEvaluate(unittest.TestCase):
 
     def test_owner_is_alive_dead_or_missing(self) -> None:
         services = [model.Service('down', forced_down=True)]
-        found = node_status.evaluate(
+        found = statuses(
             map(world.node, range(4)),
             [
                 world.record(1, 'host1'),
                 world.record(2, 'dead'),
                 world.record(3, 'down'),
             ],
-            world.assemble(world.members(SHARD, 'host1', 'down'), services),
+            world.members(SHARD, 'host1', 'down'),
+            services,
         )
         self.assertEqual(
             [None, True, False, False], [f.owner_alive for f in found]
         )
-
-    def test_statuses_are_in_the_order_of_names_then_uuids(self) -> None:
-        found = node_status.evaluate(
-            [
-                world.node(1, name='b'),
-                world.node(2, name='a'),
-                world.node(5),
-                world.node(4),
-            ],
-            [world.record(3, None, name='aa')],
-            world.assemble([]),
-        )
-        self.assertEqual([4, 5, 2, 3, 1], [int(f.uuid[-2:]) for f in found])
 
 
 class _Counting(dict[str, T]):
@@ -110,10 +109,14 @@ class TestDeployment(unittest.TestCase):
 
     def deployment(
         self, settings: model.MemberSettings = world.ALL
-    ) -> node_status.Deployment:
+    ) -> Deployment:
         members = [world.member('host1', settings)]
-        return node_status.Deployment(
-            self.nodes, self.records, world.assemble(members)
+        return Deployment(
+            world.interpret,
+            {row.host: row for row in world.registered(members, ())},
+            model.View.of(members),
+            self.records,
+            self.nodes,
         )
 
     def test_few_nodes_are_in_use_at_a_time(self) -> None:

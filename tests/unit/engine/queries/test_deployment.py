@@ -10,7 +10,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import reservations
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import deployment_snapshot, node_query
+from ironic_ownership.engine.queries import deployment, node_query
 from tests.contract.suites import reservations as samples
 from tests.unit.engine import service, world
 
@@ -26,7 +26,8 @@ class OverviewCase(service.ServiceCase):
         self.addCleanup(self.backend.close)
         self.backend.join('host1', 'one', world.ALL)
         self.epoch = self.records.register('host1', world.ALL)
-        self.sources = deployment_snapshot.Sources(
+        self.sources = deployment.Sources(
+            world.interpret,
             lambda: self.records,
             lambda: self.ironic,
             lambda: self.backend,
@@ -43,10 +44,8 @@ class OverviewCase(service.ServiceCase):
         self.ironic.nodes.clear()
         self.ironic.put(*nodes[:listed])
 
-    def read(
-        self, sharded: bool = False
-    ) -> deployment_snapshot.DeploymentSnapshot:
-        return deployment_snapshot.read(self.sources, sharded=sharded)
+    def read(self, sharded: bool = False) -> deployment.Deployment:
+        return deployment.read(self.sources, sharded=sharded)
 
 
 class TestCost(OverviewCase):
@@ -80,7 +79,7 @@ class TestCost(OverviewCase):
         )
 
     def check(self) -> None:
-        runner.check(self.read(), world.interpret)
+        runner.check(self.read())
 
     def explain(self) -> None:
         ports = Ports(self.records, self.ironic, self.backend, world.interpret)
@@ -105,48 +104,48 @@ class TestCost(OverviewCase):
 
 class TestReading(OverviewCase):
     def test_orphans_past_the_bound_are_not_verified(self) -> None:
-        self.fill(5, deployment_snapshot.MAX_LOOKUPS + 3)
-        nodes = self.read().nodes
-        self.assertEqual(deployment_snapshot.MAX_LOOKUPS, len(nodes.gone))
-        self.assertEqual(3, len(nodes.unverified))
+        self.fill(5, deployment.MAX_LOOKUPS + 3)
+        seen = self.read()
+        self.assertEqual(deployment.MAX_LOOKUPS, len(seen.gone))
+        self.assertEqual(3, len(seen.unverified))
 
     def test_node_that_is_only_not_listed_is_no_orphan(self) -> None:
         self.fill(0, 1)
         node = world.node(0, shard='a')
         self.ironic.scan = lambda scope: []  # a child node is not listed
         self.ironic.put(node)
-        nodes = self.read().nodes
+        seen = self.read()
         self.assertEqual(
-            (frozenset(), {node.uuid: node}), (nodes.gone, {**nodes.listed})
+            (frozenset(), {node.uuid: node}), (seen.gone, {**seen.nodes})
         )
 
     def test_with_a_shard_key_each_shard_is_listed_alone(self) -> None:
         self.ironic.put(
             world.node(1, shard='a'), world.node(2, shard='b'), world.node(3)
         )
-        nodes = self.read(sharded=True).nodes
+        seen = self.read(sharded=True)
         self.assertEqual(
             [model.Scope(shard='a'), model.Scope(shard='b')],
             [scope for call, scope in self.ironic.calls if call == 'scan'],
         )
-        self.assertEqual([world.uuid(1), world.uuid(2)], sorted(nodes.listed))
-        self.assertEqual(1, nodes.unlisted)
+        self.assertEqual([world.uuid(1), world.uuid(2)], sorted(seen.nodes))
+        self.assertEqual(1, seen.unlisted)
 
     def test_records_without_a_shard_are_no_orphans_with_a_shard_key(
         self,
     ) -> None:
         self.fill(0, 1)
-        nodes = self.read(sharded=True).nodes
-        self.assertEqual((frozenset(),) * 2, (nodes.gone, nodes.unverified))
+        seen = self.read(sharded=True)
+        self.assertEqual((frozenset(),) * 2, (seen.gone, seen.unverified))
         self.assertNotIn('get', [call for call, _ in self.ironic.calls])
 
     def test_each_part_that_fails_leaves_the_others(self) -> None:
         error = exceptions.IronicUnavailableError('no answer')
         self.ironic.fail_with = error
         seen = self.read()
-        self.assertEqual({deployment_snapshot.Part.IRONIC: error}, seen.unread)
-        self.assertIsNone(seen.nodes)
-        self.assertEqual(['host1'], [s.host for s in seen.services])
+        self.assertEqual({deployment.Part.IRONIC: error}, seen.unread)
+        self.assertEqual({}, seen.nodes)
+        self.assertEqual(['host1'], [*seen.services])
         self.assertEqual({'host1'}, seen.view.hosts)
         self.assertRaises(exceptions.IronicUnavailableError, seen.require)
 
@@ -157,11 +156,11 @@ class TestReading(OverviewCase):
             calls.append(1)
             raise exceptions.RecordsUnavailableError('no answer')
 
-        sources = deployment_snapshot.Sources(fail, *self._others())
-        seen = deployment_snapshot.read(sources, sharded=False)
+        sources = deployment.Sources(world.interpret, fail, *self._others())
+        seen = deployment.read(sources, sharded=False)
         self.assertEqual([1], calls)
-        self.assertEqual([deployment_snapshot.Part.RECORDS], list(seen.unread))
-        self.assertEqual({}, {**seen.nodes.listed})
+        self.assertEqual([deployment.Part.RECORDS], list(seen.unread))
+        self.assertEqual({}, seen.nodes)
 
     def test_open_reservations_are_read(self) -> None:
         stored = reservations.SqlReservations(self.database)
@@ -174,10 +173,10 @@ class TestReading(OverviewCase):
         def fail():
             raise exceptions.ConfigurationError(['wrong'])
 
-        sources = deployment_snapshot.Sources(fail, *self._others())
+        sources = deployment.Sources(world.interpret, fail, *self._others())
         self.assertRaises(
             exceptions.ConfigurationError,
-            deployment_snapshot.read,
+            deployment.read,
             sources,
             sharded=False,
         )
