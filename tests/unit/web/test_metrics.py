@@ -12,7 +12,6 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
 from ironic_ownership.web import exposition as resource
 from ironic_ownership_plugin_kit import fakes
-from tests.unit.engine import world
 from tests.unit.web import app_case
 
 
