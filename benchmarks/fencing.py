@@ -109,7 +109,7 @@ def _measure(
 ) -> list[float]:
     conf = new(['--config-file', str(config)], 'benchmark', logs=False)
     wired = wiring.Wiring(conf)
-    host, _ = wired.host()
+    host = wired.host()
     thread = threading.Thread(target=host.run)
     thread.start()
     try:

@@ -38,7 +38,7 @@ def main(config: str, server: int) -> int:
     """
     conf = new(['--config-file', config], 'scale')
     host_main._log_as_configured(conf, 'scale')
-    host, reload = wiring.Wiring(conf).host()
+    host = wiring.Wiring(conf).host()
     heap.keep()
     counts = {'requests': 0, 'statements': 0}
     send = api.IronicAPI._send
@@ -56,7 +56,7 @@ def main(config: str, server: int) -> int:
     sa.event.listen(sa.Engine, 'before_cursor_execute', executed)
     figures: queue.Queue[dict[str, float]] = queue.Queue()
     go = threading.Semaphore(0)
-    plain = reload.refresher.refresh
+    plain = host.refresh_loop.refresher.refresh
 
     def refresh() -> Any:
         go.acquire()
@@ -75,12 +75,12 @@ def main(config: str, server: int) -> int:
         )
         return summary
 
-    reload.refresher.refresh = refresh  # type: ignore[method-assign]
+    host.refresh_loop.refresher.refresh = refresh  # type: ignore[method-assign]
     worker = threading.Thread(target=host.run, name='host')
     worker.start()
     for _ in sys.stdin:
         go.release()
-        host.before_refresh(lambda: None)
+        host.refresh_loop.before_refresh(lambda: None)
         found = figures.get()
         time.sleep(AT_REST)
         found['cpu'] = time.process_time() - found['cpu']

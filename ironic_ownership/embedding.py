@@ -140,7 +140,7 @@ class EmbeddedHost:
 
         For a program that has changed what a refused claim depends on.
         """
-        self._running.host.refresh_loop.wake.set()
+        self._running.host.refresh_loop.wake()
 
     def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
         """Call a function with each change of the feed, in order.
@@ -192,7 +192,7 @@ class EmbeddedHost:
             :class:`WrongScopeError`, :class:`NodeOutOfServiceError`, or an
             outage.
         """
-        return self._running.host.guard(
+        return self._running.host.guard.check(
             node_uuid, patience=patience, instance_uuid=instance_uuid
         )
 
@@ -213,24 +213,17 @@ class _Served:
     ) -> None:
         self._wired = wiring.Wiring(conf)
         try:
-            self.host, _ = self._wired.host(embedded=True)
+            self.host = self._wired.host(embedded=True)
         except BaseException:
             self._wired.close()
             raise
         for remark in self._wired.settings.remarks:
             LOG.warning('%s', remark)
-        host = self.host
-        wake = host.refresh_loop.wake
+        host, wake = self.host, self.host.refresh_loop.wake
         records = RecordMonitor(host.context, host.feed, wake)
         host.member.watch_row(records.row_read)
-        host.workers = {**host.workers, 'records': records}
-        self.place = PlaceMonitor(
-            host.context,
-            host.member,
-            host.feed,
-            wake.set,
-            on_lost_place,
-        )
+        self.place = PlaceMonitor(host.member, host.feed, wake, on_lost_place)
+        host.workers |= {'records': records, 'place': self.place}
 
     def stop(self) -> None:
         """Make :meth:`run` return."""
@@ -238,16 +231,11 @@ class _Served:
 
     def run(self) -> None:
         """Serve until the stop, or an error."""
-        monitor = threading.Thread(
-            target=self.place.run, name='place', daemon=True
-        )
-        monitor.start()
         failure: Exception | None = None
         try:
             self.host.run()
         except Exception as exc:  # noqa: BLE001 - given to those who wait
             failure = exc
-        self.place.stop()
-        monitor.join()
+        self.host.scheduler.join('place')
         self.place.ended(failure)
         self._wired.close()

@@ -111,7 +111,7 @@ class Asker:
         answers: list[Permission] = []
 
         def ask() -> None:
-            answers.append(self._host.guard(uuid))
+            answers.append(self._host.guard.check(uuid))
 
         refusal = self._refusal(ask)
         if refusal is None:
@@ -194,9 +194,9 @@ def main() -> int:
     answers = options.answers.open('a')
     build = wiring.Wiring.host
 
-    def build_and_ask(self: wiring.Wiring) -> object:
+    def build_and_ask(self: wiring.Wiring) -> Host:
         built = build(self)
-        asker = Asker(built[0], answers, options.nodes, options.interval)
+        asker = Asker(built, answers, options.nodes, options.interval)
         threading.Thread(target=asker.run, name='asker', daemon=True).start()
         return built
 

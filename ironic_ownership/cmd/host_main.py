@@ -91,12 +91,12 @@ def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
         _log_as_configured(conf, prog)
         wired = wiring.Wiring(conf)
         try:
-            host, reload = wired.host()
+            host = wired.host()
             unknown = unknown_options.remarks(conf)
             for remark in (*wired.settings.remarks, *unknown):
                 LOG.warning('%s', remark)
             heap.keep()
-            again = sighup.Reloading(files, prog, conf, reload)
+            again = sighup.Reloading(files, prog, conf, host.reload)
             with _healthcheck(conf, host):
                 _serve(host, again.reload, stopping)
         finally:

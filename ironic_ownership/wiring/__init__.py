@@ -15,7 +15,6 @@ from ironic_ownership.wiring.opts import list_loaded_opts, list_opts
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.host.process import Host
-    from ironic_ownership.engine.host.reload import Reload
 
 __all__ = ('Wiring', 'interpret', 'list_loaded_opts', 'list_opts')
 
@@ -23,8 +22,8 @@ __all__ = ('Wiring', 'interpret', 'list_loaded_opts', 'list_opts')
 class Wiring(Container):
     """The objects of one process, and the host if it serves."""
 
-    def host(self, *, embedded: bool = False) -> tuple[Host, Reload]:
-        """Build the host process of this configuration, and its reload.
+    def host(self, *, embedded: bool = False) -> Host:
+        """Build the host process of this configuration.
 
         :raises OwnershipError: if any part of it can't work.
         """

@@ -39,7 +39,7 @@ def delete(config: str, uuid: str) -> int:
 def refresh(config: str, uuid: str) -> int:
     """Do what a host does at its next refresh: beat, then refresh."""
     wired = wiring.Wiring(conf.new(['--config-file', config], 'test'))
-    host, _ = wired.host()
+    host = wired.host()
     # One step after the other, in this one thread.
     host.member._registration.run_in_background = registration.run_now
     try:

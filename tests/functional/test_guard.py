@@ -64,7 +64,7 @@ class TestGuard(hosts.HostsTestCase):
         conf = new(['--config-file', str(file)], 'test', logs=False)
         wired = wiring.Wiring(conf)
         self.addCleanup(wired.close)
-        host, _ = wired.host()
+        host = wired.host()
         thread = threading.Thread(target=host.run)
         thread.start()
         self.addCleanup(thread.join)
@@ -74,7 +74,7 @@ class TestGuard(hosts.HostsTestCase):
     def refuse(
         self, error: type[exceptions.OwnershipError], uuid: str, *words: str
     ) -> None:
-        caught = self.assertRaises(error, self.host.guard, uuid)
+        caught = self.assertRaises(error, self.host.guard.check, uuid)
         self.assertIs(error, type(caught))
         for word in (*words, uuid):
             self.assertIn(word, str(caught))
@@ -92,7 +92,7 @@ class TestGuard(hosts.HostsTestCase):
         service = self.deployment.records.service('host1')
         assert service is not None
         for uuid in (self.deployed, *self.free):
-            permission = self.host.guard(uuid)
+            permission = self.host.guard.check(uuid)
             self.assertEqual(
                 (uuid, service.epoch), (permission.node.uuid, permission.epoch)
             )
@@ -100,12 +100,12 @@ class TestGuard(hosts.HostsTestCase):
         first, second = self.free
         self.enrolment.set_shard(first, 's2')
         self.refuse(exceptions.WrongScopeError, first, 'host1', 'shard is s2')
-        self.host.guard(second)
+        self.host.guard.check(second)
         self.enrolment.set_shard(first, 's1')
-        self.host.guard(first)
+        self.host.guard.check(first)
         # A deployed node is the service's wherever it is.
         self.enrolment.set_shard(self.deployed, 's2')
-        self.assertEqual('s2', self.host.guard(self.deployed).node.shard)
+        self.assertEqual('s2', self.host.guard.check(self.deployed).node.shard)
         self.refuse(
             exceptions.NotOwnerError,
             self.foreign,
@@ -127,7 +127,7 @@ class TestGuard(hosts.HostsTestCase):
         ):
             self.operator(values)
             self.assertRaises(
-                exceptions.FencedError, self.host.guard, self.deployed
+                exceptions.FencedError, self.host.guard.check, self.deployed
             )
             self.operator('forced_down = 0')
             self.wait_until_permitted()
@@ -135,7 +135,7 @@ class TestGuard(hosts.HostsTestCase):
     def wait_until_permitted(self) -> None:
         def permitted() -> bool:
             try:
-                return self.host.guard(self.deployed).is_valid
+                return self.host.guard.check(self.deployed).is_valid
             except exceptions.FencedError:
                 return False
 

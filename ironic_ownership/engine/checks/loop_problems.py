@@ -27,8 +27,8 @@ from ironic_ownership.engine.checks.problem import (
 from ironic_ownership.engine.conditions import MASS_LOSS
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.host.credential_probe import BLIND
-from ironic_ownership.engine.host.supervision import LOOP_ENDED
 from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.worker import LOOP_ENDED
 
 _ERROR, _WARNING, _ = Severity
 _SERVICE = Kind.SERVICE

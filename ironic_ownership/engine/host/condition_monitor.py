@@ -16,9 +16,8 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
-from ironic_ownership.engine.host.supervision import Supervisor
-from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.worker import Worker
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.worker import Scheduler, Worker
 
 LOG = log.getLogger(__name__)
 
@@ -53,29 +52,28 @@ class ConditionMonitor(Worker):
 
     Threading: any, but for :meth:`step`.
 
-    :param incarnation: returns that of this process.
+    :param scheduler: of these loops.
     :param interval: returns the seconds between two refreshes.
     :param loops: those that this process runs.
-    :param is_standby: whether another process of the host is active.
     """
 
-    context: ServiceContext
-    incarnation: str
+    member: LocalMember
+    scheduler: Scheduler
     interval: Callable[[], float]
     loops: Collection[Loop]
     watched: Sequence[Watched]
-    is_standby: Callable[[], bool]
 
     first_due = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.context = self.member.context
+        self.conditions = self.context.conditions
         self.may_store = False
-        self.supervisor: Supervisor | None = None
         self._stored: object = None
         self._stored_at = float('-inf')
-        self._checked_at = self.context.conditions.clock()
-        self.context.conditions.changed = self.wake
+        self._checked_at = self.conditions.clock()
+        self.conditions.changed = self.wake
 
     def step(self) -> float:
         """Check and store."""
@@ -83,25 +81,23 @@ class ConditionMonitor(Worker):
         self.store()
         return min(LONGEST_STEP, self.interval())
 
-    def run(self) -> None:
-        """Check and store until :meth:`stop` is called."""
-        super().run()
+    def finish(self) -> None:
+        """Store that this process reports no more."""
         if self._stored is not None:
-            self._store((), self.context.conditions.clock(), 0.0)
+            self._store((), self.conditions.clock(), 0.0)
 
     @property
     def idle_for(self) -> float:
         """Seconds since the last check of the loops. Any thread."""
-        return self.context.conditions.clock() - self._checked_at
+        return self.conditions.clock() - self._checked_at
 
-    def conditions(self) -> tuple[Condition, ...]:
+    def of_loops(self) -> tuple[Condition, ...]:
         """Return the condition of each loop. Any thread."""
-        dead = self.supervisor.dead if self.supervisor else ()
-        return self.context.conditions.of_loops(self.loops, dead)
+        return self.conditions.of_loops(self.loops, self.scheduler.dead)
 
     def check(self) -> None:
         """Report loops that stand still, and those that go on again."""
-        found = self.context.conditions
+        found = self.conditions
         self._checked_at = found.clock()
         for one in self.watched:
             busy = one.busy()
@@ -116,21 +112,18 @@ class ConditionMonitor(Worker):
                 found.clear(
                     conditions.hangs(one.loop), f'the {one.loop} loop goes on'
                 )
-        if self.supervisor is not None:
-            for loop in self.supervisor.running_for(2 * self.interval()):
-                found.clear(
-                    conditions.ended(loop), f'the {loop} loop runs again'
-                )
+        for loop in self.scheduler.running_for(2 * self.interval()):
+            found.clear(conditions.ended(loop), f'the {loop} loop runs again')
 
     def store(self) -> None:
         """Store the conditions if they changed, or a report is due."""
         if not self.may_store:
             return
-        now = self.context.conditions.clock()
-        found = self.conditions()
+        now = self.conditions.clock()
+        found = self.of_loops()
         essence = tuple(_essence(one) for one in found)
         due = now - self._stored_at >= self.interval()
-        if (essence == self._stored and not due) or self.is_standby():
+        if (essence == self._stored and not due) or self.member.is_standby:
             return
         if self._store(found, now, self.interval()):
             self._stored, self._stored_at = essence, now
@@ -141,7 +134,7 @@ class ConditionMonitor(Worker):
         try:
             return self.context.ports.records.report_conditions(
                 self.context.host,
-                self.incarnation,
+                self.member.incarnation,
                 found,
                 interval=interval,
                 at=now,

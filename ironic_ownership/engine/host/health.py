@@ -16,7 +16,6 @@ from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
-from ironic_ownership.engine.membership.service_context import ServiceContext
 
 MONITOR_PATIENCE = 180.0
 """Seconds without a check of the loops after which the process stands still:
@@ -80,7 +79,6 @@ class Health:
 class HealthReader:
     """Reads the health of this process. Threading: any thread."""
 
-    context: ServiceContext
     member: LocalMember
     refresh_loop: RefreshLoop
     activity: Activity
@@ -88,17 +86,18 @@ class HealthReader:
 
     def read(self) -> Health:
         """Return the health of this moment, without any request."""
-        conditions = self.context.conditions
-        loops = self.monitor.conditions()
+        context = self.member.context
+        conditions = context.conditions
+        loops = self.monitor.of_loops()
         now = conditions.clock()
         beaten_at = next(
             (one.succeeded_at for one in loops if one.loop == Loop.HEARTBEAT),
             None,
         )
         return Health(
-            self.context.host,
+            context.host,
             self.member.state.role,
-            max(0.0, self.context.fence.remaining),
+            max(0.0, context.fence.remaining),
             None if beaten_at is None else now - beaten_at,
             now,
             loops,

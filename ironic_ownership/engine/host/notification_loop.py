@@ -76,9 +76,8 @@ class NotificationLoop(Worker):
             return None
         return 'the message broker', self.conditions.clock() - since
 
-    def run(self) -> None:
-        """Send until :meth:`stop` is called."""
-        super().run()
+    def finish(self) -> None:
+        """Let another service send."""
         self._yield()
 
     def step(self) -> float:

@@ -8,7 +8,6 @@ it, an operator has forced the service down, or the process cannot go on.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
-from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.worker import Worker
 
 LOG = log.getLogger(__name__)
 
@@ -45,8 +44,8 @@ class LostPlace:
 
 
 @dataclasses.dataclass(eq=False)
-class PlaceMonitor:
-    """Notifies an embedding program, in a thread of its own.
+class PlaceMonitor(Worker):
+    """Notifies an embedding program.
 
     A callback that blocks delays the others. Its errors are logged.
 
@@ -58,14 +57,21 @@ class PlaceMonitor:
         loses its place.
     """
 
-    context: ServiceContext
     member: LocalMember
     feed: Feed
     on_restored: Callable[[], None]
     on_lost_place: Callable[[LostPlace], None] | None = None
 
+    first_due = 0.0
+    condition = 'place'
+    fails = 'the embedding program is not notified'
+    works = 'the embedding program is notified again'
+
     def __post_init__(self) -> None:
-        self._stopping = threading.Event()
+        super().__post_init__()
+        self.context = self.member.context
+        self.conditions = self.context.conditions
+        self.context.fence.changes.subscribe(self.wake)
         self._failure: Exception | None = None
         self._was_active = False
         self._last = Role.STARTING
@@ -119,22 +125,16 @@ class PlaceMonitor:
             changes.wait(seen, remaining)
 
     def stop(self) -> None:
-        """Make :meth:`run` return soon."""
-        self._stopping.set()
+        """Make :meth:`run` return soon, and each wait for the place."""
+        super().stop()
         self.context.fence.changes.notify()
 
-    def run(self) -> None:
-        """Notify until :meth:`stop` is called."""
-        changes = self.context.fence.changes
-        while not self._stopping.is_set():
-            seen = changes.count
-            self._observe()
-            # The end of a lease is no event: read the clock then.
-            expiry = self.context.fence.remaining
-            changes.wait(
-                seen,
-                min(expiry, LONGEST_WAIT) if expiry > 0 else LONGEST_WAIT,
-            )
+    def step(self) -> float:
+        """Notify of what has changed."""
+        self._observe()
+        # The end of a lease is no event: read the clock then.
+        expiry = self.context.fence.remaining
+        return min(expiry, LONGEST_WAIT) if expiry > 0 else LONGEST_WAIT
 
     def ended(self, failure: Exception | None) -> None:
         """Notify of the end, after the fence was closed.

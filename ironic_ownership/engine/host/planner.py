@@ -55,7 +55,7 @@ class Planner:
     reconciler: Reconciler
     operator_log: OperatorLog
     current: Callable[[], Liveness]
-    availability: AvailabilityTracker | None = None
+    availability: AvailabilityTracker
 
     def __post_init__(self) -> None:
         self.policies = policy_set.PolicySet()
@@ -100,7 +100,8 @@ class Planner:
         self.liveness = self.current()
         affected = self._affected(seen)
         visited: Collection[str] = seen.nodes
-        if self._is_steady(seen) and affected is not None:
+        is_steady = self.availability.observe(any_nodes=bool(seen.nodes))
+        if is_steady and affected is not None:
             visited = dict.fromkeys(sorted(affected))
         ordered = [uuid for uuid in visited if uuid not in last]
         ordered += sorted(uuid for uuid in last if uuid in visited)
@@ -170,11 +171,6 @@ class Planner:
             filtered=[*kept(last.filtered), *plan.filtered],
         )
 
-    def _is_steady(self, seen: Snapshot) -> bool:
-        if self.availability is None:
-            return True
-        return self.availability.observe(any_nodes=bool(seen.nodes))
-
     def _plan(
         self,
         nodes: Sequence[model.Node],
@@ -187,10 +183,9 @@ class Planner:
         plan = self.reconciler.plan(
             chosen, seen.records, seen.services, self.groups, self.liveness
         )
-        if self.availability is not None:
-            plan.changes = self.availability.complete(
-                self.context.host, plan.changes, nodes, seen.records
-            )
+        plan.changes = self.availability.complete(
+            self.context.host, plan.changes, nodes, seen.records
+        )
         return plan
 
     def _check_own_policies(self, view: model.View) -> None:

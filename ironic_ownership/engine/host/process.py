@@ -1,29 +1,45 @@
-"""The host process: start, threads and orderly stop."""
+"""The host process: its parts, start, and orderly stop."""
 
 from __future__ import annotations
 
 import dataclasses
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.engine.availability.evaluation import FlapDamper
+from ironic_ownership.engine.availability.tracker import AvailabilityTracker
+from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
+from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.activity import Activity
-from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
+from ironic_ownership.engine.host.client_pool import ClientPool
+from ironic_ownership.engine.host.condition_monitor import (
+    ConditionMonitor,
+    Watched,
+)
 from ironic_ownership.engine.host.feed import Feed
+from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.health import HealthReader
-from ironic_ownership.engine.host.permission import Permission
+from ironic_ownership.engine.host.operator_log import OperatorLog
+from ironic_ownership.engine.host.reconciler import Reconciler
+from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
-from ironic_ownership.engine.host.supervision import Supervisor
+from ironic_ownership.engine.host.refresh_result import (
+    RefreshResult,
+    Reporter,
+)
+from ironic_ownership.engine.host.reload import Reload
+from ironic_ownership.engine.host.source_reader import SourceReader
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
-from ironic_ownership.engine.host.tuning import Intervals
+from ironic_ownership.engine.host.tuning import Intervals, Tuning
+from ironic_ownership.engine.membership.epoch_monitor import EpochMonitor
 from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.membership.local_member import LocalMember
-from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.worker import Worker, back_off
+from ironic_ownership.engine.worker import Scheduler, Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -41,53 +57,213 @@ LEAVE_TIMEOUT = 5.0
 """Seconds that a stop waits to leave records and membership. A membership
 that was not left expires."""
 
+GUARD_CLIENTS = 8
+"""Nodes that the guard checks at the same time; others wait. Fewer than the
+database gives connections, which heartbeats need as well."""
+
+_OPTIONAL = frozenset({Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS})
+
 
 @dataclasses.dataclass(eq=False)
 class Host:
     """One running process of a service.
 
-    :param action_guard: checks single nodes before a process acts on them.
+    :param workers: the others, by the name of their loop.
+    :param monitor: stores the conditions of all of them.
     :param prepare: makes sure that database and Ironic can be used, or
         raises; called again while they do not answer.
-    :param workers: further workers by the name of their thread.
-    :param monitor: stores the conditions of all of them.
+    :param feed: of the own nodes, for a program that embeds the service.
+    :param guard: checks single nodes before a process acts on them.
     :param activity: counts the changes of all of them.
     """
 
-    context: ServiceContext
     member: LocalMember
+    scheduler: Scheduler
     heartbeat: Heartbeat
-    takeover: TakeOver
     refresh_loop: RefreshLoop
-    feed: Feed
-    action_guard: Guard
-    _: dataclasses.KW_ONLY
-    prepare: Callable[[], None]
-    workers: Mapping[str, Worker | RefreshLoop]
+    takeover: TakeOver
+    workers: dict[str, Worker]
     monitor: ConditionMonitor
+    prepare: Callable[[], None]
+    feed: Feed
+    guard: Guard
     activity: Activity
+    reload: Reload
+
+    @classmethod
+    def build(
+        cls,
+        member: LocalMember,
+        tuning: Tuning,
+        *,
+        scheduler: Scheduler | None = None,
+        open_client: Callable[[], Inventory] | None = None,
+        open_records: Callable[[], object] = lambda: None,
+        reporter: Reporter | None = None,
+        repair: Callable[[RefreshResult], None] | None = None,
+        workers: Mapping[str, Worker] | None = None,
+        watched: Sequence[Watched] = (),
+        on_epoch_change: Callable[[], None] = lambda: None,
+        has_readers: bool = True,
+        own_scope_only: bool = False,
+        free_memory: Callable[[], object] = lambda: None,
+    ) -> Host:
+        """Build the service of a member.
+
+        :param open_client: returns an Ironic client for another thread.
+        :param open_records: called at the start; raises if they can't be
+            used.
+        :param reporter: receives the result of each refresh.
+        :param repair: completes unfinished reservations.
+        :param workers: further ones of this deployment.
+        :param watched: calls of them, and of the backend, that may hang.
+        :param on_epoch_change: called when a poll has found another epoch.
+        :param has_readers: whether a program reads the feed.
+        :param own_scope_only: see :class:`Guard`.
+        :param free_memory: see :class:`RefreshLoop`.
+        """
+        context, intervals = member.context, tuning.intervals
+        ports, conditions = context.ports, context.conditions
+        open_client = open_client or (lambda: ports.source)
+        scheduler = scheduler or Scheduler(conditions, context.clock)
+        operator_log = OperatorLog(context.host, conditions)
+        operator_log.starts_with(tuning.policies)
+        if ports.placement is None:
+            operator_log.without_placement()
+        reconciler = Reconciler(
+            context,
+            operator_log,
+            tuning.handover_limit,
+            Feed(context.fence, has_readers=has_readers),
+        )
+        refresher = Refresher(
+            context,
+            tuning.policies.scope,
+            reconciler,
+            MissingNodes(ports.source, tuning.limits, context.clock),
+            operator_log,
+            member.liveness,
+            AvailabilityTracker(
+                ports.source,
+                conditions,
+                FlapDamper(tuning.recovery_delay),
+                context.clock,
+            ),
+            FleetReader(
+                ports.source,
+                context.host,
+                tuning.full_refresh_interval,
+                context.clock,
+            ),
+            reporter,
+            repair,
+        )
+        refresh_loop = RefreshLoop(member, refresher, intervals, free_memory)
+        takeover = TakeOver(
+            context.with_source(open_client()),
+            reconciler,
+            lambda: refresher.last_scan,
+            member.liveness,
+            refresh_loop.wake,
+            longest_age=longest_scan_age(intervals.refresh),
+        )
+        heartbeat = Heartbeat(
+            context,
+            member,
+            interval=intervals.heartbeat,
+            watch_interval=intervals.watch,
+        )
+        guard = Guard(
+            context,
+            tuning.policies,
+            longest=intervals.heartbeat,
+            clients=ClientPool(open_client, GUARD_CLIENTS),
+            own_scope_only=own_scope_only,
+        )
+        all_workers: dict[str, Worker] = {
+            Loop.EPOCH: EpochMonitor(heartbeat, on_epoch_change),
+            **(workers or {}),
+        }
+        reload = Reload(refresh_loop, member, guard, tuning)
+        sources = None
+        if tuning.sources:
+            sources = all_workers[Loop.SOURCES] = SourceReader(
+                conditions,
+                lambda: reload.current,
+                reload.follow,
+                context.clock,
+            )
+        monitor = ConditionMonitor(
+            member,
+            scheduler,
+            lambda: refresh_loop.intervals.refresh,
+            (frozenset(Loop) - _OPTIONAL) | (_OPTIONAL & all_workers.keys()),
+            (
+                Watched(
+                    Loop.REFRESH,
+                    refresh_loop.busy,
+                    lambda: refresh_loop.longest,
+                ),
+                *watched,
+            ),
+        )
+
+        def prepare() -> None:
+            open_records()
+            try:
+                ports.source.check()
+                credential_probe.probe(
+                    ports.source,
+                    conditions,
+                    trusted=reload.current.limits.trusts_credential,
+                )
+                if sources is not None:
+                    reload.begin(sources.begin())
+            except (exceptions.IronicUnavailableError, exceptions.SourceError):
+                monitor.may_store = True  # it waits, and says so
+                raise
+            monitor.may_store = True
+
+        def run_in_background(work: Callable[[], None]) -> None:
+            def run() -> None:
+                work()
+                heartbeat.poll_soon()
+
+            scheduler.start_once('records', run)
+
+        member.on_change = takeover.members_changed
+        member.register_by(run_in_background)
+        host = cls(
+            member,
+            scheduler,
+            heartbeat,
+            refresh_loop,
+            takeover,
+            all_workers,
+            monitor,
+            prepare,
+            reconciler.feed,
+            guard,
+            operator_log.activity,
+            reload,
+        )
+        reload.change_intervals = host.change_intervals
+        return host
 
     def __post_init__(self) -> None:
+        self.context = self.member.context
         self.workers = {
-            'take-over': self.takeover,
-            'refresh': self.refresh_loop,
+            Loop.TAKE_OVER: self.takeover,
+            Loop.REFRESH: self.refresh_loop,
             **self.workers,
         }
-        self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._supervisor = Supervisor(
-            self.context.conditions, self._stopping, self.context.clock
-        )
+        self._start = _Start(self)
 
     @property
     def health(self) -> HealthReader:
         """The health of this process, as it knows it. Any thread."""
         return HealthReader(
-            self.context,
-            self.member,
-            self.refresh_loop,
-            self.activity,
-            self.monitor,
+            self.member, self.refresh_loop, self.activity, self.monitor
         )
 
     def run(self) -> None:
@@ -96,90 +272,39 @@ class Host:
         :raises OwnershipError: if database, Ironic or membership can't be
             used at all.
         """
-        heartbeat: threading.Thread | None = None
         try:
             # First: what follows may take for ever.
-            self.monitor.supervisor = self._supervisor
-            self._threads.append(
-                self._supervisor.start('conditions', self.monitor.run)
-            )
-            self._wait_for_dependencies()
-            if self._stopping.is_set():
-                return
-            self.heartbeat.join()
-            if self._stopping.is_set():
-                return
-            start = self._supervisor.start
-            heartbeat = start('heartbeat', self.heartbeat.run)
-            self._threads += [
-                start(name, worker.run)
-                for name, worker in self.workers.items()
-            ]
-            self._stopping.wait()
+            self.scheduler.start('conditions', self.monitor)
+            self.scheduler.serve(self._start)
         finally:
-            self._end(heartbeat)
+            self._end()
 
     def stop(self) -> None:
         """Make :meth:`run` return. Not for signal handlers: it locks."""
-        self._stopping.set()
-        self.refresh_loop.stop()
-        self.heartbeat.stop()
-
-    def before_refresh(self, action: Callable[[], None]) -> None:
-        """Run an action before each refresh; see RefreshLoop."""
-        self.refresh_loop.before_refresh(action)
+        self.scheduler.stop()
+        for worker in (self._start, self.refresh_loop, self.heartbeat):
+            worker.stop()
 
     def change_intervals(self, intervals: Intervals) -> None:
         """Replace the intervals of heartbeat, polls and refreshes."""
         self.refresh_loop.intervals = intervals
         self.takeover.longest_age = longest_scan_age(intervals.refresh)
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
-        self.action_guard.longest = intervals.heartbeat
+        self.workers[Loop.EPOCH].wake()
+        self.guard.longest = intervals.heartbeat
 
-    def guard(
-        self,
-        uuid: str,
-        *,
-        patience: float = 0.0,
-        instance_uuid: str | None = None,
-    ) -> Permission:
-        """Permit to act on a node, or raise; see :meth:`Guard.check`."""
-        return self.action_guard.check(
-            uuid, patience=patience, instance_uuid=instance_uuid
-        )
-
-    def _wait_for_dependencies(self) -> None:
-        # A process that can't serve must not become a peer.
-        conditions, failures = self.context.conditions, 0
-        while not self._stopping.is_set():
-            try:
-                self.prepare()
-            except _TEMPORARY as exc:
-                failures += 1
-                conditions.report('start', f'waiting to start: {exc}', exc)
-                longest = self.refresh_loop.intervals.refresh
-                self._stopping.wait(back_off(failures, longest))
-            else:
-                conditions.clear('start', 'database and Ironic answer')
-                conditions.succeeded(Loop.START)
-                return
-
-    def _end(self, heartbeat: threading.Thread | None) -> None:
+    def _end(self) -> None:
         # The fence first: a thread that still runs can't write any more.
         self.context.fence.close()
-        self._stopping.set()
-        self.heartbeat.stop()
-        for worker in self.workers.values():
+        self.scheduler.stop()
+        workers = {**self.workers, 'conditions': self.monitor}
+        for worker in (self.heartbeat, *workers.values()):
             worker.stop()
-        self.monitor.stop()
         clock = self.context.clock
         until = clock() + STOP_TIMEOUT
-        for thread in self._threads:
-            thread.join(max(until - clock(), 0.0))
-        intervals = self.refresh_loop.intervals
-        leaving = _start(
-            'leave', lambda: self._leave(heartbeat, intervals.restart_grace)
-        )
+        for name in workers:
+            self.scheduler.join(name, max(until - clock(), 0.0))
+        leaving = self.scheduler.start_once('leave', self._leave)
         leaving.join(LEAVE_TIMEOUT)
         if leaving.is_alive():
             LOG.warning(
@@ -187,16 +312,49 @@ class Host:
                 'database or backend; the membership expires'
             )
 
-    def _leave(
-        self, heartbeat: threading.Thread | None, restart_grace: float
-    ) -> None:
+    def _leave(self) -> None:
         # The backend is called from one thread at a time.
-        if heartbeat is not None:
-            heartbeat.join()
-        self.member.leave(restart_grace)
+        self.scheduler.join(Loop.HEARTBEAT)
+        self.member.leave(self.refresh_loop.intervals.restart_grace)
 
 
-def _start(name: str, target: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=target, name=name, daemon=True)
-    thread.start()
-    return thread
+@dataclasses.dataclass(eq=False)
+class _Start(Worker):
+    """Waits for database and Ironic, joins, and starts the other workers."""
+
+    host: Host
+
+    first_due = 0.0
+    condition = Loop.START
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.conditions = self.host.context.conditions
+        self._is_prepared = False
+
+    def step(self) -> float | None:
+        """Go on with the start, as far as possible; in the end, wait."""
+        host = self.host
+        if not self._is_prepared:
+            # A process that can't serve must not become a peer.
+            host.prepare()
+            self._is_prepared = True
+            self.conditions.clear('start', 'database and Ironic answer')
+            self.conditions.succeeded(Loop.START)
+        if host.member.is_member or self._stopping.is_set():
+            return None
+        again_in = host.heartbeat.join()
+        if again_in is None and not self._stopping.is_set():
+            host.scheduler.start(Loop.HEARTBEAT, host.heartbeat)
+            for name, worker in host.workers.items():
+                host.scheduler.start(name, worker)
+        return again_in
+
+    def failed(self, error: Exception) -> float:
+        """Wait for servers that do not answer; raise any other error."""
+        if not isinstance(error, _TEMPORARY):
+            raise error
+        self.conditions.report('start', f'waiting to start: {error}', error)
+        return back_off(
+            self.failures, self.host.refresh_loop.intervals.refresh
+        )

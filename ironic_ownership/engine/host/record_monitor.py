@@ -9,11 +9,11 @@ without a query of all records as long as nothing happens.
 from __future__ import annotations
 
 import dataclasses
-import threading
+from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.worker import Worker
@@ -27,12 +27,12 @@ _NO_NODES = model.Scope(nothing=True)
 class RecordMonitor(Worker):
     """Keeps the feed of a service up to date between two refreshes.
 
-    :param refresh: set when own nodes are not in the feed: a refresh is due.
+    :param refresh: called when own nodes are not in the feed.
     """
 
     context: ServiceContext
     feed: Feed
-    refresh: threading.Event
+    refresh: Callable[[], None]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,16 +45,6 @@ class RecordMonitor(Worker):
             self.wake()
 
     def step(self) -> None:
-        """Poll after a change."""
-        try:
-            self.poll()
-        except exceptions.OwnershipError as exc:
-            LOG.debug('own records not read, left to a refresh: %s', exc)
-            self.refresh.set()
-        except Exception:  # the next change must find this thread alive
-            LOG.exception('reading the own records failed unexpectedly')
-
-    def poll(self) -> None:
         """Compare the feed with the own records. One query.
 
         :raises RecordsError: if the records do not answer.
@@ -63,4 +53,9 @@ class RecordMonitor(Worker):
         found = self.context.ports.records.near(host, _NO_NODES)
         own = {record.uuid for record in found}
         if self.feed.retain(mark, own):
-            self.refresh.set()
+            self.refresh()
+
+    def failed(self, error: Exception) -> None:
+        """Leave the records to a refresh, which reports such an error."""
+        LOG.debug('own records not read, left to a refresh: %s', error)
+        self.refresh()

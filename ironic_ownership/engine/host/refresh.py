@@ -45,11 +45,10 @@ class Refresher:
     Threading: the refresh thread only, but ``last_scan`` for any.
 
     :param liveness: returns which of the missing services are dead.
-    :param availability: evaluates which nodes can be scheduled to; without
-        it that part of the records stays as it is.
+    :param availability: evaluates which nodes can be scheduled to.
+    :param reader: of the nodes.
     :param reporter: receives the result of each refresh.
     :param repair: completes unfinished reservations.
-    :param reader: of the nodes; without it each refresh lists all of them.
     """
 
     context: ServiceContext
@@ -58,11 +57,10 @@ class Refresher:
     missing_nodes: MissingNodes
     operator_log: OperatorLog
     liveness: Callable[[], Liveness]
-    _: dataclasses.KW_ONLY
-    availability: AvailabilityTracker | None = None
+    availability: AvailabilityTracker
+    reader: FleetReader
     reporter: Reporter | None = None
     repair: Callable[[RefreshResult], None] | None = None
-    reader: FleetReader | None = None
 
     def __post_init__(self) -> None:
         self._host = self.context.host
@@ -103,11 +101,9 @@ class Refresher:
         self.follow(tuning.policies.scope)
         self._cleanup.reconfigure(tuning.limits)
         self.reconciler.handover_limit = tuning.handover_limit
-        if self.reader is not None:
-            self.reader.interval = tuning.full_refresh_interval
-            self.reader.require_whole()
-        if self.availability is not None:
-            self.availability.damper.recovery_delay = tuning.recovery_delay
+        self.reader.interval = tuning.full_refresh_interval
+        self.reader.require_whole()
+        self.availability.damper.recovery_delay = tuning.recovery_delay
 
     def follow(self, scope: model.Scope) -> None:
         """Use another scope from the next refresh on."""
@@ -168,8 +164,7 @@ class Refresher:
     def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
         mark = self._feed.mark()
-        incremental = self.reader is not None and self.reader.interval > 0
-        if not incremental:
+        if self.reader.interval <= 0:
             self._forget()
         began = self.context.clock()
         seen = snapshot.take(
@@ -220,7 +215,7 @@ class Refresher:
             raise
         self._feed.completed(mark)
         if summary.pending or summary.list_again:
-            self._list_again()
+            self.reader.require_whole()
         return summary
 
     def _changed(self, seen: snapshot.Snapshot) -> Set[str] | None:
@@ -267,10 +262,6 @@ class Refresher:
         self.missing_nodes.ask_again(found.gone)
         summary.list_again = True
         return dataclasses.replace(found, gone=())
-
-    def _list_again(self) -> None:
-        if self.reader is not None:
-            self.reader.require_whole()
 
     def _reconcile(
         self,
@@ -321,7 +312,7 @@ class Refresher:
             self.scope, listed, self._planner.groups
         )
         if self._cleanup.is_unfinished:
-            self._list_again()
+            self.reader.require_whole()
 
     def _carry_out(
         self, seen: snapshot.Snapshot, check: ReleaseCheck, summary: Summary
@@ -373,8 +364,9 @@ class Refresher:
             summary.applied += written.applied - applied
 
     def _notify(self, nodes: Mapping[str, model.Node]) -> None:
-        fleet = self.availability.fleet if self.availability else None
-        result = RefreshResult(nodes, self._planner.policies, fleet)
+        result = RefreshResult(
+            nodes, self._planner.policies, self.availability.fleet
+        )
         if self.reporter is not None:
             self.reporter.refreshed(result)
         if self.repair is not None:

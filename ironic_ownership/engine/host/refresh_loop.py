@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 
 from oslo_log import log
@@ -14,35 +13,39 @@ from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.local_member import LocalMember
-from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.worker import back_off
+from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(eq=False)
-class RefreshLoop:
+class RefreshLoop(Worker):
     """Refreshes while this process is the active one of its host.
 
-    :param wake: set by another thread to request a refresh now.
     :param free_memory: called after a refresh that has listed all nodes, or
         failed: it has read more than it keeps. In the refresh thread.
     :ivar intervals: may be replaced at any time; any thread.
     :ivar last: counts of the last refresh; any thread.
     """
 
-    context: ServiceContext
     member: LocalMember
     refresher: Refresher
-    wake: threading.Event
     intervals: Intervals
     free_memory: Callable[[], object] = lambda: None
 
+    first_due = 0.0
+    condition = 'refresh'
+    fails = 'refresh failed'
+
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self.context = self.refresher.context
+        self.conditions = self.context.conditions
         self._action: Callable[[], None] | None = None
-        self._stopping = threading.Event()
         self._began: float | None = None
         self._longest = 0.0
+        self._due_at = float('-inf')
+        self._has_refreshed = False
         self.last: Summary | None = None
 
     def busy(self) -> tuple[str, float] | None:
@@ -69,46 +72,44 @@ class RefreshLoop:
             counts as a failed refresh.
         """
         self._action = action
-        self.wake.set()
+        self.wake()
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. Any thread."""
-        self._stopping.set()
-        self.wake.set()
+    def step(self) -> float:
+        """Refresh if it is due, or an event happened that was waited for."""
+        left = self._due_in()
+        if left > 0 and not self.woken:
+            return left
+        self._has_refreshed = False
+        try:
+            self._due_at = self._refresh() + self.context.clock()
+        finally:
+            self._began = None
+        self._has_refreshed = self.member.epoch is not None
+        return self._due_in()
 
-    def run(self) -> None:
-        """Refresh until :meth:`stop` is called."""
-        failures = 0
-        while not self._stopping.is_set():
-            self.wake.clear()
-            refreshed = False
-            try:
-                again_in = self._refresh()
-                failures, refreshed = 0, self.member.epoch is not None
-            except exceptions.OwnershipError as exc:
-                if self._stopping.is_set():
-                    return
-                failures += 1
-                again_in = back_off(failures, self.intervals.refresh)
-                if not self._is_reported(exc):
-                    self.context.conditions.report(
-                        'refresh', f'refresh failed: {exc}', exc
-                    )
-            except Exception as exc:  # noqa: BLE001 - nor may this loop end
-                again_in = self.intervals.refresh
-                self.context.conditions.unexpected(
-                    'refresh', 'refresh failed', exc
-                )
-            finally:
-                self._began = None
-            if self._stopping.is_set():
-                return
-            if refreshed:
-                self._wait_for_refresh(again_in)
-            else:
-                self.wake.wait(again_in)
+    def failed(self, error: Exception) -> float:
+        """Report the error, unless it is known; retry after a pause."""
+        again_in = self.intervals.refresh
+        if isinstance(error, exceptions.OwnershipError):
+            again_in = back_off(self.failures, again_in)
+        if not self._is_reported(error):
+            super().failed(error)
+        self._due_at = self.context.clock() + again_in
+        return again_in
+
+    def _due_in(self) -> float:
+        """Return the seconds until the next refresh, or until a check."""
+        left = max(self._due_at - self.context.clock(), 0.0)
+        if not self._has_refreshed:
+            return left
+        if self.refresher.is_outdated():
+            return 0.0
+        if self.refresher.is_waiting:
+            return min(left, self.intervals.watch)
+        return left
 
     def _refresh(self) -> float:
+        """Refresh; return the seconds until the next one."""
         try:
             if self._action is not None:
                 self._action()
@@ -126,8 +127,8 @@ class RefreshLoop:
         except exceptions.FencedError:
             self.member.check_epoch()
             raise
-        self.context.conditions.clear('refresh', 'refresh succeeded again')
-        self.context.conditions.succeeded(Loop.REFRESH, self._longest)
+        self.conditions.clear('refresh', 'refresh succeeded again')
+        self.conditions.succeeded(Loop.REFRESH, self._longest)
         LOG.debug('refreshed: %s', summary)
         if summary.limited and summary.applied:
             return 0.0
@@ -135,21 +136,13 @@ class RefreshLoop:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
 
-    def _is_reported(self, error: exceptions.OwnershipError) -> bool:
+    def _is_reported(self, error: Exception) -> bool:
         # A process that is not active has logged the reason for that.
-        return self.member.is_idle or (
-            isinstance(error, exceptions.FencedError)
-            and self.member.epoch is None
+        return isinstance(error, exceptions.OwnershipError) and (
+            self._stopping.is_set()
+            or self.member.is_idle
+            or (
+                isinstance(error, exceptions.FencedError)
+                and self.member.epoch is None
+            )
         )
-
-    def _wait_for_refresh(self, seconds: float) -> None:
-        clock = self.context.clock
-        until = clock() + seconds
-        while not (self._stopping.is_set() or self.refresher.is_outdated()):
-            remaining = until - clock()
-            if remaining <= 0 or self.wake.wait(
-                min(remaining, self.intervals.watch)
-                if self.refresher.is_waiting
-                else remaining
-            ):
-                return

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Callable
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.host.action_guard import Guard
-from ironic_ownership.engine.host.process import Host
-from ironic_ownership.engine.host.refresh import Refresher
-from ironic_ownership.engine.host.tuning import Tuning
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
+from ironic_ownership.engine.host.tuning import Intervals, Tuning
 from ironic_ownership.engine.membership.local_member import LocalMember
 
 LOG = log.getLogger(__name__)
@@ -33,16 +32,17 @@ class Reload:
     itself happens in the refresh thread, between two refreshes.
 
     :param current: the configuration in use.
+    :ivar change_intervals: changes those of all loops.
     """
 
-    host: Host
+    refresh_loop: RefreshLoop
     member: LocalMember
-    refresher: Refresher
     guard: Guard
-    source: Inventory
     current: Tuning
 
     def __post_init__(self) -> None:
+        self.change_intervals: Callable[[Intervals], None]
+        self.refresher = self.refresh_loop.refresher
         self._lock = threading.Lock()
         self._pending: Tuning | str | None = None
         self._follows = False
@@ -75,7 +75,7 @@ class Reload:
             if self._pending is not None:
                 return False
             self._pending, self._follows = wanted, True
-        self.host.before_refresh(self._process)
+        self.refresh_loop.before_refresh(self._process)
         return True
 
     def refuse(self, error: str) -> None:
@@ -89,7 +89,7 @@ class Reload:
     def _set_pending(self, pending: Tuning | str) -> None:
         with self._lock:
             self._pending, self._follows = pending, False
-        self.host.before_refresh(self._process)
+        self.refresh_loop.before_refresh(self._process)
 
     def _process(self) -> None:
         with self._lock:
@@ -132,7 +132,7 @@ class Reload:
             LOG.info('a policy has another snapshot: %s', '; '.join(changes))
             return True
         self.refresher.reconfigure(wanted)
-        self.host.change_intervals(wanted.intervals)
+        self.change_intervals(wanted.intervals)
         self._report(None)
         LOG.info(
             'configuration reloaded: %s',
@@ -141,7 +141,7 @@ class Reload:
         return True
 
     def _check(self, wanted: Tuning) -> None:
-        self.source.check()
+        self.refresher.context.ports.source.check()
         _ = wanted.policies.scope  # a policy that fails is refused
 
     def _use_policies(self, wanted: Tuning) -> None:

@@ -39,7 +39,7 @@ class TakeOver(Worker):
     :param context: with an Ironic client that no other thread uses.
     :param last_scan: returns the nodes that the last refresh listed.
     :param liveness: returns which services are dead.
-    :param refresh: set when a refresh is to follow.
+    :param refresh: called when a refresh is to follow.
     :ivar longest_age: seconds after which a scan is too old, where later
         changes cannot be read.
     """
@@ -48,51 +48,53 @@ class TakeOver(Worker):
     reconciler: Reconciler
     last_scan: Callable[[], Scan | None]
     liveness: Callable[[], Liveness]
-    refresh: threading.Event
+    refresh: Callable[[], None]
     _: dataclasses.KW_ONLY
     longest_age: float
 
+    condition = 'take-over'
+    fails = 'take-over failed'
+    works = 'take-over succeeded again'
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.conditions = self.context.conditions
         self._lock = threading.Lock()
         self._pending: set[str] = set()
 
     def members_changed(self, died: frozenset[str]) -> None:
         """Request a refresh, after a take-over if services died."""
         if not died:
-            self.refresh.set()
+            self.refresh()
             return
         with self._lock:
             self._pending |= died
         self.wake()
 
     def step(self) -> None:
-        """Take over from the services that died."""
-        self._attempt()
-        self.refresh.set()
-
-    def _attempt(self) -> None:
+        """Take over from the services that died; a refresh follows."""
         with self._lock:
             hosts, self._pending = self._pending, set()
-        conditions = self.context.conditions
         try:
             self._record_deaths(hosts)
             while self.take_over(hosts):
                 LOG.debug('handover limit reached, the take-over goes on')
-        except exceptions.FencedError as exc:
-            LOG.debug('take-over skipped: %s', exc)
-        except exceptions.OwnershipError as exc:
-            conditions.report(
+        finally:
+            self.refresh()
+        self.conditions.succeeded(Loop.TAKE_OVER)
+
+    def failed(self, error: Exception) -> None:
+        """Report the error: the refresh that follows does the rest."""
+        if isinstance(error, exceptions.FencedError):
+            LOG.debug('take-over skipped: %s', error)
+        elif isinstance(error, exceptions.OwnershipError):
+            self.conditions.report(
                 'take-over',
-                f'take-over failed, left to the next refresh: {exc}',
-                exc,
+                f'take-over failed, left to the next refresh: {error}',
+                error,
             )
-        # The next death must find this thread alive.
-        except Exception as exc:  # noqa: BLE001
-            conditions.unexpected('take-over', 'take-over failed', exc)
         else:
-            conditions.clear('take-over', 'take-over succeeded again')
-            conditions.succeeded(Loop.TAKE_OVER)
+            super().failed(error)
 
     def _record_deaths(self, hosts: Collection[str]) -> None:
         context, liveness = self.context, self.liveness()

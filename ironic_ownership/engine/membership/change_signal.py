@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 
 class ChangeSignal:
@@ -16,6 +17,7 @@ class ChangeSignal:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._count = 0
+        self._subscribers: list[Callable[[], None]] = []
 
     @property
     def count(self) -> int:
@@ -23,11 +25,17 @@ class ChangeSignal:
         with self._condition:
             return self._count
 
+    def subscribe(self, receive: Callable[[], None]) -> None:
+        """Call a function after each change; it must not block."""
+        self._subscribers.append(receive)
+
     def notify(self) -> None:
         """Count a change, and wake all waiting threads."""
         with self._condition:
             self._count += 1
             self._condition.notify_all()
+        for receive in self._subscribers:
+            receive()
 
     def wait(self, seen: int, timeout: float) -> int:
         """Wait until there are more changes than were seen.

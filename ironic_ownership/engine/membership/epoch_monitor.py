@@ -12,13 +12,7 @@ import dataclasses
 from collections.abc import Callable
 
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.membership.fence import Clock
-from ironic_ownership.engine.membership.heartbeat import (
-    LONGEST_WATCH,
-    Heartbeat,
-)
-from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.heartbeat import Heartbeat
 from ironic_ownership.engine.worker import Worker
 
 
@@ -30,38 +24,29 @@ class EpochMonitor(Worker):
     :param on_change: called after a change of the state of this process.
     """
 
-    member: LocalMember
     heartbeat: Heartbeat
-    conditions: Conditions
-    clock: Clock
     on_change: Callable[[], None] = lambda: None
+
     first_due = 0.0
+    condition = 'epoch'
+    fails = 'polling the own service row failed'
+    works = 'the own service row is polled again'
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._polled_at = float('-inf')
+        self.conditions = self.heartbeat.conditions
 
     def step(self) -> float:
-        """Poll if an interval has passed."""
-        started = self.clock()
-        if started - self._polled_at >= self.heartbeat.interval:
-            self._polled_at = started
-            self._poll()
-        left = self._polled_at + self.heartbeat.interval - self.clock()
-        # In steps: the interval may become shorter meanwhile.
-        return min(max(left, 0.0), LONGEST_WATCH)
+        """Poll, and come back after an interval."""
+        clock = self.heartbeat.context.clock
+        started = clock()
+        if self.heartbeat.member.check_epoch():
+            self.heartbeat.poll_soon()
+            self.on_change()
+        self.conditions.succeeded(Loop.EPOCH)
+        return max(started + self.heartbeat.interval - clock(), 0.0)
 
-    def _poll(self) -> None:
-        conditions = self.conditions
-        try:
-            if self.member.check_epoch():
-                self.heartbeat.poll_soon()
-                self.on_change()
-        # The next change must find this thread alive.
-        except Exception as exc:  # noqa: BLE001
-            conditions.unexpected(
-                'epoch', 'polling the own service row failed', exc
-            )
-        else:
-            conditions.clear('epoch', 'the own service row is polled again')
-            conditions.succeeded(Loop.EPOCH)
+    def failed(self, error: Exception) -> float:
+        """Report the error; try again after an interval."""
+        super().failed(error)
+        return self.heartbeat.interval

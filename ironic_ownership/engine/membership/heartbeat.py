@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
-
-from oslo_log import log
 
 from ironic_ownership.contracts import capabilities, exceptions
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
-
-LOG = log.getLogger(__name__)
+from ironic_ownership.engine.worker import Worker
 
 LONGEST_WATCH = 1.0
 """Seconds of one call to the backend that waits for changes: a stop or a
@@ -27,7 +23,7 @@ SHORTEST_POLL = 0.05
 
 
 @dataclasses.dataclass(eq=False)
-class Heartbeat:
+class Heartbeat(Worker):
     """Keeps one process a member.
 
     :param interval: seconds between the starts of two beats.
@@ -40,15 +36,19 @@ class Heartbeat:
     interval: float
     watch_interval: float
 
+    first_due = 0.0
+    condition = 'heartbeat'
+    fails = 'heartbeat failed'
+    works = 'heartbeat succeeded again'
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._backend = self.context.ports.backend
-        self._conditions = self.context.conditions
+        self.conditions = self.context.conditions
         self._clock = self.context.clock
         self._watches = (
             capabilities.Capability.WATCH in self._backend.capabilities
         )
-        self._stopping = threading.Event()
-        self._changed = threading.Event()
         self._answered = threading.Event()
         self._beat_at = self._poll_at = self._clock()
 
@@ -56,76 +56,45 @@ class Heartbeat:
         """Use other intervals from now on. Any thread."""
         self.interval, self.watch_interval = interval, watch_interval
         self._beat_at = self._clock()  # do not wait for a long old interval
-        self._changed.set()
-
-    def run_in_background(self, work: Callable[[], None]) -> None:
-        """Run a function in another thread, and poll when it returns.
-
-        For work that may take longer than a heartbeat may wait.
-        """
-
-        def run() -> None:
-            work()
-            self.poll_soon()
-
-        threading.Thread(target=run, name='records', daemon=True).start()
+        self.wake()
 
     def poll_soon(self) -> None:
         """Poll the members, and register if that is due. Any thread."""
         self._answered.set()
-        self._changed.set()
+        self.wake()
 
-    def stop(self) -> None:
-        """Make :meth:`run` return soon. Any thread."""
-        self._stopping.set()
-        self._changed.set()
+    def join(self) -> float | None:
+        """Beat until this process is a member: then :meth:`step` goes on.
 
-    def join(self) -> None:
-        """Beat until this process is a member, or :meth:`stop` is called.
-
+        :returns: seconds until the next attempt; ``None`` for a member.
         :raises MembershipError: if it never can be.
         """
-        while not self._stopping.is_set():
-            self._beat()
-            if self.member.is_member:
-                return
-            self._changed.wait(self._beat_at - self._clock())
-            self._changed.clear()
+        self._beat()
+        if self.member.is_member:
+            return None
+        return self._beat_at - self._clock()
 
-    def run(self) -> None:
-        """Beat and poll until :meth:`stop` is called."""
-        while not self._stopping.is_set():
-            try:
-                self._step()
-            except exceptions.OwnershipError as exc:
-                self._conditions.report(
-                    'heartbeat', f'heartbeat failed: {exc}', exc
-                )
-                self._wait_for_change(self.watch_interval)
-            except Exception as exc:  # noqa: BLE001 - it must go on beating
-                self._conditions.unexpected(
-                    'heartbeat', 'heartbeat failed', exc
-                )
-                self._wait_for_change(self.watch_interval)
-            else:
-                self._conditions.clear(
-                    'heartbeat', 'heartbeat succeeded again'
-                )
+    def failed(self, error: Exception) -> float:
+        """Report the error, and go on soon."""
+        super().failed(error)
+        return self.watch_interval
 
-    def _step(self) -> None:
+    def step(self) -> float:
+        """Beat, poll, or wait for what the store reports."""
         now = self._clock()
         if now >= self._beat_at or self.member.wants_beat:
             self._beat()
         elif not self.member.may_poll or not (
             now >= self._poll_at or self._answered.is_set()
         ):
-            self._wait(now)
+            return self._watch(now)
         elif self._could_outlast_fence():
             self._beat()
         else:
             self._answered.clear()
             self.member.poll()
             self._schedule_poll()
+        return 0.0
 
     def _beat(self) -> None:
         self._beat_at = self._clock() + self.interval
@@ -145,7 +114,8 @@ class Heartbeat:
     def _could_outlast_fence(self) -> bool:
         return 0 < self.context.fence.remaining <= self._backend.call_timeout
 
-    def _wait(self, now: float) -> None:
+    def _watch(self, now: float) -> float:
+        """Let the store report a change, if it can; return the time left."""
         until = self._beat_at
         if self.member.may_poll:
             until = min(until, self._poll_at)
@@ -155,19 +125,14 @@ class Heartbeat:
             or not self.member.may_poll
             or self.member.awaits_records
         ):
-            self._wait_for_change(timeout)
-            return
-        if self._changed.is_set():
-            self._changed.clear()
-            return
+            return timeout
+        if self._wanted.is_set():
+            return 0.0
         try:
             if self._backend.watch(min(timeout, LONGEST_WATCH)):
                 self._poll_at = self._clock()
         except exceptions.MembershipError:
             # The next beat reports the error; until then, do not hurry.
             self._poll_at = self._clock()
-            self._wait_for_change(min(timeout, self.watch_interval))
-
-    def _wait_for_change(self, timeout: float) -> None:
-        self._changed.wait(timeout)
-        self._changed.clear()
+            return min(timeout, self.watch_interval)
+        return 0.0

@@ -40,7 +40,7 @@ class LocalMember:
     :param settings: the settings that it advertises.
     :param on_change: called from the heartbeat's thread when members or
         their settings changed, or this process became active; with the
-        hosts that have died.
+        hosts that have died. It may be set later, before the first beat.
     :param run_in_background: runs requests to the records.
     :ivar is_member: whether it has joined, and knows of no loss since.
     :ivar next_expiry: when, by the clock, the first member of the last view
@@ -51,16 +51,16 @@ class LocalMember:
         self,
         context: ServiceContext,
         settings: model.MemberSettings,
-        on_change: Callable[[frozenset[str]], None],
+        on_change: Callable[[frozenset[str]], None] = lambda died: None,
         run_in_background: Runner = run_now,
     ) -> None:
-        ports = context.ports
+        self.context = context
         self._registration = Registration(context, settings, run_in_background)
-        self._backend = ports.backend
+        self._backend = context.ports.backend
         self._fence = context.fence
         self._conditions = context.conditions
         self._clock = context.clock
-        self._on_change = on_change
+        self.on_change = on_change
         self._detector = FailureDetector(self._backend.member_ttl)
         self._siblings = FailureDetector(self._backend.member_ttl)
         self.is_member = False
@@ -96,6 +96,10 @@ class LocalMember:
     def watch_row(self, receive: Callable[[model.Service], None]) -> None:
         """Call a function each time the own row was read by a poll."""
         self._registration.on_row = receive
+
+    def register_by(self, run_in_background: Runner) -> None:
+        """Run requests to the records by a function that returns at once."""
+        self._registration.run_in_background = run_in_background
 
     @property
     def state(self) -> State:
@@ -313,4 +317,4 @@ class LocalMember:
         if changed or self._notify_wanted or self._died:
             died, self._died = self._died, _NO_HOSTS
             self._notify_wanted = False
-            self._on_change(died)
+            self.on_change(died)

@@ -46,6 +46,7 @@ class PlacementLoop(Worker):
         self._seen: refresh_result.RefreshResult | None = None
         self._failures = 0
         self.counts = self.inventory.counts if self.inventory else Counts()
+        self._retry_at = float('-inf')
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
         """Schedule the report of a refresh whose changes are written."""
@@ -59,13 +60,18 @@ class PlacementLoop(Worker):
 
     def step(self) -> float | None:
         """Report the last refresh, and wait for the next one."""
+        clock = self.conditions.clock
+        left = self._retry_at - clock()
+        # No refresh cuts the pause short.
+        if left > 0:
+            return left
         if self.attempt():
             self._failures = 0
             return None
         self._failures += 1
-        # No refresh cuts the pause short.
-        self._stopping.wait(back_off(self._failures, LONGEST_PAUSE))
-        return 0.0
+        pause = back_off(self._failures, LONGEST_PAUSE)
+        self._retry_at = clock() + pause
+        return pause
 
     def attempt(self) -> bool:
         """Report the last refresh once.

@@ -30,7 +30,7 @@ def answers_of(questions: pathlib.Path) -> list[str]:
 
 def _answer(served: Host, uuid: str) -> str:
     try:
-        permission = served.guard(uuid)
+        permission = served.guard.check(uuid)
     except exceptions.OwnershipError as exc:
         return f'{type(exc).__name__}: {exc}'
     return PERMITTED if permission.is_valid else 'not valid'

@@ -69,7 +69,7 @@ class Service:
         self.wired = wiring.Wiring(
             conf.new(['--config-file', str(config)], 'test')
         )
-        self.host, _ = self.wired.host()
+        self.host = self.wired.host()
         # One step after the other, in the one thread of the test.
         member = self.host.member
         member._registration.run_in_background = registration.run_now

@@ -7,24 +7,17 @@ Ironic belong to the test.
 from __future__ import annotations
 
 import dataclasses
-import threading
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
-from ironic_ownership.engine.availability.evaluation import FlapDamper
-from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import feed, refresh_result, takeover
+from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.host.action_guard import Guard
-from ironic_ownership.engine.host.client_pool import ClientPool
-from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.reconciler import Reconciler
-from ironic_ownership.engine.host.refresh import Refresher
+from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
@@ -34,6 +27,7 @@ from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.clock import Clock
+from tests.unit.engine.virtual_time import VirtualTime
 
 TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000
 RECOVERY_DELAY = 60.0
@@ -72,11 +66,7 @@ class Shared:
 
 
 class Service:
-    """One process of a service; never beats or refreshes by itself.
-
-    :ivar woken: number of changes of the membership.
-    :ivar died: the hosts that have died.
-    """
+    """One process of a service; never beats or refreshes by itself."""
 
     def __init__(
         self,
@@ -88,69 +78,56 @@ class Service:
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
-        reader: FleetReader | None = None,
     ) -> None:
         self.host = host
-        records = records or shared.records
-        ironic = ironic or shared.ironic
-        policies = world.interpret(settings) or policy_set.PolicySet()
         self.backend = memory.MemoryBackend(
             {}, member_ttl=TTL, call_timeout=5, store=shared.store
         )
         self.context = ServiceContext(
             host,
-            Ports(records, ironic, self.backend, world.interpret, placement),
+            Ports(
+                records or shared.records,
+                ironic or shared.ironic,
+                self.backend,
+                world.interpret,
+                placement,
+            ),
             Fence(TTL, MARGIN, shared.clock),
             conditions.Conditions(),
             shared.clock,
         )
         self.fence = self.context.fence
         self.conditions = self.context.conditions
-        self.woken = 0
-        self.died: set[str] = set()
-        self.member = LocalMember(self.context, settings, self._wake)
-        operator_log = OperatorLog(host, self.conditions)
-        self.availability = AvailabilityTracker(
-            ironic, self.conditions, FlapDamper(RECOVERY_DELAY), shared.clock
-        )
-        self.feed = feed.Feed(self.fence)
-        self.reconciler = Reconciler(
-            self.context, operator_log, LIMIT, self.feed
-        )
-        self.missing_nodes = missing_nodes.MissingNodes(
-            ironic, LIMITS, shared.clock
-        )
-        self.refresher = Refresher(
-            self.context,
-            policies.scope,
-            self.reconciler,
-            self.missing_nodes,
-            operator_log,
-            self.member.liveness,
-            availability=self.availability,
+        self.member = LocalMember(self.context, settings)
+        self.process = Host.build(
+            self.member,
+            tuning_of(settings),
+            scheduler=VirtualTime(self.conditions, shared.clock),
             reporter=reporter,
-            reader=reader,
         )
-        self.takeover = takeover.TakeOver(
-            self.context,
-            self.reconciler,
-            lambda: self.refresher.last_scan,
-            self.member.liveness,
-            threading.Event(),
-            longest_age=takeover.longest_scan_age(60.0),
-        )
+        self.feed, self.takeover = self.process.feed, self.process.takeover
+        self.refresher = self.process.refresh_loop.refresher
         self.refresh = self.refresher.refresh
+        self.reconciler = self.refresher.reconciler
+        self.missing_nodes = self.refresher.missing_nodes
+        self.availability = self.refresher.availability
 
     def guard(
         self, policies: policy_set.PolicySet, longest: float = 5.0
     ) -> Guard:
-        """Return a guard that reads with the client of the service."""
-        return Guard(
-            self.context,
-            policies,
-            longest=longest,
-            clients=ClientPool(lambda: self.context.ports.source, 1),
-        )
+        """Return the guard of the service, with other policies."""
+        guard = self.process.guard
+        guard.policies, guard.longest = policies, longest
+        return guard
+
+    def read_changes(self, interval: float = 10**9) -> None:
+        """List all nodes only after that many seconds again."""
+        self.refresher.reader.interval = interval
+
+    def take_died(self) -> set[str]:
+        """Return the hosts that died, of which the take-over knows."""
+        died, self.takeover._pending = self.takeover._pending, set()
+        return died
 
     def beat(self) -> None:
         """Beat, and immediately again if that decides about a death.
@@ -161,10 +138,6 @@ class Service:
         self.member.beat()
         if self.member.wants_beat:
             self.member.beat()
-
-    def _wake(self, died: frozenset[str]) -> None:
-        self.woken += 1
-        self.died |= died
 
 
 class ServiceCase(sqlite.SqliteCase):
@@ -190,7 +163,6 @@ class ServiceCase(sqlite.SqliteCase):
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
-        reader: FleetReader | None = None,
     ) -> Service:
         started = Service(
             host,
@@ -198,7 +170,6 @@ class ServiceCase(sqlite.SqliteCase):
             self.shared,
             reporter=reporter,
             placement=placement,
-            reader=reader,
         )
         started.beat()
         return started

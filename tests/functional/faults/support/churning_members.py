@@ -37,7 +37,7 @@ def _live(name: str, files: list[str], ending: threading.Event) -> None:
         url = writers.login(conf.database.connection, f'{name}_{life}')
         conf.set_override('connection', url, 'database')
         wired = wiring.Wiring(conf)
-        host, _ = wired.host()
+        host = wired.host()
         if life % 2:
             host.member.leave = _nothing  # type: ignore[method-assign]
         running = threading.Thread(target=host.run)

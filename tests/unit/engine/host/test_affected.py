@@ -125,9 +125,7 @@ class AffectedCase(service.ServiceCase):
 
     def follow(self, host: service.Service) -> None:
         """Let a service read and decide only what is affected."""
-        host.refresher.reader = FleetReader(
-            self.ironic, host.host, 10**9, self.shared.clock
-        )
+        host.read_changes()
         plan = host.reconciler.plan
 
         def counted(*args, **kwargs):
@@ -405,7 +403,7 @@ class TestEveryHistory(AffectedCase):
         refresher = host.refresher
         reader, own = refresher.reader, refresher._own
         cache, last = refresher._cache, refresher._planner._last
-        refresher.reader = refresher._own = None
+        refresher.reader, refresher._own = FleetReader(self.ironic, ''), None
         refresher._cache = RecordCache(cache.records, host.host)
         try:
             with unittest.mock.patch.object(peer_groups, 'BATCH', 10**6):

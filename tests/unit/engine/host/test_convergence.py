@@ -136,7 +136,7 @@ class Story:
         if process is None:
             process = self.processes[host] = self.start(host)
         process.service.beat()
-        died, process.service.died = process.service.died, set()
+        died = process.service.take_died()
         if died:
             self.take_over(process, died)
 

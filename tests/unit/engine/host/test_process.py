@@ -1,11 +1,12 @@
-"""The two loops and how they end. Threads are real, intervals tiny."""
+"""The loops of a host, its start, and how it ends, in virtual time."""
 
 from __future__ import annotations
 
+import itertools
 import threading
-import time
 import unittest
 import unittest.mock
+from collections.abc import Callable, Sequence
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
@@ -19,21 +20,27 @@ from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.worker import Scheduler, Worker
 from tests.unit.engine import clock
+from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
 """Seconds after which a test gives up on a thread."""
 
 TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
+UNEXPECTED = 'failed with an unexpected error: '
 TIRED = exceptions.IronicUnavailableError('Ironic is down')
 
 
 class FakeMember:
     """Counts the calls of the host."""
 
-    def __init__(self) -> None:
-        self.is_idle = False
+    incarnation, is_standby = 'one', True
+
+    def __init__(self, context: ServiceContext) -> None:
+        self.context = context
+        self.is_member = self.is_idle = False
         self.epoch = 1
         self.left: list[float] = []
         self.checked = 0
@@ -45,25 +52,27 @@ class FakeMember:
         self.left.append(grace)
 
 
-class Loop:
-    """A heartbeat, or a take-over: runs until it is stopped."""
+class Loop(Worker):
+    """A heartbeat, or another worker: waits until it is stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, member: FakeMember) -> None:
+        super().__post_init__()
+        self.member = member
         self.joined = 0
-        self.ends = threading.Event()
-        self.ended = False
-        self.on_join = lambda: None
+        self.finished = False
+        self.on_join: Callable[[], object] = lambda: None
 
-    def join(self) -> None:
+    def join(self) -> float | None:
         self.joined += 1
         self.on_join()
+        self.member.is_member = self.joined > 2
+        return None if self.member.is_member else BEAT
 
-    def run(self) -> None:
-        self.ends.wait(PATIENCE)
-        self.ended = True
+    def step(self) -> None:
+        """Do nothing."""
 
-    def stop(self) -> None:
-        self.ends.set()
+    def finish(self) -> None:
+        self.finished = True
 
     def change_intervals(self, *intervals: float) -> None:
         """Ignore them."""
@@ -72,20 +81,21 @@ class Loop:
 class Refresher:
     """Returns the answers in order, the last one repeatedly."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: ServiceContext) -> None:
+        self.context = context
         self.answers: list[Summary | Exception] = [Summary()]
-        self.refreshed = 0
+        self.at: list[float] = []
         self.requested = 0
         self.is_waiting = False
         self.outdated: list[bool] = []
-        self.on_refresh = lambda: None
+        self.on_refresh: Callable[[], object] = lambda: None
 
     def is_outdated(self) -> bool:
         self.requested += self.is_waiting
         return self.outdated.pop(0) if self.outdated else False
 
     def refresh(self) -> Summary:
-        self.refreshed += 1
+        self.at.append(self.context.clock())
         self.on_refresh()
         first = self.answers[0]
         answer = self.answers.pop(0) if len(self.answers) > 1 else first
@@ -94,86 +104,51 @@ class Refresher:
         return answer
 
 
-class Wake(threading.Event):
-    """Records the waits between refreshes, and skips them.
-
-    :param rounds: number of waits after which it really waits.
-    """
-
-    def __init__(self, rounds: int) -> None:
-        super().__init__()
-        self.waits: list[float] = []
-        self.enough = threading.Event()
-        self._rounds = rounds
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits.append(timeout)
-        if len(self.waits) >= self._rounds:
-            self.enough.set()
-            return super().wait(PATIENCE)
-        return True
-
-
-class Sleepless(threading.Event):
-    """Never set: each wait returns immediately."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[float | None] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits.append(timeout)
-        return False
-
-
 class HostCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.member, self.refresher = FakeMember(), Refresher()
-        self.heartbeat, self.takeover = Loop(), Loop()
-        self.worker = Loop()
         self.clock = clock.Clock()
         self.fence = fence.Fence(TTL, 1.0, self.clock)
         self.fence.open(self.clock(), 1)
-        self.conditions = conditions.Conditions()
-        self.prepared: list[Exception | None] = []
-        self.failure: Exception | None = None
-        self.free_memory = unittest.mock.Mock()
-        # All threads end by themselves, if late on a busy machine.
-        self.enterContext(
-            unittest.mock.patch.object(process, 'STOP_TIMEOUT', PATIENCE)
-        )
-
-    def build(self, wake: threading.Event) -> process.Host:
-        context = ServiceContext(
+        self.conditions = conditions.Conditions(self.clock)
+        self.context = ServiceContext(
             'host1',
             Ports(ANY, ANY, ANY, ANY),
             self.fence,
             self.conditions,
             self.clock,
         )
-        intervals = Intervals(BEAT, WATCH, 60.0, GRACE)
-        return process.Host(
-            context,
+        self.time = VirtualTime(self.conditions, self.clock)
+        self.member = FakeMember(self.context)
+        self.refresher = Refresher(self.context)
+        self.heartbeat = Loop(self.member)
+        self.worker = Loop(self.member)
+        self.prepared: list[Exception | None] = []
+        self.free_memory = unittest.mock.Mock()
+
+    def build(self, scheduler: Scheduler | None = None) -> process.Host:
+        scheduler = scheduler or self.time
+        self.loop = RefreshLoop(
             self.member,
+            self.refresher,
+            Intervals(BEAT, WATCH, 60.0, GRACE),
+            self.free_memory,
+        )
+        return process.Host(
+            self.member,
+            scheduler,
             self.heartbeat,
-            self.takeover,
-            RefreshLoop(
-                context,
-                self.member,
-                self.refresher,
-                wake,
-                intervals,
-                self.free_memory,
+            self.loop,
+            Loop(self.member),
+            {'worker': self.worker},
+            ConditionMonitor(
+                self.member, scheduler, lambda: 60.0, frozenset(), ()
             ),
+            self.prepare,
             ANY,
             ANY,
-            prepare=self.prepare,
-            workers={'worker': self.worker},
-            monitor=ConditionMonitor(
-                context, 'one', lambda: 60.0, frozenset(), (), lambda: False
-            ),
-            activity=Activity(),
+            Activity(),
+            ANY,
         )
 
     def prepare(self) -> None:
@@ -181,146 +156,143 @@ class HostCase(unittest.TestCase):
         if failure is not None:
             raise failure
 
-    def start(self, served: process.Host) -> threading.Thread:
-        def run() -> None:
-            try:
-                served.run()
-            except exceptions.OwnershipError as exc:
-                self.failure = exc
+    def run_for(self, seconds: float) -> None:
+        self.time.lasts = seconds
+        self.build().run()
 
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        return thread
-
-    def end(self, served: process.Host, thread: threading.Thread) -> None:
-        served.stop()
-        thread.join(PATIENCE)
-        self.assertFalse(thread.is_alive())
-
-    def run_rounds(self, rounds: int) -> list[float]:
-        """Refresh that often, and return the requested waits."""
-        wake = Wake(rounds)
-        served = self.build(wake)
-        thread = self.start(served)
-        self.assertTrue(wake.enough.wait(PATIENCE))
-        self.end(served, thread)
-        self.assertIsNone(self.failure)
-        return wake.waits[:rounds]
+    def refreshes(self, seconds: float) -> Sequence[float]:
+        """Return the pauses between the refreshes in that time."""
+        self.run_for(seconds)
+        at = itertools.pairwise(self.refresher.at)
+        return [later - one for one, later in at]
 
 
 class TestStop(HostCase):
+    """With threads: those of a process."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # All threads end by themselves, if late on a busy machine.
+        self.enterContext(
+            unittest.mock.patch.object(process, 'STOP_TIMEOUT', PATIENCE)
+        )
+        self.heartbeat.joined = 2
+        self.inside = threading.Event()
+        self.forever = threading.Event()
+        self.addCleanup(self.forever.set)
+
+    def hang(self) -> None:
+        self.inside.set()
+        self.forever.wait(PATIENCE)
+
+    def run_until(self, inside: threading.Event) -> None:
+        """Run a host, and stop it when something has begun."""
+        served = self.build(Scheduler(self.conditions, self.clock))
+        thread = threading.Thread(target=served.run, daemon=True)
+        thread.start()
+        self.assertTrue(inside.wait(PATIENCE))
+        served.stop()
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+        self.assertFalse(self.fence.may_act)
+
     def test_stop_ends_the_threads_the_right_and_the_membership(self) -> None:
         before = set(threading.enumerate())
-        self.run_rounds(2)
+        self.refresher.on_refresh = self.inside.set
+        self.run_until(self.inside)
         self.assertEqual(set(), set(threading.enumerate()) - before)
-        self.assertFalse(self.fence.may_act)
         self.assertEqual([GRACE], self.member.left)
-        self.assertTrue(self.worker.ended)
+        self.assertTrue(self.worker.finished)
 
     def test_process_leaves_after_the_last_call_of_the_heartbeat(self) -> None:
         """The backend is called from one thread at a time."""
-        run = self.heartbeat.run
-
-        def run_long() -> None:
-            self.heartbeat.ends.wait(PATIENCE)
-            time.sleep(0.2)  # a last call that takes its time
-            run()
-
-        self.heartbeat.run = run_long
-        ended: list[bool] = []
-        leave = self.member.leave
-        self.member.leave = lambda grace: (
-            ended.append(self.heartbeat.ended),
-            leave(grace),
+        order: list[str] = []
+        self.heartbeat.finish = lambda: (
+            self.forever.wait(0.2),  # a last call that takes its time
+            order.append('beat'),
         )
-        self.run_rounds(1)
-        self.assertEqual([True], ended)
+        self.member.leave = lambda grace: order.append('left')
+        self.refresher.on_refresh = self.inside.set
+        self.run_until(self.inside)
+        self.assertEqual(['beat', 'left'], order)
 
     def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
-        forever = threading.Event()
-        self.addCleanup(forever.set)
-        self.member.leave = lambda grace: forever.wait(PATIENCE)
-        intervals = Intervals(0.0, WATCH, 60.0)
+        self.member.leave = lambda grace: self.forever.wait(PATIENCE)
+        self.refresher.on_refresh = self.inside.set
         with (
             unittest.mock.patch.object(process, 'LEAVE_TIMEOUT', 0.01),
             self.assertLogs(LOGGER, 'WARNING'),
         ):
-            wake = Wake(1)
-            served = self.build(wake)
-            served.change_intervals(intervals)
-            thread = self.start(served)
-            self.assertTrue(wake.enough.wait(PATIENCE))
-            self.end(served, thread)
-        self.assertFalse(self.fence.may_act)
-
-    def test_stop_before_the_start_starts_nothing(self) -> None:
-        served = self.build(threading.Event())
-        served.stop()
-        served.run()
-        self.assertEqual(
-            (0, 0), (self.heartbeat.joined, self.refresher.refreshed)
-        )
+            self.run_until(self.inside)
 
     def test_stop_interrupts_the_wait_for_dependencies(self) -> None:
-        waiting = threading.Event()
-
         def prepare() -> None:
-            waiting.set()
+            self.inside.set()
             raise TIRED
 
         self.prepare = prepare
-        served = self.build(threading.Event())
-        thread = self.start(served)
-        self.assertTrue(waiting.wait(PATIENCE))
-        self.end(served, thread)
-        self.assertEqual(0, self.heartbeat.joined)
+        self.run_until(self.inside)
+        self.assertEqual(2, self.heartbeat.joined)
 
     def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
         """The fence drops first, so a hanging thread can't write."""
-        inside, forever = threading.Event(), threading.Event()
-        self.addCleanup(forever.set)
-
-        def hang() -> Summary:
-            inside.set()
-            forever.wait(PATIENCE)
-            return Summary()
-
-        self.refresher.refresh = hang
-        served = self.build(threading.Event())
+        self.refresher.on_refresh = self.hang
         with unittest.mock.patch.object(process, 'STOP_TIMEOUT', 0.01):
-            thread = self.start(served)
-            self.assertTrue(inside.wait(PATIENCE))
-            self.end(served, thread)
-        self.assertFalse(forever.is_set())
-        self.assertFalse(self.fence.may_act)
+            self.run_until(self.inside)
+        self.assertFalse(self.forever.is_set())
         self.assertEqual([GRACE], self.member.left)
+
+    def test_stop_before_the_start_starts_nothing(self) -> None:
+        served = self.build()
+        served.stop()
+        served.run()
+        self.assertEqual((2, []), (self.heartbeat.joined, self.refresher.at))
 
 
 class TestRefreshes(HostCase):
-    def test_good_refresh_is_followed_by_the_next_after_the_interval(
-        self,
-    ) -> None:
-        self.assertEqual([60.0, 60.0], self.run_rounds(2))
-
-    def test_failures_back_off_and_a_success_ends_that(self) -> None:
-        self.refresher.answers = [
-            *[TIRED] * 8,
-            Summary(),
-            TIRED,
-            Summary(),
-        ]
-        self.assertEqual(
-            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 1.0, 60.0],
-            self.run_rounds(11),
-        )
+    def test_each_answer_has_its_pause(self) -> None:
+        soon = {'limited': True, 'applied': 5}
+        for name, answers, pauses in (
+            ('good', [Summary()], [60.0, 60.0]),
+            (
+                'failures back off, and a success ends that',
+                [*[TIRED] * 8, Summary(), TIRED, Summary()],
+                [1, 2, 4, 8, 16, 32, 60, 60, 60, 1, 60],
+            ),
+            (
+                'another service is waited for',
+                [Summary(waiting=1), Summary(refused=1), Summary()],
+                [BEAT, BEAT, 60.0],
+            ),
+            (
+                'the limit is reached',
+                [Summary(**soon), Summary(**soon, waiting=1), Summary()],
+                [0.0, 0.0, 60.0],
+            ),
+            (
+                'an unexpected error',
+                [ZeroDivisionError(), Summary()],
+                [60.0, 60.0],
+            ),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.refresher.answers = answers
+                found = self.refreshes(sum(pauses) + 30)
+                self.assertEqual(pauses, found[: len(pauses)])
 
     def test_failures_and_recovery_are_logged_once(self) -> None:
-        self.refresher.answers = [*[TIRED] * 5, Summary()]
+        self.refresher.answers = [
+            *[TIRED] * 5,
+            *[ZeroDivisionError()] * 2,
+            Summary(),
+        ]
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.run_rounds(8)
+            self.run_for(500)
         self.assertEqual(
             [
                 'WARNING refresh failed: Ironic is down',
+                f'ERROR refresh {UNEXPECTED}ZeroDivisionError: ',
                 'INFO refresh succeeded again',
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
@@ -329,68 +301,48 @@ class TestRefreshes(HostCase):
     def test_memory_is_freed_after_a_list_and_a_failure(self) -> None:
         freed: list[int] = []
         self.free_memory.side_effect = lambda: freed.append(
-            self.refresher.refreshed
+            len(self.refresher.at)
         )
-        self.refresher.answers = [Summary(is_whole=True), Summary(), TIRED]
-        self.run_rounds(3)
+        self.refresher.answers = [
+            Summary(is_whole=True),
+            Summary(),
+            TIRED,
+            Summary(),
+        ]
+        self.run_for(300)
         self.assertEqual([1, 3], freed)
-
-    def test_waiting_for_another_service_refreshes_soon(self) -> None:
-        self.refresher.answers = [
-            Summary(waiting=1),
-            Summary(refused=1),
-            Summary(),
-        ]
-        self.assertEqual([BEAT, BEAT, 60.0], self.run_rounds(3))
-
-    def test_refresh_that_reached_the_limit_goes_on_immediately(self) -> None:
-        self.refresher.answers = [
-            Summary(limited=True, applied=5),
-            Summary(limited=True, applied=5, waiting=1),
-            Summary(),
-        ]
-        with unittest.mock.patch.object(
-            RefreshLoop, '_wait_for_refresh', autospec=True
-        ) as waits:
-            wake = Wake(1)
-            waits.side_effect = lambda _, seconds: wake.wait(seconds)
-            served = self.build(wake)
-            again = threading.Event()
-            self.refresher.on_refresh = lambda: (
-                again.set() if self.refresher.refreshed == 3 else wake.set()
-            )
-            thread = self.start(served)
-            self.assertTrue(again.wait(PATIENCE))
-            self.end(served, thread)
-        self.assertEqual([0.0, 0.0], wake.waits[:2])
 
     def test_fenced_service_polls_its_row_and_logs_it_once(self) -> None:
         """The poll logs why, as the thread of the epoch does."""
-        self.refresher.answers = [
-            exceptions.FencedError('epoch 1'),
-            Summary(),
-        ]
+        self.refresher.answers = [exceptions.FencedError('epoch 1')]
         self.refresher.on_refresh = lambda: setattr(self.member, 'epoch', None)
         with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.run_rounds(2)
+            self.run_for(100)
         self.assertEqual(1, self.member.checked)
 
-    def test_unexpected_error_does_not_end_the_loop(self) -> None:
-        self.refresher.answers = [ZeroDivisionError(), Summary()]
-        with self.assertLogs(LOGGER, 'ERROR') as logs:
-            self.run_rounds(2)
-        self.assertEqual(1, len(logs.records))
+    def test_refresh_that_waits_for_nothing_is_not_checked(self) -> None:
+        self.run_for(200)
+        self.assertEqual(0, self.refresher.requested)
+
+    def test_awaited_event_starts_the_next_refresh(self) -> None:
+        """The handover limit, a death, or the end of a grace time."""
+        self.refresher.is_waiting = True
+        self.refresher.outdated = [False, False, False, True]
+        self.assertEqual([3 * WATCH, 60.0], self.refreshes(100)[:2])
+
+    def test_wanted_refresh_follows_one_under_way(self) -> None:
+        self.refresher.on_refresh = lambda: (
+            self.loop.wake() if len(self.refresher.at) == 1 else None
+        )
+        self.assertEqual([0.0, 60.0], self.refreshes(90))
 
 
 class TestStart(HostCase):
     def test_wait_for_dependencies_is_logged_once(self) -> None:
         down = exceptions.RecordsUnavailableError('no database')
         self.prepared = [down, down, down]
-        with (
-            unittest.mock.patch.object(process, 'back_off', lambda *a: 0),
-            self.assertLogs(LOGGER, 'INFO') as logs,
-        ):
-            self.run_rounds(1)
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.run_for(8 + 2 * BEAT)
         self.assertEqual(
             [
                 'WARNING waiting to start: no database',
@@ -398,11 +350,12 @@ class TestStart(HostCase):
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
+        self.assertEqual([1000 + 1 + 2 + 4 + 2 * BEAT], self.refresher.at)
 
     def test_process_joins_after_the_dependencies_answer(self) -> None:
         joined = []
         self.prepare = lambda: joined.append(self.heartbeat.joined)
-        self.run_rounds(1)
+        self.run_for(100)
         self.assertEqual([0], joined)
 
     def test_permanent_error_ends_the_process(self) -> None:
@@ -412,69 +365,41 @@ class TestStart(HostCase):
             exceptions.IronicError('wrong endpoint'),
         ):
             self.prepared = [failure]
-            served = self.build(threading.Event())
             with self.assertRaises(type(failure)):
-                served.run()
+                self.run_for(100)
             self.assertEqual(0, self.heartbeat.joined)
 
-
-class TestJoin(HostCase):
     def test_store_that_can_never_be_used_ends_the_process(self) -> None:
-        def refuse() -> None:
-            raise exceptions.MembershipError('of a newer release')
-
-        self.heartbeat.on_join = refuse
-        served = self.build(threading.Event())
+        self.heartbeat.on_join = unittest.mock.Mock(
+            side_effect=exceptions.MembershipError('of a newer release')
+        )
         with self.assertRaises(exceptions.MembershipError):
-            served.run()
-        self.assertEqual(0, self.refresher.refreshed)
+            self.run_for(100)
+        self.assertEqual([], self.refresher.at)
 
 
 class TestStandby(HostCase):
-    def test_standby_refreshes_nothing_and_complains_of_nothing(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         self.member.is_idle, self.member.epoch = True, None
+
+    def test_standby_refreshes_nothing_and_complains_of_nothing(self) -> None:
         with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.assertEqual([60.0, 60.0], self.run_rounds(2))
-        self.assertEqual(0, self.refresher.refreshed)
+            self.run_for(200)
+        self.assertEqual([], self.refresher.at)
 
     def test_standby_runs_the_action_before_a_refresh(self) -> None:
-        self.member.is_idle, self.member.epoch = True, None
-        done = threading.Event()
-        served = self.build(threading.Event())
-        thread = self.start(served)
-        served.before_refresh(done.set)
-        self.assertTrue(done.wait(PATIENCE))
-        self.end(served, thread)
+        loop = self.build().refresh_loop
+        self.assertEqual(60.0, loop.run_step())
+        done = unittest.mock.Mock()
+        loop.before_refresh(done)
+        loop.run_step()
+        done.assert_called_once()
 
     def test_standby_that_becomes_active_refreshes(self) -> None:
-        self.member.is_idle, self.member.epoch = True, None
-        wake = threading.Event()
-        served = self.build(wake)
-        refreshed = threading.Event()
-        self.refresher.on_refresh = refreshed.set
-        thread = self.start(served)
+        loop = self.build().refresh_loop
+        loop.run_step()
         self.member.is_idle, self.member.epoch = False, 2
-        wake.set()
-        self.assertTrue(refreshed.wait(PATIENCE))
-        self.end(served, thread)
-
-
-class TestWaiting(HostCase):
-    def test_refresh_that_waits_for_nothing_is_not_checked(self) -> None:
-        self.run_rounds(3)
-        self.assertEqual(0, self.refresher.requested)
-
-    def test_awaited_event_starts_the_next_refresh(self) -> None:
-        """The handover limit, a death, or the end of a grace time."""
-        self.refresher.is_waiting = True
-        self.refresher.outdated = [False, False, True]
-        again = threading.Event()
-        self.refresher.on_refresh = lambda: (
-            again.set() if self.refresher.refreshed == 2 else None
-        )
-        wake = Sleepless()
-        served = self.build(wake)
-        thread = self.start(served)
-        self.assertTrue(again.wait(PATIENCE))
-        self.end(served, thread)
-        self.assertEqual([WATCH, WATCH], wake.waits[:2])
+        loop.wake()
+        loop.run_step()
+        self.assertEqual(1, len(self.refresher.at))

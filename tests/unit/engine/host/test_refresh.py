@@ -423,8 +423,8 @@ class TestSharing(service.ServiceCase):
     def test_ring_of_several_is_logged_once_as_deprecated(
         self,
     ) -> None:
+        host2 = self.start('host2', world.RING)
         with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            host2 = self.start('host2', world.RING)
             for _ in range(3):
                 host2.refresh()
         deprecations = [t for t in logs.output if 'deprecated' in t]

@@ -1,37 +1,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
-from ironic_ownership.engine.host import reload, tuning
+from ironic_ownership.engine.host import tuning
 from tests.unit.engine import service, world
 
 A, B, C = (world.runs(shard_key=shard) for shard in 'abc')
 LIMITS = missing_nodes.Limits(600.0, 0.25, 3)
 TOO_OLD = exceptions.IronicTooOldError('Ironic is too old')
 DOWN = exceptions.IronicUnavailableError('Ironic is down')
-
-
-class Loop:
-    """A fake of the host; ``turn`` is one turn of its refresh loop."""
-
-    def __init__(self) -> None:
-        self.intervals: tuning.Intervals | None = None
-        self.requested = 0
-        self._action: Callable[[], None] | None = None
-
-    def before_refresh(self, action: Callable[[], None]) -> None:
-        self._action = action
-        self.requested += 1
-
-    def change_intervals(self, intervals: tuning.Intervals) -> None:
-        self.intervals = intervals
-
-    def turn(self) -> None:
-        if self._action is not None:
-            self._action()
 
 
 class ReloadCase(service.ServiceCase):
@@ -45,17 +24,10 @@ class ReloadCase(service.ServiceCase):
         )
         self.host = self.start('host1', A)
         self.host.refresh()
-        self.loop = Loop()
-        current = service.tuning_of(A)
-        self.guard = self.host.guard(current.policies)
-        self.reload = reload.Reload(
-            self.loop,
-            self.host.member,
-            self.host.refresher,
-            self.guard,
-            self.ironic,
-            current,
-        )
+        self.loop = self.host.process.refresh_loop
+        self.intervals = self.loop.intervals
+        self.guard = self.host.process.guard
+        self.reload = self.host.process.reload
 
     def row(self) -> model.Service:
         (row,) = (s for s in self.records.services() if s.host == 'host1')
@@ -68,8 +40,8 @@ class ReloadCase(service.ServiceCase):
 
     def turn(self) -> None:
         """Go once around the refresh loop."""
-        self.loop.turn()
-        self.host.refresh()
+        self.loop.woken = True
+        self.loop.step()
 
     def settle(self) -> None:
         """Go around both loops until the change is complete."""
@@ -144,7 +116,6 @@ class TestApplied(ReloadCase):
             self.reload.request(service.tuning_of(A))
             self.settle()
         self.assertEqual(1, len(logs.records))
-        self.assertEqual(1, self.loop.requested)
 
     def test_every_changed_option_is_logged(self) -> None:
         limits = missing_nodes.Limits(1.0, 0.5, 7)
@@ -220,7 +191,7 @@ class TestRefused(ReloadCase):
         self.settle()
         self.assertEqual((A, 'a'), (self.member().settings, self.listed()))
         self.assertEqual('no such shard', self.row().config_error)
-        self.assertIsNone(self.loop.intervals)
+        self.assertEqual(self.intervals, self.loop.intervals)
 
     def test_next_good_one_clears_it(self) -> None:
         self.refuse('no such shard')

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.host import reconciler
-from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
 
-PATIENCE = 180.0
 NODES = range(1, 21)
 
 
@@ -24,9 +21,8 @@ class TakeOverCase(service.ServiceCase):
         super().setUp()
         self.ironic.put(*map(world.node, NODES))
         self.dead = self.start('host1', self.settings)
-        self.host = self.start(
-            'host2', self.settings, reader=self.reader('host2')
-        )
+        self.host = self.start('host2', self.settings)
+        self.prepare()
         for one in (self.dead, self.host) * 2:
             one.beat()
             one.refresh()
@@ -35,16 +31,15 @@ class TakeOverCase(service.ServiceCase):
         self.left = [n for n, o in self.owners().items() if o == 'host1']
         self.ironic.calls.clear()
 
-    def reader(self, host: str) -> FleetReader | None:
-        """Return what reads the nodes; by default all are listed."""
-        return None
+    def prepare(self) -> None:
+        """Prepare the service; by default it lists all nodes."""
 
     def die(self) -> None:
         self.settle(self.host)
         self.host.beat()
         self.shared.clock.elapse(0.1)
         self.host.beat()
-        self.assertEqual({'host1'}, self.host.died)
+        self.assertEqual({'host1'}, self.host.take_died())
 
     def requested(self) -> list[str]:
         return [method for method, _ in self.ironic.calls]
@@ -181,13 +176,13 @@ class TestTakeOver(TakeOverCase):
 class TestIncremental(TakeOverCase):
     """A page of the latest changes tells what happened since the scan."""
 
-    def reader(self, host: str) -> FleetReader:
+    def prepare(self) -> None:
         # Every node was changed long before.
         self.ironic.clock = self.shared.clock
         for number in NODES:
             self.ironic.put(world.node(number, name=f'n{number}'))
         self.shared.clock.elapse(1000)
-        return FleetReader(self.ironic, host, 1e6, self.shared.clock)
+        self.host.read_changes(1e6)
 
     def taken_over(self) -> None:
         self.die()
@@ -229,25 +224,27 @@ class TestExclusive(TakeOverCase):
         self.assertEqual(before, self.state())
 
 
-class TestThread(TakeOverCase):
+class TestSteps(TakeOverCase):
     def setUp(self) -> None:
         super().setUp()
-        self.takeover = self.host.takeover
-        self.refresh = self.takeover.refresh
-        thread = threading.Thread(target=self.takeover.run, daemon=True)
-        thread.start()
-        self.addCleanup(thread.join, PATIENCE)
-        self.addCleanup(self.takeover.stop)
+        self.refresh = self.host.process.refresh_loop._wanted
+        self.refresh.clear()
+
+    def change(self, *died: str) -> None:
+        """Let members change, and the take-over do what is due."""
+        self.host.takeover.members_changed(frozenset(died))
+        if self.host.takeover._wanted.is_set():
+            self.host.takeover.run_step()
+        self.assertTrue(self.refresh.is_set())
+        self.refresh.clear()
 
     def test_change_without_a_death_is_for_the_refresh(self) -> None:
-        self.takeover.members_changed(frozenset())
-        self.assertTrue(self.refresh.is_set())
+        self.change()
         self.assertEqual([], self.requested())
 
     def test_refresh_follows_a_take_over(self) -> None:
         self.die()
-        self.takeover.members_changed(frozenset({'host1'}))
-        self.assertTrue(self.refresh.wait(PATIENCE))
+        self.change('host1')
         self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_failure_leaves_it_to_the_refresh_and_ends_nothing(self) -> None:
@@ -258,13 +255,11 @@ class TestThread(TakeOverCase):
         ):
             self.ironic.fail_with = failure
             with self.assertLogs(service.LOGGER, 'WARNING'):
-                self.takeover.members_changed(frozenset({'host1'}))
-                self.assertTrue(self.refresh.wait(PATIENCE))
-            self.refresh.clear()
+                self.change('host1')
         self.ironic.fail_with = None
-        self.takeover.members_changed(frozenset({'host1'}))
-        self.assertTrue(self.refresh.wait(PATIENCE))
+        self.change('host1')
         self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertNotIn('take-over', self.host.conditions.standing)
 
     def test_fenced_service_leaves_it_to_the_others(self) -> None:
         self.die()
@@ -274,6 +269,5 @@ class TestThread(TakeOverCase):
             'epoch',
             side_effect=exceptions.FencedError('standing by'),
         ):
-            self.takeover.members_changed(frozenset({'host1'}))
-            self.assertTrue(self.refresh.wait(PATIENCE))
+            self.change('host1')
         self.assertEqual(before, self.state())

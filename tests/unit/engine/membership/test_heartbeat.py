@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import unittest
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import capabilities, exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.membership import heartbeat
-from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
+from ironic_ownership.engine.membership.fence import Clock, Fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
 from tests.unit.engine import clock
+from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
-PATIENCE = 180.0
 
 
 ZERO = 'ERROR heartbeat failed with an unexpected error: ZeroDivisionError: '
@@ -109,24 +108,18 @@ class HeartbeatCase(unittest.TestCase):
         self.backend = Backend(self.clock, self.BEAT)
 
     def build(self) -> heartbeat.Heartbeat:
-        built = heartbeat.Heartbeat(
+        return heartbeat.Heartbeat(
             context_of(self.backend, self.fence, self.clock),
             self.member,
             interval=self.BEAT,
             watch_interval=self.POLL,
         )
-        built._changed.wait = self.wait
-        return built
-
-    def wait(self, timeout: float) -> bool:
-        self.clock.elapse(max(timeout, 0.001))
-        return False
 
     def run_for(self, seconds: float) -> None:
-        built = self.build()
-        until = self.clock() + seconds
-        while self.clock() < until:
-            built._step()
+        time = VirtualTime(conditions.Conditions(), self.clock)
+        time.start('heartbeat', self.build())
+        # The last moment is no part of it.
+        time.advance(seconds - 0.0001)
 
 
 class TestTimes(HeartbeatCase):
@@ -152,9 +145,9 @@ class TestTimes(HeartbeatCase):
 
     def test_wanted_beat_is_immediate(self) -> None:
         built = self.build()
-        built._step()
+        self.assertEqual(0, built.step())
         self.member.wants_beat = True
-        built._step()
+        built.step()
         self.assertEqual([0, 0], self.member.beats)
 
     def test_members_are_polled_when_one_expires(self) -> None:
@@ -168,11 +161,8 @@ class TestTimes(HeartbeatCase):
 
     def test_members_that_expire_all_the_time_are_no_busy_loop(self) -> None:
         self.member.expiries = [0.001 * n for n in range(5000)]
-        built = self.build()
-        started = self.clock()
-        for _ in range(200):
-            built._step()
-        self.assertGreater(self.clock() - started, 4)
+        self.run_for(4)
+        self.assertLess(len(self.member.polls), 100)
 
     def test_expiry_that_is_far_away_changes_nothing(self) -> None:
         self.member.expiries = [500.0]
@@ -255,42 +245,21 @@ class TestWatch(HeartbeatCase):
         self.assertLessEqual(len(self.member.polls), 6)
 
 
-class TestRun(unittest.TestCase):
-    """In a thread of its own, with tiny intervals."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.clock = clock.Clock()
-        self.fence = Fence(20.0, 1.0, self.clock)
-        self.member = FakeMember(self.clock, self.fence)
-        self.heartbeat = heartbeat.Heartbeat(
-            context_of(Backend(self.clock, 5.0), self.fence, monotonic),
-            self.member,
-            interval=0.001,
-            watch_interval=0.001,
-        )
-
+class TestErrors(HeartbeatCase):
     def test_failing_membership_is_logged_once_and_retried(self) -> None:
         broken = exceptions.MembershipError('the store is of a newer release')
         failures = [None, broken, broken, ZeroDivisionError(), None, None]
-        done = threading.Event()
+        built = self.build()
 
         def beat() -> None:
-            if not failures:
-                done.set()
-                return
             failure = failures.pop(0)
             if failure is not None:
                 raise failure
 
-        self.member.beat = beat
-        thread = threading.Thread(target=self.heartbeat.run, daemon=True)
+        self.member.beat, self.member.wants_beat = beat, True
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            thread.start()
-            self.assertTrue(done.wait(PATIENCE))
-            self.heartbeat.stop()
-            thread.join(PATIENCE)
-        self.assertFalse(thread.is_alive())
+            pauses = [built.run_step() for _ in range(6)]
+        self.assertEqual([0, *[self.POLL] * 3, 0, 0], pauses)
         self.assertEqual(
             [
                 'WARNING heartbeat failed: the store is of a newer release',
@@ -300,29 +269,20 @@ class TestRun(unittest.TestCase):
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
 
-    def test_join_is_retried_until_it_is_stopped(self) -> None:
+    def test_join_is_retried_until_it_is_a_member(self) -> None:
         self.member.is_member = False
-        tried = threading.Event()
-        self.member.beat = lambda: (
-            self.member.beats.append(0.0),
-            tried.set() if len(self.member.beats) == 3 else None,
-        )
-        thread = threading.Thread(target=self.heartbeat.join, daemon=True)
-        thread.start()
-        self.assertTrue(tried.wait(PATIENCE))
-        self.heartbeat.stop()
-        thread.join(PATIENCE)
-        self.assertFalse(thread.is_alive())
+        built = self.build()
+        self.assertEqual([self.BEAT] * 2, [built.join(), built.join()])
+        self.member.is_member = True
+        self.assertIsNone(built.join())
 
     def test_long_old_interval_is_not_waited_for(self) -> None:
-        self.heartbeat.change_intervals(3600.0, 3600.0)
-        thread = threading.Thread(target=self.heartbeat.run, daemon=True)
-        beat_accepted = threading.Event()
-        self.member.beat = beat_accepted.set
-        thread.start()
-        self.assertTrue(beat_accepted.wait(PATIENCE))
-        beat_accepted.clear()
-        self.heartbeat.change_intervals(0.001, 0.001)
-        self.assertTrue(beat_accepted.wait(PATIENCE))
-        self.heartbeat.stop()
-        thread.join(PATIENCE)
+        built = self.build()
+        built.change_intervals(3600.0, 3600.0)
+        time = VirtualTime(conditions.Conditions(), self.clock)
+        time.start('heartbeat', built)
+        time.advance(100)
+        self.assertEqual([0], self.member.beats)
+        built.change_intervals(60.0, 60.0)
+        time.advance(70)
+        self.assertEqual([0, 100, 160], self.member.beats)

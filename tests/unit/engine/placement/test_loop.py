@@ -8,6 +8,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import loop
+from tests.unit.engine.clock import Clock
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
@@ -44,23 +45,12 @@ class Reporter:
         self.withdrawn.append(uuid)
 
 
-class RecordingEvent(threading.Event):
-    """Records the time-outs and returns immediately."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waits: list[float | None] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waits.append(timeout)
-        return self.is_set()
-
-
 class TestLoop(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.reporter = Reporter()
-        self.conditions = conditions.Conditions()
+        self.clock = Clock()
+        self.conditions = conditions.Conditions(self.clock)
         self.loop = loop.PlacementLoop(self.conditions, None, self.reporter)
         self.seen = refresh_result.RefreshResult({})
 
@@ -99,31 +89,32 @@ class TestLoop(unittest.TestCase):
     def test_outage_is_logged_once_and_retried_without_a_refresh(
         self,
     ) -> None:
-        self.reporter.answers = [DOWN] * 9 + [None]
-        waiting = self.loop._stopping = RecordingEvent()
+        self.reporter.answers = [DOWN] * 9 + [None, DOWN, None]
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            thread = self.run_loop()
-            self.loop.refreshed(self.seen)
-            self.wait_for_reports(10)
-            self.loop.stop()
-            thread.join(PATIENCE)
+            pauses = self.pauses(10)
         self.assertEqual(
-            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0],
-            waiting.waits,
+            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, None], pauses
         )
         self.assertEqual(
             ['WARNING', 'INFO'], [r.levelname for r in logs.records]
         )
+        # Short again after a success.
+        self.assertEqual([1.0, None], self.pauses(2))
 
-    def test_pause_is_short_again_after_a_success(self) -> None:
-        self.reporter.answers = [DOWN, DOWN, None, DOWN, None]
-        waiting = self.loop._stopping = RecordingEvent()
-        self.run_loop()
-        self.loop.refreshed(self.seen)
-        self.wait_for_reports(3)
-        self.loop.refreshed(self.seen)
-        self.wait_for_reports(2)
-        self.assertEqual([1.0, 2.0, 1.0], waiting.waits)
+    def pauses(self, reports: int) -> list[float | None]:
+        """Report so often, while refreshes come; return the pauses."""
+        found = []
+        for _ in range(reports):
+            self.loop.refreshed(self.seen)
+            pause = self.loop.run_step()
+            found.append(pause)
+            if pause is not None:
+                # No refresh cuts it short.
+                self.clock.elapse(pause / 2)
+                self.loop.refreshed(self.seen)
+                self.assertEqual(pause / 2, self.loop.run_step())
+                self.clock.elapse(pause / 2)
+        return found
 
     def test_fenced_service_and_down_records_wait_for_a_refresh(self) -> None:
         for error in (

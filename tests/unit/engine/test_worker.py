@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import sys
+import threading
+import unittest
+
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.worker import LOOP_ENDED, Scheduler, Worker
+
+PATIENCE = 180.0
+LOGGER = 'ironic_ownership.engine.conditions'
+
+
+class Loop(Worker):
+    """Waits until it is stopped, or does what a test wants."""
+
+    def __init__(self, run=None) -> None:
+        super().__post_init__()
+        if run is not None:
+            self.run = run
+
+    def step(self) -> None:
+        """Do nothing."""
+
+
+class TestScheduler(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.conditions = conditions.Conditions()
+        self.scheduler = Scheduler(self.conditions)
+
+    def test_loop_that_ends_is_reported_and_started_again(self) -> None:
+        pauses: list[float] = []
+        stopping = self.scheduler._stopping
+        stopping.wait = pauses.append
+        errors = [SystemExit(0), KeyboardInterrupt(), BaseException('all')]
+
+        def run() -> None:
+            if errors:
+                raise errors.pop(0)
+            if len(pauses) > 3:
+                self.scheduler.stop()
+
+        with self.assertLogs(LOGGER, 'WARNING') as logs:
+            self.scheduler.start('refresh', Loop(run))
+            self.scheduler.join('refresh', PATIENCE)
+        self.assertEqual([1.0, 2.0, 4.0, 8.0], pauses)
+        for text, record in zip(
+            ('SystemExit: 0', 'KeyboardInterrupt', 'all', 'started again'),
+            logs.records,
+            strict=True,
+        ):
+            self.assertIn(text, record.getMessage())
+        (condition,) = self.conditions.of_loops((), ())
+        self.assertEqual(
+            ('refresh', LOOP_ENDED), (condition.loop, condition.code)
+        )
+
+    def test_dead_thread_is_one_that_should_run(self) -> None:
+        release = threading.Event()
+        self.scheduler._supervise = lambda *args: release.wait(PATIENCE)
+        self.scheduler.start('epoch', Loop())
+        self.assertEqual(frozenset(), self.scheduler.dead)
+        release.set()
+        self.scheduler.join('epoch', PATIENCE)
+        self.assertEqual({'epoch'}, self.scheduler.dead)
+        self.scheduler.stop()
+        self.assertEqual(frozenset(), self.scheduler.dead)
+
+    def test_loops_are_read_while_others_are_started(self) -> None:
+        # The health of a process is read from its first moment on.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        over = threading.Event()
+        self.addCleanup(over.set)
+        found: set[str] = set()
+        errors: list[BaseException] = []
+
+        def read() -> None:
+            try:
+                while not over.is_set():
+                    found.update(self.scheduler.dead)
+                    self.scheduler.running_for(0)
+            except BaseException as exc:  # noqa: BLE001 - asserted below
+                errors.append(exc)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for number in range(200):
+            loop = Loop()
+            self.addCleanup(loop.stop)
+            self.scheduler.start(f'loop{number}', loop)
+        over.set()
+        reader.join(PATIENCE)
+        self.assertEqual([], errors)
+        self.assertEqual(set(), found)
+        self.scheduler.stop()
