@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ironic_ownership.api.resources.compute_node_deletion import OUTCOME
+from ironic_ownership.api.resources.node_changes import OUTCOME
 from ironic_ownership.cli import base, change, errors
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import RELEASE

@@ -5,8 +5,15 @@ from __future__ import annotations
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources.compute_node_deletion import operation_of
-from ironic_ownership.api.resources.refusals import HINT, REFUSED, answer
+from ironic_ownership.api.resources.node_changes import operation_of
+from ironic_ownership.api.resources.refusals import (
+    HINT,
+    REFUSED,
+    answer,
+    answers,
+    body,
+    result,
+)
 from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.observe.columns import Column, Columns
@@ -17,27 +24,22 @@ RESULTS: Columns[NodeDeletion] = (
     Column('node', 'record.uuid'),
     Column('name', 'record.name', schemas.TEXT_OR_NULL),
     Column('service', 'record.host', schemas.TEXT_OR_NULL),
-    Column(
-        'result',
-        'result.value',
-        schemas.codes((Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED)),
-    ),
+    result(Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED),
     *REFUSED,
     HINT,
 )
 
 
 def _forget(request: Request) -> Answer:
-    body = request.body
-    dry_run = body.get('dry_run', False)
+    dry_run = request.body.get('dry_run', False)
     operation = operation_of(request)
-    proposal = operation.propose_instances(body['uuids'])
+    proposal = operation.propose_instances(request.body['uuids'])
     if not dry_run:
         proposal = operation.execute(
             proposal,
             request.context.removals,
             request.origin,
-            reason=body['reason'],
+            reason=request.body['reason'],
         )
     return answer(
         request, 'instances', proposal.nodes, RESULTS, dry_run=dry_run
@@ -52,29 +54,17 @@ OPERATIONS = (
         'Close instances on record whose node Ironic does not have.',
         _forget,
         Access.ADMIN,
-        schemas.answer(
-            'The result for each instance; or the proposal, for dry_run.',
-            instances=schemas.array(schemas.thing(RESULTS)),
-            **schemas.CHANGE,
-        ),
+        answers('instances', RESULTS),
         description='The gates are those of the deletion of a compute node, '
         'without "no_instance". Instances that a gate refuses stay on '
         'record; 409 lists the gates if every one is refused. The record of '
         'the node is deleted afterwards, as that of any node that is gone.',
-        body=schemas.body(
-            {
-                'uuids': schemas.array(
-                    schemas.UUID,
-                    minItems=1,
-                    maxItems=_MAX_INSTANCES,
-                    description='Of instances, or of their nodes.',
-                ),
-                'reason': schemas.described(
-                    schemas.WORDS, 'Why; in the event.'
-                ),
-                'dry_run': schemas.DRY_RUN,
-            },
-            ['uuids', 'reason'],
+        body=body(
+            _MAX_INSTANCES,
+            'reason',
+            of='Of instances, or of their nodes.',
+            reason=schemas.described(schemas.WORDS, 'Why; in the event.'),
+            dry_run=schemas.DRY_RUN,
         ),
         errors=(404, 409, 502, 503),
         columns=RESULTS,

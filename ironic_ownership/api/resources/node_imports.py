@@ -5,7 +5,13 @@ from __future__ import annotations
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources.refusals import HINT, REFUSED
+from ironic_ownership.api.resources.refusals import (
+    HINT,
+    REFUSED,
+    answers,
+    names,
+    result,
+)
 from ironic_ownership.contracts import exceptions, model, refusals
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.changes.imports import ImportedNode
@@ -24,7 +30,7 @@ RESULTS: Columns[ImportedNode] = (
         lambda n: n.node and n.node.instance_uuid,
         schemas.TEXT_OR_NULL,
     ),
-    Column('state', 'result.value', schemas.codes(import_nodes.RESULTS)),
+    result(*import_nodes.RESULTS, key='state'),
     *REFUSED,
     HINT,
 )
@@ -54,10 +60,9 @@ def _import(request: Request) -> Answer:
     refused = [one for one in found if one.result is Result.REFUSED]
     dry_run = body.get('dry_run', False)
     if not dry_run and refused and not body.get('skip_invalid', False):
-        gates = sorted({g.gate for one in refused for g in one.refused})
         raise refusals.GatesFailedError(
             f'{len(refused)} of {len(found)} nodes are refused by a gate, '
-            f'nothing was imported: {", ".join(gates)}',
+            f'nothing was imported: {names(refused)}',
             [cells(RESULTS, one) for one in refused],
             hint='Correct the causes, or skip these nodes',
         )
@@ -77,11 +82,7 @@ OPERATIONS = (
         'Record the owners of nodes that another system has recorded.',
         _import,
         Access.ADMIN,
-        schemas.answer(
-            'The result for each node; or the proposal, for dry_run.',
-            nodes=schemas.array(schemas.thing(RESULTS)),
-            **schemas.CHANGE,
-        ),
+        answers('nodes', RESULTS),
         description='Only unowned nodes are imported; the owner on record is '
         'never replaced. An instance that a node has is recorded with it. '
         'Repeated, it changes nothing. 409 lists the refused nodes.',

@@ -1,4 +1,4 @@
-"""Columns and answers of changes that gates may refuse."""
+"""Columns, bodies and answers of changes that gates may refuse."""
 
 from __future__ import annotations
 
@@ -32,6 +32,38 @@ HINT: Column[Any] = Column(
 )
 
 
+def result(*results: Result, key: str = 'result') -> Column[Any]:
+    """Return the column of a result."""
+    return Column(key, 'result.value', schemas.codes(results))
+
+
+def body(
+    maximum: int, *required: str, of: str = '', **more: Any
+) -> dict[str, Any]:
+    """Return the schema of a body with uuids.
+
+    :param maximum: the number of uuids, which fit into max_request_body_size.
+    :param required: the names of further keys that have to be there.
+    :param of: what the uuids are of, if that needs a description.
+    """
+    text = {'description': of} if of else {}
+    uuids = schemas.array(schemas.UUID, minItems=1, maxItems=maximum, **text)
+    return schemas.body({'uuids': uuids, **more}, ['uuids', *required])
+
+
+def answers(what: str, of: Columns[Any], **more: Any) -> dict[int, Any]:
+    """Return the answers of a change of several things.
+
+    :param what: the things, in the plural, and their key: ``'nodes'``.
+    """
+    return schemas.answer(
+        f'The result for each {what[:-1]}; or the proposal, for dry_run.',
+        **{what: schemas.array(schemas.thing(of))},
+        **more,
+        **schemas.CHANGE,
+    )
+
+
 def answer(
     request: Request,
     what: str,
@@ -48,15 +80,20 @@ def answer(
     :raises GatesFailedError: if no item was changed because of its gates.
     """
     rows = [cells(columns, item) for item in items]
-    refused = [item for item in items if item.result is Result.REFUSED]
-    if not dry_run and len(refused) == len(items):
-        names = sorted({gate.gate for one in refused for gate in one.refused})
+    if not dry_run and all(one.result is Result.REFUSED for one in items):
         raise refusals.GatesFailedError(
-            f'{len(refused)} {what} are refused by a gate, nothing was '
-            f'changed: {", ".join(names)}',
+            f'{len(items)} {what} are refused by a gate, nothing was '
+            f'changed: {names(items)}',
             rows,
             gates=gates or (),
             hint='Correct the causes; no gate can be overridden',
         )
     shared = {} if gates is None else {'gates': gates}
     return request.changed({what: rows, **shared}, dry_run=dry_run)
+
+
+def names(items: Sequence[Item]) -> str:
+    """Return the codes of the gates that refuse items, in one phrase."""
+    return ', '.join(
+        sorted({gate.gate for one in items for gate in one.refused})
+    )

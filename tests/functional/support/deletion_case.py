@@ -6,7 +6,7 @@ import json
 import uuid as uuid_
 from typing import Any
 
-from ironic_ownership.api.resources import compute_node_deletion as deletion
+from ironic_ownership.api.resources import node_changes as deletion
 from ironic_ownership.contracts import model, records
 from tests.functional.support import command_line, ironics, laws, placements
 

@@ -1,4 +1,4 @@
-"""``/v1/compute-nodes``: deletion of nodes that Ironic does not have."""
+"""``/v1/compute-nodes``: nodes that Ironic lost, or that a service leaves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.api.resources.refusals import REFUSED, answer
+from ironic_ownership.api.resources.refusals import (
+    HINT,
+    REFUSED,
+    answer,
+    answers,
+    body,
+    result,
+)
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.moves import HandOver
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.deletion import DeleteNodes
+from ironic_ownership.engine.changes.release import NodeRelease, ReleaseNodes
 from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import GateResult, Outcome, Result
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000
-"""So many uuids fit into the default of max_request_body_size."""
+_MAX_RELEASED = 500
 
 _UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
 OUTCOME = 'verdict'
@@ -39,13 +48,26 @@ RESULTS: Columns[NodeDeletion] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
     Column('service', 'record.host', TEXT_OR_NULL),
-    Column(
-        'result',
-        'result.value',
-        schemas.codes((Result.WOULD_DELETE, Result.DELETED, Result.REFUSED)),
-    ),
+    result(Result.WOULD_DELETE, Result.DELETED, Result.REFUSED),
     Column('provider_deleted', type=schemas.FLAG),
     *REFUSED,
+)
+RELEASED: Columns[NodeRelease] = (
+    Column('uuid', 'node.uuid'),
+    Column('name', type=TEXT_OR_NULL),
+    Column('service', 'node.source', TEXT_OR_NULL),
+    Column(
+        'next_service',
+        'next_owner',
+        TEXT_OR_NULL,
+        'The service that claims it, as far as that is known.',
+    ),
+    result(
+        *(Result.WOULD_RELEASE, Result.RELEASED),
+        *(Result.UNCHANGED, Result.REFUSED),
+    ),
+    *REFUSED,
+    HINT,
 )
 _GATES = schemas.array(schemas.thing(GATES))
 _RULES = (
@@ -53,11 +75,6 @@ _RULES = (
     'overridden. The gates are those of "ironic-ownership compute node '
     'delete".'
 )
-
-
-def _body(**more: Any) -> dict[str, Any]:
-    uuids = schemas.array(schemas.UUID, minItems=1, maxItems=_MAX_NODES)
-    return schemas.body({'uuids': uuids, **more}, ['uuids'])
 
 
 def operation_of(request: Request) -> DeleteNodes:
@@ -114,13 +131,26 @@ def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     ]
 
 
+def _release(request: Request) -> Answer:
+    body, context = request.body, request.context
+    dry_run = body.get('dry_run', False)
+    operation = ReleaseNodes(
+        context.ports_of(request.request_id),
+        context.moves,
+        sharded=context.sharded,
+        permission=context.permission,
+    )
+    nodes = operation.propose(body['uuids'])
+    if not dry_run:
+        by = HandOver(
+            request.request_id, request.actor, reason=body.get('reason')
+        )
+        nodes = operation.execute(nodes, by)
+    return answer(request, 'nodes', nodes, RELEASED, dry_run=dry_run)
+
+
 _CHECKED = schemas.answer('Every gate.', gates=_GATES)
-_DELETED = schemas.answer(
-    'The result for each node; or the proposal, for dry_run.',
-    nodes=schemas.array(schemas.thing(RESULTS)),
-    gates=_GATES,
-    **schemas.CHANGE,
-)
+_DELETED = answers('nodes', RESULTS, gates=_GATES)
 
 OPERATIONS = (
     Operation(
@@ -144,7 +174,7 @@ OPERATIONS = (
         Access.READ,
         _CHECKED,
         description=_RULES,
-        body=_body(),
+        body=body(_MAX_NODES),
         errors=(404, 502, 503),
         columns=GATES,
     ),
@@ -174,8 +204,28 @@ OPERATIONS = (
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
         'others are deleted; 409 lists the gates if every node is refused.',
-        body=_body(dry_run=schemas.DRY_RUN),
+        body=body(_MAX_NODES, dry_run=schemas.DRY_RUN),
         errors=(404, 409, 502, 503),
         columns=RESULTS,
+    ),
+    Operation(
+        'compute_node:release',
+        'POST',
+        '/v1/compute-nodes/release',
+        'Release free nodes, so that their policies choose the owner again.',
+        _release,
+        Access.ADMIN,
+        answers('nodes', RELEASED),
+        description='Their service continues to serve its other nodes. The '
+        'answer waits for a third of member_ttl: until no service can act on '
+        'the nodes. Nodes that a gate refuses keep their owner; 409 lists '
+        'the gates if every one is refused.',
+        body=body(
+            _MAX_RELEASED,
+            reason=schemas.described(schemas.WORDS, 'Why; in the events.'),
+            dry_run=schemas.DRY_RUN,
+        ),
+        errors=(404, 409, 502, 503),
+        columns=RELEASED,
     ),
 )

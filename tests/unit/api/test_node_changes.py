@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api.resources import compute_node_deletion as shown
+from ironic_ownership.api.resources import node_changes as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.deletion.gates import GATES
 from ironic_ownership.engine.gates import codes
