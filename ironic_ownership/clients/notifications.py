@@ -11,12 +11,12 @@ from __future__ import annotations
 import datetime
 import sys
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from oslo_config import cfg
 
 from ironic_ownership.contracts import exceptions, extras, model
-from ironic_ownership.contracts.notifications import Notifier
 
 VERSION = '1.0'
 """Of the payload. The second number grows with each new field."""
@@ -30,8 +30,13 @@ _PRIORITY = 'INFO'
 _OBJECT = 'ironic_ownership_object'
 
 
-def open_notifier(conf: cfg.ConfigOpts, host: str) -> Notifier | None:
-    """Return a client; ``None`` if no broker is configured.
+def open_notifier(
+    conf: cfg.ConfigOpts, host: str
+) -> Callable[[model.Event], None] | None:
+    """Return what sends an event; ``None`` if no broker is configured.
+
+    It raises :class:`NotificationError` if the broker does not accept the
+    event, and is for one thread.
 
     :param host: the service that sends.
     :raises ConfigurationError: if its options can't work.
@@ -51,7 +56,27 @@ def open_notifier(conf: cfg.ConfigOpts, host: str) -> Notifier | None:
         raise exceptions.ConfigurationError(
             [_REFUSED.format(type(exc).__name__)]
         ) from exc
-    return _Broker(messaging, transport, group.topics, host)
+    targets = [
+        messaging.Target(topic=f'{topic}.{_PRIORITY.lower()}')
+        for topic in group.topics
+    ]
+
+    def send(event: model.Event) -> None:
+        context, message = envelope(event, f'ironic-ownership-host:{host}')
+        for target in targets:
+            try:
+                # What the library's drivers of notifications call.
+                transport._send_notification(
+                    target, context, message, version=2.0, retry=0
+                )
+            except Exception as exc:
+                # Each driver of the library has errors of its own.
+                raise exceptions.NotificationError(
+                    f'the message broker does not accept notifications: '
+                    f'{type(exc).__name__}: {exc}'
+                ) from exc
+
+    return send
 
 
 def _library() -> Any:
@@ -65,34 +90,6 @@ def _library() -> Any:
     import oslo_messaging
 
     return oslo_messaging
-
-
-class _Broker(Notifier):
-    def __init__(
-        self, messaging: Any, transport: Any, topics: list[str], host: str
-    ) -> None:
-        self._messaging = messaging
-        self._transport = transport
-        self._topics = topics
-        self._publisher = f'ironic-ownership-host:{host}'
-
-    def send(self, event: model.Event) -> None:
-        context, message = envelope(event, self._publisher)
-        for topic in self._topics:
-            target = self._messaging.Target(
-                topic=f'{topic}.{_PRIORITY.lower()}'
-            )
-            try:
-                # What the library's drivers of notifications call.
-                self._transport._send_notification(
-                    target, context, message, version=2.0, retry=0
-                )
-            except Exception as exc:
-                # Each driver of the library has errors of its own.
-                raise exceptions.NotificationError(
-                    f'the message broker does not accept notifications: '
-                    f'{type(exc).__name__}: {exc}'
-                ) from exc
 
 
 def envelope(

@@ -106,3 +106,18 @@ class EventPosition:
 
     at: float
     id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """Turn of one process to send the events as notifications.
+
+    :param is_mine: whether it is the caller, until the lease ends.
+    :param position: until when all events were sent, in seconds since the
+        epoch by the database's clock.
+    :param now: the time by that clock.
+    """
+
+    is_mine: bool
+    position: float
+    now: float

@@ -10,10 +10,6 @@ import abc
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
-Confirm = Callable[[], object]
-"""Called before each request that writes; an exception ends the write, so
-that a service which lost its right while it waited writes nothing."""
-
 FIRST_GENERATION = 0
 """The generation of a provider that has just been created."""
 
@@ -64,7 +60,14 @@ class Placement(abc.ABC):
     from the heartbeat thread. Failure: :class:`PlacementUnavailableError`
     where a retry may succeed, else :class:`PlacementError`. A provider is
     missing only when Placement answers so, never because of a failure.
+
+    :ivar confirm: called before each request that creates or changes; an
+        exception ends the write, so that a service which lost its right while
+        it waited writes nothing.
     """
+
+    def __init__(self) -> None:
+        self.confirm: Callable[[], object] = lambda: None
 
     @abc.abstractmethod
     def has_provider(self, uuid: str) -> bool:
@@ -75,9 +78,7 @@ class Placement(abc.ABC):
         """Return the uuids of the consumers; ``None`` without a provider."""
 
     @abc.abstractmethod
-    def put_provider(
-        self, uuid: str, name: str, *, confirm: Confirm | None = None
-    ) -> bool:
+    def put_provider(self, uuid: str, name: str) -> bool:
         """Create a provider, unless there is one with that uuid.
 
         An existing one stays as it is, under any name.
@@ -107,7 +108,6 @@ class Placement(abc.ABC):
         resources: Mapping[str, Resource],
         *,
         generation: int | None = None,
-        confirm: Confirm | None = None,
     ) -> Inventory:
         """Make these the whole inventory of a node.
 
@@ -132,7 +132,6 @@ class Placement(abc.ABC):
         names: Iterable[str],
         *,
         generation: int | None = None,
-        confirm: Confirm | None = None,
     ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 
@@ -156,9 +155,7 @@ class Placement(abc.ABC):
         """
 
     @abc.abstractmethod
-    def put_disabled(
-        self, uuid: str, disabled: bool, *, confirm: Confirm | None = None
-    ) -> bool:
+    def put_disabled(self, uuid: str, disabled: bool) -> bool:
         """Add :data:`DISABLED` to the traits of a provider, or remove it.
 
         Retries like :meth:`put_inventory`.

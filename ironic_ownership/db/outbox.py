@@ -8,8 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import model, notifications
-from ironic_ownership.contracts.events import EventPosition
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import EventPosition, Turn
 from ironic_ownership.db import connection, rows, tables, transaction
 
 _outbox = tables.outbox.c
@@ -32,7 +32,7 @@ class SqlOutbox(connection.Port):
     @connection.writes
     def claim(
         self, conn: sa.Connection, sender: str, *, lease: float, max_age: float
-    ) -> notifications.Turn:
+    ) -> Turn:
         """Take the turn if it is free, or renew the own one.
 
         :param sender: unique name of the process.
@@ -52,7 +52,7 @@ class SqlOutbox(connection.Port):
         if turn is None:
             _take(conn, row, sender, now, now + lease)
             position = now if row is None else row.position
-            turn = notifications.Turn(True, position, now)
+            turn = Turn(True, position, now)
         oldest = now - max_age
         return dataclasses.replace(turn, position=max(turn.position, oldest))
 
@@ -110,16 +110,14 @@ def _row(conn: sa.Connection, *, for_update: bool = False) -> Any:
     return conn.execute(statement).first()
 
 
-def _turn(
-    row: Any, sender: str, now: float, lease: float
-) -> notifications.Turn | None:
+def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
     """Return the turn if it is another's, or does not need a renewal yet."""
     if row is None:
         return None
     is_mine = row.sender == sender
     if row.sender_until <= (now + lease / 2 if is_mine else now):
         return None
-    return notifications.Turn(is_mine, row.position, now)
+    return Turn(is_mine, row.position, now)
 
 
 def _take(

@@ -18,7 +18,6 @@ from ironic_ownership.contracts import (
     model,
 )
 from ironic_ownership.contracts.inventory import Inventory
-from ironic_ownership.contracts.notifications import Notifier
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
@@ -239,8 +238,8 @@ class Container(Stores):
 
         return self.companion is None and options.reports_status(self.conf)
 
-    def notifier(self) -> Notifier | None:
-        """Return a client of the message broker, if one is configured.
+    def notifier(self) -> Callable[[model.Event], None] | None:
+        """Return what sends an event, if a message broker is configured.
 
         :raises ConfigurationError: if its options can't work.
         """

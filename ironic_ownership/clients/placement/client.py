@@ -30,6 +30,7 @@ class PlacementClient(placement.Placement):
     def __init__(
         self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
+        super().__init__()
         self._api = api.PlacementAPI(adapter, request_id)
         self._created: set[str] = set()
 
@@ -45,14 +46,8 @@ class PlacementClient(placement.Placement):
             raise _unexpected('allocations')
         return frozenset(map(str, allocations))
 
-    def put_provider(
-        self,
-        uuid: str,
-        name: str,
-        *,
-        confirm: placement.Confirm | None = None,
-    ) -> bool:
-        _confirmed(confirm)
+    def put_provider(self, uuid: str, name: str) -> bool:
+        self.confirm()
         try:
             self._api.send(
                 'POST',
@@ -88,15 +83,12 @@ class PlacementClient(placement.Placement):
         resources: Mapping[str, placement.Resource],
         *,
         generation: int | None = None,
-        confirm: placement.Confirm | None = None,
     ) -> placement.Inventory:
         inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
         def put(generation: int) -> placement.Inventory:
-            self._create('/resource_classes', resources, confirm)
-            data = self._put(
-                uuid, generation, 'inventories', inventories, confirm
-            )
+            self._create('/resource_classes', resources)
+            data = self._put(uuid, generation, 'inventories', inventories)
             return _inventory(data)
 
         return _replace(
@@ -117,14 +109,13 @@ class PlacementClient(placement.Placement):
         names: Iterable[str],
         *,
         generation: int | None = None,
-        confirm: placement.Confirm | None = None,
     ) -> placement.Traits:
         wanted = frozenset(names)
 
         def change(seen: frozenset[str]) -> frozenset[str]:
             return wanted | {n for n in seen if n.startswith(placement.KEPT)}
 
-        return self._change_traits(uuid, change, generation, confirm)[0]
+        return self._change_traits(uuid, change, generation)[0]
 
     def disabled(self) -> frozenset[str]:
         return self._with(placement.DISABLED)
@@ -146,24 +137,17 @@ class PlacementClient(placement.Placement):
         except (KeyError, TypeError) as exc:
             raise _unexpected('list of providers') from exc
 
-    def put_disabled(
-        self,
-        uuid: str,
-        disabled: bool,
-        *,
-        confirm: placement.Confirm | None = None,
-    ) -> bool:
+    def put_disabled(self, uuid: str, disabled: bool) -> bool:
         def change(seen: frozenset[str]) -> frozenset[str]:
             return seen | _STATUS if disabled else seen - _STATUS
 
-        return self._change_traits(uuid, change, None, confirm)[1]
+        return self._change_traits(uuid, change, None)[1]
 
     def _change_traits(
         self,
         uuid: str,
         change: Callable[[frozenset[str]], frozenset[str]],
         generation: int | None,
-        confirm: placement.Confirm | None,
     ) -> tuple[placement.Traits, bool]:
         """Return the traits, and whether they were written.
 
@@ -182,9 +166,9 @@ class PlacementClient(placement.Placement):
             nonlocal written
             written = True
             wanted = change(before)
-            self._create('/traits', wanted - before, confirm)
+            self._create('/traits', wanted - before)
             return _traits(
-                self._put(uuid, generation, 'traits', sorted(wanted), confirm)
+                self._put(uuid, generation, 'traits', sorted(wanted))
             )
 
         traits = _replace(
@@ -192,16 +176,11 @@ class PlacementClient(placement.Placement):
         )
         return traits, written
 
-    def _create(
-        self,
-        kind: str,
-        names: Iterable[str],
-        confirm: placement.Confirm | None,
-    ) -> None:
+    def _create(self, kind: str, names: Iterable[str]) -> None:
         for name in sorted(names):
             path = f'{kind}/{name}'
             if name.startswith('CUSTOM_') and path not in self._created:
-                _confirmed(confirm)
+                self.confirm()
                 self._api.send('PUT', path)
                 self._created.add(path)
 
@@ -211,9 +190,8 @@ class PlacementClient(placement.Placement):
         generation: int,
         what: str,
         value: object,
-        confirm: placement.Confirm | None,
     ) -> dict[str, Any]:
-        _confirmed(confirm)
+        self.confirm()
         body = {'resource_provider_generation': generation, what: value}
         try:
             return self._api.send(
@@ -269,11 +247,6 @@ def _replace(
                 ) from exc
             generation = None
     raise AssertionError
-
-
-def _confirmed(confirm: placement.Confirm | None) -> None:
-    if confirm is not None:
-        confirm()
 
 
 def _inventory(data: Mapping[str, Any]) -> placement.Inventory:

@@ -8,13 +8,13 @@ nothing else, and loses nothing: the events wait in the history.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.events import EventPosition
-from ironic_ownership.contracts.notifications import Notifier, Turn
+from ironic_ownership.contracts.events import EventPosition, Turn
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.ports import Outbox
 from ironic_ownership.engine.worker import Worker, back_off
@@ -49,12 +49,15 @@ _PAGE = 500
 class NotificationLoop(Worker):
     """Sends the events while it has the turn.
 
+    :param notify: sends one event, and takes as long as the client library
+        does; raises :class:`NotificationError` if the broker does not accept
+        it.
     :param sender: unique name of this process.
     :param max_age: seconds after which an event is not sent any more.
     """
 
     outbox: Outbox
-    notifier: Notifier
+    notify: Callable[[model.Event], object]
     sender: str
     max_age: float
     conditions: conditions.Conditions
@@ -154,7 +157,7 @@ class NotificationLoop(Worker):
     def _send_one(self, event: model.Event, position: float) -> None:
         self._sending_since = self.conditions.clock()
         try:
-            self.notifier.send(event)
+            self.notify(event)
         except exceptions.NotificationError:
             self._failed_at = position
             raise

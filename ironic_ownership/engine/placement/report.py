@@ -100,6 +100,7 @@ class PlacementReport:
         self._records = context.ports.records
         self._conditions = context.conditions
         self._placement = placement
+        placement.confirm = self._fence.epoch
         self._backoff = schedule.Backoff(context.conditions, context.clock)
         self._schedule = schedule.StaggeredSchedule(
             compare_interval, context.clock
@@ -276,16 +277,13 @@ class PlacementReport:
         inventory_part, traits_part = inventory_diff.parts(step.known)
         try:
             if step.known is None:
-                created = self._placement.put_provider(
-                    uuid, step.name or uuid, confirm=self._fence.epoch
-                )
+                created = self._placement.put_provider(uuid, step.name or uuid)
                 generation = FIRST_GENERATION if created else None
             if step.inventory:
                 generation = self._placement.put_inventory(
                     uuid,
                     wanted.resources,
                     generation=generation,
-                    confirm=self._fence.epoch,
                 ).generation
                 inventory_part = wanted.inventory_part
             if step.traits:
@@ -294,7 +292,6 @@ class PlacementReport:
                         uuid,
                         wanted.traits,
                         generation=generation if created else None,
-                        confirm=self._fence.epoch,
                     )
                 traits_part = wanted.traits_part
         except exceptions.NoProviderError:

@@ -68,6 +68,7 @@ class SchedulingStatus:
 
     def __post_init__(self) -> None:
         self._done: object = None
+        self.placement.confirm = self.context.fence.epoch
 
     def report(self, interrupted: Callable[[], bool]) -> None:
         """Bring the trait of all nodes up to date, if something has changed.
@@ -147,9 +148,7 @@ class SchedulingStatus:
         written = []
         for uuid in sorted(uuids):
             try:
-                if self.placement.put_disabled(
-                    uuid, disabled, confirm=self.context.fence.epoch
-                ):
+                if self.placement.put_disabled(uuid, disabled):
                     written.append(uuid)
             except _REFUSALS as exc:
                 LOG.debug('status of %s in Placement: %s', uuid, exc)

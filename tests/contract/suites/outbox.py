@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent import futures
 
-from ironic_ownership.contracts import notifications
+from ironic_ownership.contracts import events
 from ironic_ownership.contracts.events import EventPosition
 from ironic_ownership.db.outbox import SqlOutbox
 from tests.contract.suites import records
@@ -24,7 +24,7 @@ class OutboxContract(records.RecordsContract):
         super().setUp()
         self.outbox = self.make_outbox()
 
-    def claim(self, sender: str, lease: float = LEASE) -> notifications.Turn:
+    def claim(self, sender: str, lease: float = LEASE) -> events.Turn:
         return self.outbox.claim(sender, lease=lease, max_age=AGE)
 
     def test_first_one_begins_with_what_happens_from_now_on(self) -> None:

@@ -18,7 +18,6 @@ from ironic_ownership.contracts.placement import (
     FIRST_GENERATION,
     KEPT,
     OWNER_NOVA,
-    Confirm,
     Inventory,
     Placement,
     Resource,
@@ -59,6 +58,7 @@ class FakePlacement(Placement):
     """
 
     def __init__(self, uuids: Iterable[str] = ()) -> None:
+        super().__init__()
         self.providers = {
             uuid: FakeProvider(uuid, resources=dict(ONE)) for uuid in uuids
         }
@@ -80,15 +80,13 @@ class FakePlacement(Placement):
         self,
         uuid: str,
         name: str,
-        *,
-        confirm: Confirm | None = None,
     ) -> bool:
         """Create a provider, unless there is one with that uuid."""
         if self._called('put_provider', uuid) is not None:
             return False
         if any(found.name == name for found in self.providers.values()):
             raise exceptions.PlacementRefusedError(f'{name} is taken')
-        self._writes('put_provider', uuid, confirm)
+        self._writes('put_provider', uuid)
         self.providers[uuid] = FakeProvider(name)
         return True
 
@@ -112,14 +110,13 @@ class FakePlacement(Placement):
         resources: Mapping[str, Resource],
         *,
         generation: int | None = None,
-        confirm: Confirm | None = None,
     ) -> Inventory:
         """Make these the whole inventory of a node."""
         found = self._existing('put_inventory', uuid)
         if found.consumers and found.resources.keys() - resources.keys():
             raise exceptions.ProviderInUseError(f'{uuid} has allocations')
         if found.resources != dict(resources):
-            self._writes('put_inventory', uuid, confirm)
+            self._writes('put_inventory', uuid)
             found.resources = dict(resources)
             found.generation += 1
         return Inventory(found.generation, dict(resources))
@@ -137,14 +134,13 @@ class FakePlacement(Placement):
         names: Iterable[str],
         *,
         generation: int | None = None,
-        confirm: Confirm | None = None,
     ) -> Traits:
         """Make these all the traits of a node."""
         found = self._existing('put_traits', uuid)
         kept = {name for name in found.traits if name.startswith(KEPT)}
         wanted = frozenset(names) | kept
         if found.traits != wanted:
-            self._writes('put_traits', uuid, confirm)
+            self._writes('put_traits', uuid)
             found.traits = wanted
             found.generation += 1
         return Traits(found.generation, found.traits)
@@ -169,14 +165,12 @@ class FakePlacement(Placement):
         used = len(found) < len(self.providers)
         return frozenset(found if used else ())
 
-    def put_disabled(
-        self, uuid: str, disabled: bool, *, confirm: Confirm | None = None
-    ) -> bool:
+    def put_disabled(self, uuid: str, disabled: bool) -> bool:
         """Add or remove the status."""
         found = self._existing('put_disabled', uuid)
         if (DISABLED in found.traits) is disabled:
             return False
-        self._writes('put_disabled', uuid, confirm)
+        self._writes('put_disabled', uuid)
         found.traits ^= {DISABLED}
         found.generation += 1
         return True
@@ -187,9 +181,8 @@ class FakePlacement(Placement):
             raise exceptions.NoProviderError(f'{uuid} has no provider')
         return found
 
-    def _writes(self, method: str, uuid: str, confirm: Confirm | None) -> None:
-        if confirm is not None:
-            confirm()
+    def _writes(self, method: str, uuid: str) -> None:
+        self.confirm()
         self.writes.append((method, uuid))
 
     def _called(self, method: str, uuid: str) -> FakeProvider | None:
@@ -376,14 +369,14 @@ class PlacementContract(_Case):
         def lost() -> None:
             raise exceptions.FencedError('no more')
 
-        for write in (
-            lambda: self.placement.put_provider(NEW, NEW, confirm=lost),
-            lambda: self.placement.put_inventory(uuid, RESERVED, confirm=lost),
-            lambda: self.placement.put_traits(
-                uuid, {'CUSTOM_NEW_OF_A_TEST'}, confirm=lost
-            ),
+        self.placement.confirm = lost
+        for write, *values in (
+            (self.placement.put_provider, NEW, NEW),
+            (self.placement.put_inventory, uuid, RESERVED),
+            (self.placement.put_traits, uuid, {'CUSTOM_NEW_OF_A_TEST'}),
+            (self.placement.put_disabled, uuid, True),
         ):
-            self.assertRaises(exceptions.FencedError, write)
+            self.assertRaises(exceptions.FencedError, write, *values)
         self.assertIs(False, self.placement.has_provider(NEW))
         found = self.placement.inventory(uuid)
         assert found is not None

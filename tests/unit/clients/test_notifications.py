@@ -14,9 +14,10 @@ from unittest import mock
 from oslo_config import cfg
 
 from ironic_ownership.clients import notifications
-from ironic_ownership.conf import notifications as options
+from ironic_ownership.conf import core
 from ironic_ownership.contracts import exceptions, model
 
+GROUP = 'notifications'
 URL = 'rabbit://user:secret@broker/'
 EVENT = model.Event(
     7, 1738360799.5, 'anna', 'node_moved', to_host='rack2', request_id='req-1'
@@ -25,9 +26,9 @@ EVENT = model.Event(
 
 def configuration(url: str | None = URL) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
-    conf.register_opts(options.OPTS, group=options.GROUP)
+    conf.register_opts(core.OPTS[GROUP], group=GROUP)
     conf([])
-    conf.set_override('transport_url', url, group=options.GROUP)
+    conf.set_override('transport_url', url, group=GROUP)
     return conf
 
 
@@ -89,10 +90,10 @@ class TestNotifications(unittest.TestCase):
 
     def test_versioned_object_is_sent_to_each_topic(self) -> None:
         library, conf = self.library(), configuration()
-        conf.set_override('topics', ['a', 'b'], group=options.GROUP)
+        conf.set_override('topics', ['a', 'b'], group=GROUP)
         client = notifications.open_notifier(conf, 'host1')
         assert client is not None
-        client.send(EVENT)
+        client(EVENT)
         self.assertEqual(
             ['a.info', 'b.info'], [topic for topic, _, _ in library.sent]
         )
@@ -120,5 +121,5 @@ class TestNotifications(unittest.TestCase):
         assert client is not None
         library.error = RuntimeError('away')
         with self.assertRaises(exceptions.NotificationError) as caught:
-            client.send(EVENT)
+            client(EVENT)
         self.assertIn('RuntimeError: away', str(caught.exception))

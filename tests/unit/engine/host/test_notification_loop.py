@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from ironic_ownership.contracts import exceptions, model, notifications
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.db.outbox import SqlOutbox
 from ironic_ownership.db.records import SqlRecords
@@ -14,12 +14,15 @@ from tests.unit.engine import clock, world
 DOWN = exceptions.NotificationError('the message broker is down')
 
 
-class Broker(notifications.Notifier):
+class Broker:
     """Keeps what is sent; ``error`` is raised instead while it is set."""
 
     def __init__(self) -> None:
         self.sent: list[model.Event] = []
         self.error: exceptions.NotificationError | None = None
+
+    def __call__(self, event: model.Event) -> None:
+        self.send(event)
 
     def send(self, event: model.Event) -> None:
         if self.error is not None:

@@ -166,9 +166,17 @@ class TestSchedulingStatus(service.ServiceCase):
 
     def test_fenced_service_writes_nothing(self) -> None:
         self.operate('host1', disabled=True)
-        self.services['host2'].fence.drop()
-        with self.assertRaises(exceptions.FencedError):
-            self.statuses['host2'].report(lambda: False)
+        disabled, fence = self.placement.disabled, self.services['host2'].fence
+
+        def disabled_late() -> frozenset[str]:
+            fence.drop()
+            return disabled()
+
+        self.placement.disabled = disabled_late  # type: ignore[method-assign]
+        for _ in range(2):
+            with self.assertRaises(exceptions.FencedError):
+                self.statuses['host2'].report(lambda: False)
+        self.placement.disabled = disabled  # type: ignore[method-assign]
         self.assertEqual(set(), self.marked())
 
     def test_outage_and_missing_providers(self) -> None:
