@@ -11,12 +11,12 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent import futures
 
 from oslo_log import log
 
 from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership.observe import metrics
@@ -65,7 +65,7 @@ class Gauges:
         self._lock = threading.Lock()
         self._waiting = threading.Lock()
         self._cached: _Snapshot | None = None
-        self._refresh: futures.Future[_Snapshot] | None = None
+        self._refresh: Call[_Snapshot] | None = None
 
     def families(self) -> list[metrics.Family]:
         """Return all metrics, and their age.
@@ -76,14 +76,17 @@ class Gauges:
         :raises BusyError: if the first refresh takes that long.
         """
         with self._lock:
-            found = self._cached
+            # The error of a refresh for which no one waited is only logged.
+            with contextlib.suppress(Exception):
+                self._collect()
             if self._refresh is None and self._is_due():
-                self._refresh = self._start()
+                self._refresh = Call(self._snapshot, 'metrics')
             refresh = self._refresh
         if refresh is not None:
             self._wait(refresh)
-            if refresh.done():
-                found = refresh.result()
+        with self._lock:
+            self._collect()
+            found = self._cached
         if found is None:
             raise background.BusyError(
                 'the metrics are being read for the first time',
@@ -93,10 +96,10 @@ class Gauges:
         age = self._clock() - found.at
         return [*found.families, *metrics.taken(found.took, age)]
 
-    def _wait(self, refresh: futures.Future[_Snapshot]) -> None:
+    def _wait(self, refresh: Call[_Snapshot]) -> None:
         if self._waiting.acquire(blocking=False):
             try:
-                futures.wait([refresh], self._patience)
+                refresh.ended(self._patience)
             finally:
                 self._waiting.release()
 
@@ -106,29 +109,22 @@ class Gauges:
             or self._clock() >= self._cached.at + self._interval
         )
 
-    def _start(self) -> futures.Future[_Snapshot]:
-        refresh: futures.Future[_Snapshot] = futures.Future()
-        threading.Thread(
-            target=self._run, args=(refresh,), name='metrics', daemon=True
-        ).start()
-        return refresh
+    def _collect(self) -> None:
+        """Take the result of a refresh that has ended, or raise its error."""
+        ended = self._refresh
+        if ended is not None and ended.ended(0):
+            self._refresh = None
+            self._cached = ended.result()
 
-    def _run(self, refresh: futures.Future[_Snapshot]) -> None:
+    def _snapshot(self) -> _Snapshot:
         try:
             began = self._clock()
             families = families_of(self._read())
             now = self._clock()
-            found = _Snapshot(families, now, now - began)
-        # Raised in the waiting threads; the next request tries again.
-        except Exception as exc:
+        except Exception:  # raised again where it is waited for
             LOG.exception('the metrics could not be refreshed')
-            with self._lock:
-                self._refresh = None
-            refresh.set_exception(exc)
-        else:
-            with self._lock:
-                self._cached, self._refresh = found, None
-            refresh.set_result(found)
+            raise
+        return _Snapshot(families, now, now - began)
 
 
 def families_of(seen: Deployment) -> list[metrics.Family]:

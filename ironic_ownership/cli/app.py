@@ -19,7 +19,7 @@ from cliff import help as cliff_help
 
 from ironic_ownership import plugins
 from ironic_ownership.api import caller
-from ironic_ownership.cli import connection, errors, reading_progress
+from ironic_ownership.cli import connection, errors
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions, extras
@@ -114,7 +114,7 @@ class App(app.App):
     @functools.cached_property
     def wiring(self) -> Wiring:
         found = self._wire(self.options)
-        found.on_nodes_read = reading_progress.of(self.stderr)
+        found.on_nodes_read = connection.reading_progress(self.stderr)
         return found
 
     @functools.cached_property

@@ -1,4 +1,7 @@
-"""Choice of the caller: the database, or the HTTP service by ``--os-*``."""
+"""Choice of the caller: the database, or the HTTP service by ``--os-*``.
+
+A terminal gets the progress of a long read of Ironic.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import argparse
 import getpass
 import os
 import socket
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
 
 from ironic_ownership import wiring
 from ironic_ownership.api import caller
+from ironic_ownership.cli import errors
 from ironic_ownership.clients import ownership
 from ironic_ownership.engine import request_id
 
@@ -76,3 +82,28 @@ def actor() -> str:
     except (KeyError, OSError):  # no such user on this machine
         user = f'uid{os.getuid()}'
     return f'{user}@{socket.gethostname()}'[:255]
+
+
+INTERVAL = 2.0
+"""Seconds before the first line, and between two lines."""
+
+
+def reading_progress(stream: TextIO) -> Callable[[int], object]:
+    """Return what reports the number of nodes that were read so far.
+
+    :param stream: standard error. Nothing is written unless it is a terminal:
+        scripts compare it, and a short list needs no progress.
+    """
+    if not stream.isatty():
+        return int
+    reported_at = time.monotonic()
+
+    def report(nodes: int) -> None:
+        nonlocal reported_at
+        now = time.monotonic()
+        if now - reported_at >= INTERVAL:
+            reported_at = now
+            stream.write(f'{errors.PROG}: {nodes} nodes read from Ironic\n')
+            stream.flush()
+
+    return report

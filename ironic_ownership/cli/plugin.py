@@ -1,4 +1,4 @@
-"""``policy list`` and ``backend list``: what is installed, and from where.
+"""``policy|backend list|show``: what is installed, and all that it declares.
 
 A plugin that is broken is a row of the listing, never a failure of it.
 """
@@ -6,10 +6,13 @@ A plugin that is broken is a row of the listing, never a failure of it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable, Sequence
+import textwrap
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import base
+from ironic_ownership.cli import base, errors
+from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import policy
 from ironic_ownership.observe import columns
 
@@ -43,11 +46,6 @@ def _capabilities(plugin: plugins.Plugin) -> list[str]:
     return sorted(capability.value for capability in target.capabilities)
 
 
-def _options(plugin: plugins.Plugin) -> list[str]:
-    target = plugin.target
-    return [option.name for option in target.options] if target else []
-
-
 def _status(plugin: plugins.Plugin) -> str:
     if plugin.target is None:
         return 'broken'
@@ -61,63 +59,155 @@ def _remark(plugin: plugins.Plugin) -> str | None:
     return getattr(plugin.target, 'deprecated', '') or None
 
 
-def identity(selected: Collection[str]) -> Iterable[_Column]:
-    """Return the columns that say what a plugin is, and where it is from.
+def _target(shown: plugins.Plugin) -> str | None:
+    found = shown.target
+    if found is None:
+        return None
+    return f'{found.__module__}:{found.__qualname__}'
 
-    :param selected: the names that the configuration has.
-    """
-    return (
-        _Column('name', lambda p: p.name),
-        _Column('kind', _kind),
-        _Column('distribution', lambda p: _distribution(p)[0]),
-        _Column('version', lambda p: _distribution(p)[1]),
-        _Column('selected', lambda p: p.name in selected),
+
+def _contract_version(shown: plugins.Plugin) -> int | None:
+    return getattr(shown.target, 'contract_version', None)
+
+
+def _summary(shown: plugins.Plugin) -> str | None:
+    text = (getattr(shown.target, '__doc__', None) or '').strip()
+    return text.splitlines()[0] if text else None
+
+
+def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
+    """Return the options with stable keys, each with all of them."""
+    target = shown.target
+    if target is None:
+        return []
+    return [
+        {
+            'name': option.name,
+            'group': plugin_conf.group_of(shown.name, target, option),
+            'type': option.type.value,
+            'default': columns.plain(option.default),
+            'required': option.required,
+            'secret': option.secret,
+            'minimum': option.minimum,
+            'maximum': option.maximum,
+            'regex': option.regex,
+            'aliases': list(option.aliases),
+            'help': option.help,
+        }
+        for option in target.options
+    ]
+
+
+def _in_words(option: dict[str, Any]) -> str:
+    default = option['default']
+    said = [option['type']]
+    if option['required']:
+        said.append('required')
+    elif default is not None:
+        said.append(f'default {columns.text(default) or "empty"}')
+    if option['secret']:
+        said.append('secret')
+    head = f'[{option["group"]}] {option["name"]} ({", ".join(said)})'
+    return '\n'.join(
+        [head, *(f'  {line}' for line in textwrap.wrap(option['help'], 66))]
     )
 
 
-STANDING: Sequence[_Column] = (
-    _Column('capabilities', _capabilities),
-    _Column('status', _status),
-    _Column('remark', _remark),
-)
-"""The columns that say what a plugin can do, and whether it can be used."""
+class _OfPlugins(base.Shown[Any]):
+    """A command about plugins of one group.
 
+    :cvar group: of entry points.
+    """
 
-def _columns(selected: Collection[str]) -> Sequence[_Column]:
-    return (*identity(selected), _Column('options', _options), *STANDING)
-
-
-NOTES = """\
+    uses_api = False
+    notes = """\
 "selected" tells whether the configuration names it. "status" is ok,
 deprecated or broken, and "remark" says what to use instead, or why it cannot
 be loaded."""
+    group: ClassVar[str]
+
+    def shown(self, *more: _Column) -> Sequence[_Column]:
+        """Return the columns, with those that only one command has."""
+        selected: Collection[str] = (
+            self.wiring.policy_names
+            if self.group == plugins.POLICIES
+            else [self.wiring.backend_name]
+        )
+        return (
+            _Column('name', lambda p: p.name),
+            _Column('kind', _kind),
+            _Column('distribution', lambda p: _distribution(p)[0]),
+            _Column('version', lambda p: _distribution(p)[1]),
+            _Column('selected', lambda p: p.name in selected),
+            *more,
+            _Column('capabilities', _capabilities),
+            _Column('status', _status),
+            _Column('remark', _remark),
+        )
 
 
-class ListPolicy(base.Lister):
+class _List(_OfPlugins, base.Lister):
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        names = _Column('options', lambda p: [o['name'] for o in _options(p)])
+        return self.table(self.shown(names), plugins.installed(self.group))
+
+
+class ListPolicy(_List):
     """List the installed ownership policies, and where they come from."""
 
-    uses_api = False
-
-    notes = NOTES
+    group = plugins.POLICIES
     examples = ('policy list', 'policy list -f json')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.table(
-            _columns(self.wiring.policy_names),
-            plugins.installed(plugins.POLICIES),
-        )
 
-
-class ListBackend(base.Lister):
+class ListBackend(_List):
     """List the installed membership backends, and where they come from."""
 
-    uses_api = False
-
-    notes = NOTES
+    group = plugins.BACKENDS
     examples = ('backend list', 'backend list -f json')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.table(
-            _columns([self.wiring.backend_name]),
-            plugins.installed(plugins.BACKENDS),
+
+class _Show(_OfPlugins, base.ShowOne):
+    word: ClassVar[str]
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'name',
+            metavar=self.word.upper(),
+            help=f'name of the {self.word}, as in [ownership]',
         )
+        return parser
+
+    def words(self, cell: Any) -> Any:
+        if isinstance(cell, Sequence) and cell and isinstance(cell[0], dict):
+            return '\n'.join(map(_in_words, cell))
+        return super().words(cell)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        known = plugins.names(self.group)
+        if parsed_args.name not in known:
+            raise errors.unknown(self.word, parsed_args.name, set(known))
+        shown = (
+            *self.shown(
+                _Column('summary', _summary),
+                _Column('target', _target),
+                _Column('contract_version', _contract_version),
+            ),
+            _Column('options', _options),
+        )
+        found = plugins.find(self.group, parsed_args.name)
+        return columns.keys(shown), columns.row(shown, found)
+
+
+class ShowPolicy(_Show):
+    """Show one ownership policy: where it is from and what it declares."""
+
+    examples = ('policy show shard_key', 'policy show peer_list -f json')
+    group, word = plugins.POLICIES, 'policy'
+
+
+class ShowBackend(_Show):
+    """Show one membership backend: where it is from and what it declares."""
+
+    examples = ('backend show db', 'backend show tooz -f json')
+    group, word = plugins.BACKENDS, 'backend'

@@ -7,18 +7,19 @@ which take about half of the start.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
 from ironic_ownership.cmd import (
-    foreign_threads,
     service_manager,
     sighup,
 )
@@ -32,6 +33,9 @@ LOG = log.getLogger(__name__)
 STOP_SIGNALS = frozenset((signal.SIGTERM, signal.SIGINT))
 SIGNALS = STOP_SIGNALS | {signal.SIGHUP}
 
+
+PATIENCE = 1.0
+"""Seconds for which threads of plugins may end by themselves."""
 
 STOP_LIMIT = 9.0
 """Seconds after which a stop ends, even if a plugin hangs. That is as safe as
@@ -47,7 +51,7 @@ def run(files: Sequence[str], prog: str) -> int:
     """
     before = set(threading.enumerate())
     code = _run(files, prog)
-    foreign_threads.abandon(before, code)
+    _abandon(before, code)
     return code
 
 
@@ -197,3 +201,41 @@ def _wait_for_signals(
             manager.stopping()
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
             return
+
+
+def _abandon(before: Collection[threading.Thread], code: int) -> None:
+    """End the process now if threads of plugins would keep it; else return.
+
+    Python waits for every thread that is no daemon. A plugin that starts one
+    would keep a stopped service in the process table.
+
+    :param before: threads that are not waited for anyway.
+    :param code: the exit code.
+    """
+    until = time.monotonic() + PATIENCE
+    left = [
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon
+        and thread not in before
+        and thread is not threading.current_thread()
+    ]
+    for thread in left:
+        thread.join(max(0.0, until - time.monotonic()))
+    left = [thread for thread in left if thread.is_alive()]
+    if not left:
+        return
+    LOG.warning(
+        'the process ends without threads that are no daemons, and that a '
+        'plugin did not stop: %s',
+        ', '.join(map(_described, left)),
+    )
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _described(thread: threading.Thread) -> str:
+    target = getattr(thread, '_target', None) or type(thread)
+    return f'{thread.name} of {getattr(target, "__module__", "unknown")}'

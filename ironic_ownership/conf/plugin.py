@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from oslo_config import cfg, iniparser, types
+from oslo_config import cfg, types
 
 from ironic_ownership import plugins
 from ironic_ownership.contracts import (
@@ -102,26 +101,6 @@ def _fault(
         cause,
         hint='Repair or uninstall that package',
     )
-
-
-def in_files(conf: cfg.ConfigOpts, group: str) -> list[str]:
-    """Return the names in a group of the configuration files, in order.
-
-    Of any group, also one that no loaded plugin declares.
-    """
-    if group not in conf.list_all_sections():
-        return []
-    sections: dict[str, dict[str, Any]] = {}
-    for file in _files(conf):
-        with contextlib.suppress(OSError, cfg.Error, iniparser.ParseError):
-            cfg.ConfigParser(str(file), sections).parse()
-    return sorted(sections.get(group, ()))
-
-
-def _files(conf: cfg.ConfigOpts) -> Iterator[str | pathlib.Path]:
-    yield from conf.config_file or ()
-    for directory in conf.config_dir or ():
-        yield from sorted(pathlib.Path(directory).glob('*.conf'))
 
 
 def group_of(name: str, target: plugins.Class, option: options.Option) -> str:

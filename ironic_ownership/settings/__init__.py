@@ -344,7 +344,11 @@ def _options_in_use(
         plugin_conf.register(conf, name, target)
         return [*plugin_conf.configured(conf, name, target)]
     group = f'policy_{name}'
-    return [(group, n) for n in plugin_conf.in_files(conf, group)]
+    if group not in conf.list_all_sections():
+        return []
+    from ironic_ownership.clients.placement.options import written
+
+    return [(group, option) for option in sorted(written(conf)[group])]
 
 
 def _backend(

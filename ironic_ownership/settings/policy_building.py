@@ -1,4 +1,4 @@
-"""Policies of this service: built with a time limit, and with snapshots."""
+"""Policies, built with a time limit: of this service, and of any member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ironic_ownership.contracts import (
     policy,
 )
 from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
-from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.engine.decision import policy_set, policy_validation
+from ironic_ownership.engine.decision.known_scope import KnownScope
 from ironic_ownership.engine.host.tuning import Snapshots
 
 BUILD_LIMIT = 30.0
@@ -90,3 +91,50 @@ def _validated(
     }
     found = policy_validation.validate(candidate, plugins.origin, secrets)
     return dataclasses.replace(found, given=given)
+
+
+MEMBER_LIMIT = 10.0
+"""Seconds that the policies of a member may take to be built."""
+
+_builds: KeyedCalls[policy_set.PolicySet] = KeyedCalls()
+
+
+@functools.lru_cache(500)
+def _scope(shared: model.MemberSettings) -> KnownScope:
+    """Return the scope of members with these settings."""
+    return KnownScope()
+
+
+def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
+    """Build the policies of any member from what it advertises.
+
+    :returns: ``None`` if this process can't build them: another contract
+        version, or a policy that is not installed, fails or hangs.
+    """
+    if advertised.contract_version not in model.SUPPORTED_VERSIONS:
+        return None
+    try:
+        names = [policy.name for policy in advertised.policies]
+        if all(plugins.is_own(plugins.POLICIES, name) for name in names):
+            return _built_for_member(advertised)
+        with foreign_errors.exit_refused():
+            return _builds.result(
+                advertised,
+                functools.partial(_built_for_member, advertised),
+                MEMBER_LIMIT,
+            )
+    except BaseException as exc:  # third-party code and options
+        if foreign_errors.is_interrupt(exc):
+            raise
+        return None
+
+
+def _built_for_member(
+    advertised: model.MemberSettings,
+) -> policy_set.PolicySet:
+    classes = plugins.policies(p.name for p in advertised.policies)
+    found = policy_set.PolicySet.of(
+        [classes[p.name](dict(p.options)) for p in advertised.policies],
+        plugins.origin,
+    )
+    return dataclasses.replace(found, known_scope=_scope(advertised.shared))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ironic_ownership.settings.policy_building import interpret
 from ironic_ownership.wiring.container import Container
-from ironic_ownership.wiring.member_policies import interpret
 from ironic_ownership.wiring.opts import list_loaded_opts, list_opts
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from ironic_ownership.engine.ports import Ports
 from ironic_ownership.settings import (
     Settings,
     backend,
+    policy_building,
     policy_names,
     read,
 )
-from ironic_ownership.wiring import member_policies
 from ironic_ownership.wiring.stores import Stores, built
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class Container(Stores):
     def interpret(
         self, advertised: model.MemberSettings
     ) -> policy_set.PolicySet | None:
-        """Build the policies of any member; see ``member_policies``.
+        """Build the policies of any member; see ``policy_building``.
 
         :returns: ``None`` also if this process may not import one of them.
         """
         if all(self.may_import(p.name) for p in advertised.policies):
-            return member_policies.interpret(advertised)
+            return policy_building.interpret(advertised)
         return None
 
     @property

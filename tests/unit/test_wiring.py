@@ -4,7 +4,7 @@ from unittest import mock
 
 from ironic_ownership import plugins, wiring
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.wiring import member_policies
+from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
 from tests.unit.clients import recorded_http
 from tests.unit.engine import world
@@ -82,7 +82,7 @@ class TestInterpret(third_party.ThirdPartyCase, configurations.ConfiguredCase):
 
     def test_constructor_that_hangs_cannot_be_read(self) -> None:
         self.install('slow', HANGS)
-        with mock.patch.object(member_policies, 'BUILD_LIMIT', 0.05):
+        with mock.patch.object(policy_building, 'MEMBER_LIMIT', 0.05):
             for _ in range(2):
                 self.assertIsNone(wiring.interpret(world.runs(slow=None)))
 
