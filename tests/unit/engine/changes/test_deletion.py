@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.changes.deletion import (
@@ -71,7 +71,6 @@ class TestDeleteNodes(service.ServiceCase):
         self.assertEqual([(1, 2), (2, 2)], steps)
         self.assertEqual({2, 3, 4, 5, 6, 7, 8}, self.owners().keys())
         self.assertNotIn(GONE, self.placement.providers)
-        self.assertEqual('operator', self.records.events(limit=1)[0].actor)
 
     def test_gates_are_evaluated_again_on_execution(self) -> None:
         proposed = self.operation.propose([GONE, ALSO_GONE])
@@ -96,18 +95,49 @@ class TestDeleteNodes(service.ServiceCase):
         self.assertEqual([Result.DELETED, Result.WOULD_DELETE], results)
         self.assertIn(2, self.owners())
 
-    def test_mass_loss_is_evaluated_once_for_all_nodes(self) -> None:
-        for number in (4, 5, 6):
-            del self.ironic.nodes[world.uuid(number)]
-        self.ironic.calls.clear()
-        proposed = self.operation.propose(map(world.uuid, (1, 2, 4)))
-        self.assertEqual([], [n for n in proposed.nodes if not n.refused])
-        lists = [name for name, _ in self.ironic.calls if name == 'scan']
-        self.assertEqual(1, len(lists))
-        self.assertEqual([Result.REFUSED] * 3, self.execute(proposed))
 
-    def test_every_unknown_node_is_named_with_a_hint(self) -> None:
-        with self.assertRaises(exceptions.NotFoundError) as caught:
-            self.operation.propose([world.uuid(9), GONE, world.uuid(99)])
-        for word in (world.uuid(9), world.uuid(99), world.uuid(8)):
-            self.assertIn(word, str(caught.exception))
+class TestForgetInstances(service.ServiceCase):
+    """``host1`` owns a node with an instance, which Ironic lost."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(world.node(1, instance_uuid=world.uuid(901)))
+        self.start('host1').refresh()
+        self.node = self.ironic.nodes.pop(GONE)
+        self.operation = DeleteNodes(
+            self.records,
+            self.ironic,
+            None,
+            Limits(0.0, 0.25, 3),
+            model.Scope(),
+        )
+        self.proposed = self.operation.propose_instances(
+            [world.uuid(901), GONE]
+        )
+
+    def execute(self) -> Result:
+        done = self.operation.execute(
+            self.proposed,
+            SqlRemovals(self.database),
+            Origin('operator'),
+            reason='scrapped',
+        )
+        (one,) = done.nodes
+        self.refused = [result.gate for result in one.refused]
+        return one.result
+
+    def test_instance_is_named_once_and_forgotten(self) -> None:
+        self.assertIs(Result.FORGOTTEN, self.execute())
+        self.assertEqual({1: None}, self.instances())
+
+    def test_node_that_returned_keeps_its_instance(self) -> None:
+        self.ironic.put(self.node)
+        self.assertIs(Result.REFUSED, self.execute())
+        self.assertEqual(['node_is_gone'], self.refused)
+        self.assertEqual({1: world.uuid(901)}, self.instances())
+
+    def test_owner_that_registered_again_is_a_refusal(self) -> None:
+        self.records.register('host1', world.ALL, incarnation='another')
+        self.assertIs(Result.REFUSED, self.execute())
+        self.assertEqual(['still_owner'], self.refused)
+        self.assertEqual({1: world.uuid(901)}, self.instances())

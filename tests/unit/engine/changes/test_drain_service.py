@@ -118,7 +118,3 @@ class DrainServiceTest(move_case.MoveCase):
         self.operation.execute_all(self.drain().moves)
         owners = {r.host for r in self.records.compute_nodes()}
         self.assertNotIn('old', owners)
-
-    def test_unknown_service_is_an_error(self) -> None:
-        with self.assertRaises(exceptions.NotFoundError):
-            self.drain('odl')

@@ -12,9 +12,7 @@ from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection
-from ironic_ownership.engine.changes.gates import MOVE
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.gates import codes
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
 
@@ -35,26 +33,6 @@ class MoveNodesTest(move_case.MoveCase):
         plan = self.plan()
         before = self.everything()
         self.assertEqual(30, len(self.plan_rest(plan).planned))
-        self.assertEqual(before, self.everything())
-
-    def test_every_gate_of_every_node_is_in_the_proposal(self) -> None:
-        for node in self.propose().nodes:
-            self.assertEqual(codes(MOVE), [r.gate for r in node.gates])
-
-    def test_refused_node_is_skipped(self) -> None:
-        del self.ironic.nodes[world.uuid(2)]
-        proposal = self.propose()
-        result = self.operation.execute(proposal)
-        self.assertEqual(29, result.count(MOVED))
-        self.assertEqual(1, result.count(moves.NodeState.REFUSED))
-        (move,) = self.moves.moves()
-        self.assertEqual(moves.MoveState.DONE, move.state)
-
-    def test_move_without_a_node_to_move_is_not_stored(self) -> None:
-        self.operation.execute(self.propose())
-        before = self.everything()
-        result = self.operation.execute(self.propose(source='new'))
-        self.assertEqual(30, result.count(moves.NodeState.UNCHANGED))
         self.assertEqual(before, self.everything())
 
     def test_whole_move_with_progress(self) -> None:

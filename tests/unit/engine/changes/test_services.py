@@ -1,0 +1,157 @@
+"""Changes of services, beyond what their operations show over HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import unittest
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.engine.changes.services import (
+    PATIENCE,
+    DeleteService,
+    Deletion,
+    FailOverService,
+    SetService,
+    Settings,
+)
+from tests.unit.engine import service, world
+
+EMPTY = model.View()
+
+
+class TestSetAndDeleteService(service.ServiceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = self.start('host1')
+
+    def test_repetition_writes_nothing(self) -> None:
+        operation = SetService(self.records)
+        for _ in range(2):
+            proposed = operation.propose('host1', Settings(disabled=True))
+            operation.execute(proposed, Origin('operator'))
+        self.assertEqual([], proposed.changed)
+        kinds = [event.kind for event in self.records.events()]
+        self.assertEqual(1, kinds.count('service_changed'))
+
+    def test_refused_service_is_not_deleted(self) -> None:
+        before = self.state()
+        operation = DeleteService(
+            self.records, self.host.backend, lambda: self.fail('asked')
+        )
+        proposed = operation.propose('host1')
+        self.assertEqual(['not_alive'], [r.gate for r in proposed.refused])
+        self.assertFalse(operation.execute(proposed, Origin('operator')))
+        self.assertEqual(before, self.state())
+
+    def test_service_that_was_given_a_node_meanwhile_stays(self) -> None:
+        self.start('old').backend.leave()
+        operation = DeleteService(
+            self.records, self.host.backend, lambda: None
+        )
+        proposed = operation.propose('old')
+        self.ironic.put(world.node(1))
+        self.host.refresh()
+        self.operator("UPDATE compute_nodes SET host = 'old'")
+        with self.assertRaises(exceptions.ServiceInUseError):
+            operation.execute(proposed, Origin('operator'))
+        self.assertEqual(2, len(self.records.services()))
+
+
+class TestServiceGates(unittest.TestCase):
+    def failed(
+        self, nodes: list[model.ComputeNode], view: model.View | None
+    ) -> list[str]:
+        return [r.gate for r in Deletion('host1', nodes, view).refused]
+
+    def test_dead_service_without_nodes_passes(self) -> None:
+        others = model.View.of([world.member('host2')])
+        for view in (EMPTY, others):
+            self.assertEqual([], self.failed([], view))
+
+    def test_unknown_liveness_counts_as_alive(self) -> None:
+        self.assertEqual(['not_alive'], self.failed([], None))
+
+    def test_every_failed_gate_is_named(self) -> None:
+        free, used = (
+            [world.record(1, 'host1')],
+            [world.record(1, 'host1', 'i')],
+        )
+        alive = model.View.of([world.member('host1')])
+        for nodes, view in itertools.product(([], free, used), (EMPTY, alive)):
+            expected = [
+                *(['no_compute_nodes'] if nodes else []),
+                *(['no_instances'] if nodes is used else []),
+                *(['not_alive'] if view is alive else []),
+            ]
+            self.assertEqual(expected, self.failed(nodes, view))
+
+    def test_everything_that_remains_is_named_in_order(self) -> None:
+        nodes = [world.record(n, 'host1', f'i{n}') for n in range(9, 0, -1)]
+        node_gate, instance_gate, _ = Deletion('host1', nodes, EMPTY).gates
+        numbers = range(1, 10)
+        self.assertEqual(tuple(map(world.uuid, numbers)), node_gate.remaining)
+        self.assertEqual(
+            tuple(f'i{n}' for n in numbers), instance_gate.remaining
+        )
+
+
+class TestFailOverService(service.ServiceCase):
+    """``host1`` is active, with one process standing by."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.active = self.start('host1')
+        self.standby = self.start('host1')
+        (row,) = self.records.services()
+        incarnations = self.active.backend.view().incarnations('host1')
+        (self.target,) = incarnations - {row.incarnation}
+        self.slept = 0.0
+        self.operation = FailOverService(
+            self.records,
+            self.active.backend,
+            clock=lambda: self.slept,
+            sleep=self.sleep,
+        )
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        if self.slept < 1:
+            self.standby.beat()
+
+    def refusals(self, wanted: str | None = None) -> list[str]:
+        before = self.state()
+        proposed = self.operation.propose('HOST1', wanted)
+        self.assertIs(
+            proposed, self.operation.execute(proposed, Origin('operator'))
+        )
+        self.assertFalse(proposed.done)
+        self.assertEqual(before, self.state())
+        return [result.gate for result in proposed.refused]
+
+    def test_standby_becomes_active(self) -> None:
+        proposed = self.operation.propose('host1', self.target[:6])
+        done = self.operation.execute(proposed, Origin('operator'))
+        self.assertTrue(done.done)
+        self.assertEqual(self.target, done.after.incarnation)
+
+    def test_standby_that_does_not_register_is_not_waited_for(self) -> None:
+        proposed = self.operation.propose('host1')
+        self.slept = 1.0
+        done = self.operation.execute(proposed, Origin('operator'))
+        self.assertFalse(done.done)
+        self.assertTrue(done.after.fenced)
+        self.assertLessEqual(PATIENCE, self.slept - 1.0)
+
+    def test_target_has_to_be_one_live_standby(self) -> None:
+        self.assertEqual(['standby_alive'], self.refusals('other'))
+        self.start('host1')
+        self.assertEqual(['standby_alive'], self.refusals())
+        for wanted in (self.target, self.target[:6]):
+            proposed = self.operation.propose('host1', wanted)
+            self.assertEqual([], proposed.refused)
+            self.assertEqual(self.target, proposed.target)
+
+    def test_without_a_standby_it_is_refused(self) -> None:
+        self.standby.backend.leave()
+        self.assertEqual(['standby_alive'], self.refusals())
