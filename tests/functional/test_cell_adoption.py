@@ -21,8 +21,8 @@ from tests.contract.suites import records as suite
 from tests.functional import test_cell
 from tests.functional.support import cells, databases
 
-ADOPTED, UNCHANGED = cell.AdoptionState.ADOPTED, cell.AdoptionState.UNCHANGED
-REFUSED = cell.AdoptionState.REFUSED
+ADOPTED, UNCHANGED = cell.State.ADOPTED, cell.State.UNCHANGED
+REFUSED = cell.State.REFUSED
 
 
 class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
@@ -33,7 +33,7 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
         self.cell.add_nodes('host3', [suite.uuid(8), suite.uuid(9)])
         self.port = port.SqlCell(self.database, self.companion)
 
-    def adopt(self, *numbers: int) -> dict[int, cell.AdoptionState]:
+    def adopt(self, *numbers: int) -> dict[int, cell.State]:
         nodes = {
             suite.uuid(n): None if n == 9 else suite.node(n) for n in numbers
         }

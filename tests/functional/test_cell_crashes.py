@@ -16,7 +16,7 @@ from ironic_ownership.contracts import moves
 from ironic_ownership.db import connection
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership_nova.cell import port
-from ironic_ownership_nova.cell.model import AdoptionState
+from ironic_ownership_nova.cell.model import State
 from tests.contract.suites import records as suite
 from tests.functional import test_cell
 
@@ -154,7 +154,5 @@ class KilledAdoptionTest(_Killed):
         found = port.SqlCell(self.database, self.companion).adopt(
             nodes, 'test'
         )
-        self.assertEqual(
-            {AdoptionState.UNCHANGED}, {node.state for node in found}
-        )
+        self.assertEqual({State.UNCHANGED}, {node.state for node in found})
         self.assertEqual({'stock': (3, 1)}, self.records.counts())

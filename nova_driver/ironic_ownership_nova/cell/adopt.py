@@ -1,4 +1,8 @@
-"""Adopt the nodes of a Nova cell: its rows become records."""
+"""Adoption of the nodes of a Nova cell, and the return of its services.
+
+In an adoption the rows become records; from a service that is returned to
+stock Nova nothing is taken any more.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import check
-from ironic_ownership_nova.cell.model import (
-    AdoptedNode,
-    AdoptionState,
-    CellNode,
-)
+from ironic_ownership_nova.cell.model import CellNode, Result, State
 from ironic_ownership_nova.cell.port import SqlCell
 
 BATCH = 500
@@ -27,13 +29,13 @@ class Adoption:
     :param findings: what stands in the way of some nodes, or is to be known.
     """
 
-    nodes: Sequence[AdoptedNode]
+    nodes: Sequence[Result]
     findings: Sequence[check.Finding] = ()
 
     @property
-    def refused(self) -> list[AdoptedNode]:
+    def refused(self) -> list[Result]:
         """The nodes that stay as they are."""
-        return [n for n in self.nodes if n.state is AdoptionState.REFUSED]
+        return [n for n in self.nodes if n.state is State.REFUSED]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +101,8 @@ class AdoptCell:
             for scope in self._scopes()
             for node in self.source.scan(scope)
         }
-        uuids = [node.uuid for node in proposed.nodes]
-        results: list[AdoptedNode] = []
+        uuids = [node.uuid for node in proposed.nodes if node.uuid]
+        results: list[Result] = []
         for start in range(0, len(uuids), BATCH):
             batch = uuids[start : start + BATCH]
             results += self.cell.adopt(
@@ -122,16 +124,70 @@ def _proposed(
     fault: check.Finding | None,
     record: model.ComputeNode | None,
     services: dict[str, model.Service],
-) -> AdoptedNode:
+) -> Result:
     host = model.canonical_host(node.host or '')
     if fault is not None:
         detail = f'{fault.code}: {fault.what}'
-        return AdoptedNode(node.name, host, AdoptionState.REFUSED, detail)
+        return Result(node.name, host, State.REFUSED, detail)
     owner = record.host if record else None
     if owner == host:
-        return AdoptedNode(node.name, host, AdoptionState.UNCHANGED)
+        return Result(node.name, host, State.UNCHANGED)
     service = services.get(owner or '')
     if service is not None and not service.never_registered:
         detail = f'owned: {owner} owns it on record, its row names {node.host}'
-        return AdoptedNode(node.name, host, AdoptionState.REFUSED, detail)
-    return AdoptedNode(node.name, host, AdoptionState.ADOPTED)
+        return Result(node.name, host, State.REFUSED, detail)
+    return Result(node.name, host, State.ADOPTED)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReturnServices:
+    """Return services whose nova-compute has Nova's own driver again.
+
+    Their records stay as they are: no peer takes a node of them, and another
+    adoption follows what stock Nova does.
+    """
+
+    cell: SqlCell
+    records: Records
+    backend: MembershipBackend
+
+    def propose(self, hosts: Sequence[str]) -> list[Result]:
+        """Return what would become of these services. Writes nothing.
+
+        :param hosts: names of services; case does not count.
+        :raises NotFoundError: with the nearest names.
+        :raises OwnershipError: if records or members can't be read.
+        """
+        rows = {row.host: row for row in self.records.services()}
+        names = {suggestions.known_service(host, rows) for host in hosts}
+        alive = self.backend.view().hosts
+        return [_returned(rows[name], alive) for name in sorted(names)]
+
+    def execute(
+        self,
+        proposed: Sequence[Result],
+        actor: str,
+        request_id: str | None = None,
+    ) -> list[Result]:
+        """Return the proposed services, each in one transaction.
+
+        :raises OwnershipError: if the database fails; the services before
+            stay returned.
+        """
+        for one in proposed:
+            if one.host and one.state is State.RETURNED:
+                self.cell.return_service(one.host, actor, request_id)
+        return list(proposed)
+
+
+def _returned(row: model.Service, alive: frozenset[str]) -> Result:
+    if row.host in alive:
+        return Result(
+            None,
+            row.host,
+            State.REFUSED,
+            'alive: a process of it is a member; stop its nova-compute first',
+        )
+    if row.never_registered:
+        return Result(None, row.host, State.UNCHANGED)
+    return Result(None, row.host, State.RETURNED)

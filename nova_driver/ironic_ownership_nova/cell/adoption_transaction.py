@@ -25,14 +25,12 @@ from ironic_ownership.db import (
     transaction,
 )
 from ironic_ownership_nova.cell.companion import Cell, LockedRows
-from ironic_ownership_nova.cell.model import AdoptedNode, AdoptionState
+from ironic_ownership_nova.cell.model import Result, State
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 _services = tables.services.c
 
-ADOPTED, UNCHANGED = AdoptionState.ADOPTED, AdoptionState.UNCHANGED
-REFUSED = AdoptionState.REFUSED
 REASON = reasons.Reason.ADOPTED.value
 
 Nodes = Mapping[str, model.Node | None]
@@ -66,7 +64,7 @@ def adopt(
     nodes: Nodes,
     actor: str,
     request_id: str | None = None,
-) -> Sequence[AdoptedNode]:
+) -> Sequence[Result]:
     """Adopt some nodes; one that does not agree keeps the others not."""
     if not nodes:
         return ()
@@ -162,7 +160,7 @@ def _adopt(
     locked: _Locked,
     writes: _Writes,
     actor: str,
-) -> AdoptedNode:
+) -> Result:
     row = locked.cell.nodes.get(uuid)
     if row is None or row.deleted != 0:
         return _refused(uuid, None, 'row_missing: Nova has deleted its row')
@@ -183,7 +181,7 @@ def _adopt(
     )
     known = locked.open_instances.get(uuid)
     if before == host and instance in (None, known):
-        return AdoptedNode(uuid, host, UNCHANGED)
+        return Result(uuid, host, State.UNCHANGED)
     _take(uuid, node, host, before, locked, writes, actor)
     if instance is not None and instance != known:
         if known is not None:
@@ -200,7 +198,7 @@ def _adopt(
         )
     elif known is not None:
         writes.moved_on.setdefault(host, []).append(uuid)
-    return AdoptedNode(uuid, host, ADOPTED)
+    return Result(uuid, host, State.ADOPTED)
 
 
 def _objection(uuid: str, host: str, locked: _Locked) -> str | None:
@@ -232,8 +230,8 @@ def _may_follow(owner: str | None, locked: _Locked) -> bool:
     return service is None or not service.registered
 
 
-def _refused(uuid: str, host: str | None, detail: str) -> AdoptedNode:
-    return AdoptedNode(uuid, host, REFUSED, detail)
+def _refused(uuid: str, host: str | None, detail: str) -> Result:
+    return Result(uuid, host, State.REFUSED, detail)
 
 
 def _take(

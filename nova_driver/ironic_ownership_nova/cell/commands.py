@@ -118,7 +118,7 @@ To return to stock Nova see "nova return"."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership_nova.cell import adopt
-        from ironic_ownership_nova.cell.model import AdoptionState
+        from ironic_ownership_nova.cell.model import State
 
         wiring = self.wiring
         operation = adopt.AdoptCell(
@@ -128,7 +128,7 @@ To return to stock Nova see "nova return"."""
             wiring.scope,
         )
         found = operation.propose()
-        new = [n for n in found.nodes if n.state is AdoptionState.ADOPTED]
+        new = [n for n in found.nodes if n.state is State.ADOPTED]
         if not parsed_args.dry_run and new:
             hosts = {node.host for node in new}
             change.confirm(
@@ -143,7 +143,7 @@ To return to stock Nova see "nova return"."""
             self.exit_code = errors.ExitCode.REFUSED
         counts = {
             state: sum(node.state is state for node in found.nodes)
-            for state in AdoptionState
+            for state in (State.ADOPTED, State.UNCHANGED, State.REFUSED)
         }
         LOG.info(
             '%s',
@@ -154,7 +154,7 @@ To return to stock Nova see "nova return"."""
             [
                 node
                 for node in found.nodes
-                if parsed_args.all or node.state is not AdoptionState.UNCHANGED
+                if parsed_args.all or node.state is not State.UNCHANGED
             ],
         )
 
@@ -188,22 +188,22 @@ free nodes of a service as soon as it is stopped."""
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership_nova.cell import return_services
+        from ironic_ownership_nova.cell import adopt
+        from ironic_ownership_nova.cell.model import State
 
         wiring = self.wiring
-        operation = return_services.ReturnServices(
+        operation = adopt.ReturnServices(
             _cell(wiring), wiring.records, wiring.backend
         )
         found = operation.propose(parsed_args.hosts)
-        state = return_services.ReturnState
-        new = [one.host for one in found if one.state is state.RETURNED]
+        new = [one.host for one in found if one.state is State.RETURNED]
         if new and not parsed_args.dry_run:
             change.confirm(
-                parsed_args, f'Return {", ".join(new)} to stock Nova'
+                parsed_args, f'Return {", ".join(map(str, new))} to stock Nova'
             )
             operation.execute(
                 found, connection.actor(), _announced('return services')
             )
-        if any(one.state is state.REFUSED for one in found):
+        if any(one.state is State.REFUSED for one in found):
             self.exit_code = errors.ExitCode.REFUSED
         return self.table(_STATE, found)

@@ -1,4 +1,4 @@
-"""Contents of a Nova cell, and the adoption of its nodes."""
+"""Contents of a Nova cell, and the results of changes."""
 
 from __future__ import annotations
 
@@ -70,29 +70,33 @@ class MissingGrant:
     statement: str
 
 
-class AdoptionState(enum.StrEnum):
-    """The result of one node of an adoption."""
+class State(enum.StrEnum):
+    """The result of one node of an adoption, or of one service of a return."""
 
     ADOPTED = 'adopted'
-    """It has a record now that names the host of its row."""
+    """The node has a record now that names the host of its row."""
+
+    RETURNED = 'returned'
+    """The service counts as one that has never registered."""
 
     UNCHANGED = 'unchanged'
-    """Its record named that host already."""
+    """It was so already."""
 
     REFUSED = 'refused'
-    """Row, instance and record do not agree."""
+    """Row, instance and record do not agree, or the service is alive."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AdoptedNode:
-    """One node of an adoption.
+class Result:
+    """One node of an adoption, or one service of a return.
 
+    :param uuid: of the node; ``None`` for a service.
     :param detail: the reason of a refusal, which begins with a code.
     """
 
-    uuid: str
+    uuid: str | None
     host: str | None
-    state: AdoptionState
+    state: State
     detail: str | None = None
 
 

@@ -101,7 +101,7 @@ class SqlCell(connection.Port):
         nodes: Mapping[str, model.Node | None],
         actor: str,
         request_id: str | None = None,
-    ) -> Sequence[cell.AdoptedNode]:
+    ) -> Sequence[cell.Result]:
         """Make the hosts of some rows owners on record, as one transaction.
 
         Services without a record get one with epoch 0, which never

@@ -8,12 +8,13 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_nova.cell import model as cell
+from ironic_ownership_nova.cell.nova_conf import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
 from tests.contract.suites import fake_inventory
 from tests.unit.engine import world
 
-ADOPTED, UNCHANGED = cell.AdoptionState.ADOPTED, cell.AdoptionState.UNCHANGED
-REFUSED = cell.AdoptionState.REFUSED
+ADOPTED, REFUSED = cell.State.ADOPTED, cell.State.REFUSED
+UNCHANGED, RETURNED = cell.State.UNCHANGED, cell.State.RETURNED
 
 
 def row(number: int, host: str | None = 'Stock') -> cell.CellNode:
@@ -43,11 +44,11 @@ class TestAdoption(unittest.TestCase):
         nodes: Mapping[str, model.Node | None],
         actor: str,
         request_id: str | None = None,
-    ) -> Sequence[cell.AdoptedNode]:
+    ) -> Sequence[cell.Result]:
         self.received, self.request_id = dict(nodes), request_id
-        return [cell.AdoptedNode(u, 'stock', ADOPTED) for u in nodes]
+        return [cell.Result(u, 'stock', ADOPTED) for u in nodes]
 
-    def states(self) -> list[cell.AdoptionState]:
+    def states(self) -> list[cell.State]:
         return [node.state for node in self.operation.propose().nodes]
 
     def test_proposal_writes_nothing_and_lists_no_node_of_ironic(self) -> None:
@@ -111,7 +112,63 @@ class TestAdoption(unittest.TestCase):
         self.cell.adopt.assert_not_called()
 
 
+class TestReturn(unittest.TestCase):
+    """host1 is alive, host2 was stopped, stock has never registered."""
+
+    def setUp(self) -> None:
+        self.cell = mock.Mock(spec=SqlCell)
+        records, backend = mock.Mock(), mock.Mock()
+        records.services.return_value = [
+            model.Service('host1', registered_at=1.0),
+            model.Service('host2', registered_at=1.0),
+            model.Service('stock'),
+        ]
+        backend.view.return_value = model.View.of(
+            [world.member('host1', world.ALL)]
+        )
+        self.operation = adopt.ReturnServices(self.cell, records, backend)
+
+    def test_only_a_stopped_service_is_returned(self) -> None:
+        found = self.operation.propose(['stock', 'HOST2', 'host1', 'host2'])
+        self.assertEqual(
+            [
+                ('host1', REFUSED),
+                ('host2', RETURNED),
+                ('stock', UNCHANGED),
+            ],
+            [(one.host, one.state) for one in found],
+        )
+        self.assertIn('alive', found[0].detail or '')
+        self.cell.return_service.assert_not_called()
+        self.assertEqual(
+            found, self.operation.execute(found, 'operator', 'req-1')
+        )
+        self.cell.return_service.assert_called_once_with(
+            'host2', 'operator', 'req-1'
+        )
+
+    def test_unknown_service_is_an_error_with_the_nearest_names(self) -> None:
+        with self.assertRaises(exceptions.NotFoundError) as raised:
+            self.operation.propose(['host'])
+        self.assertIn('host1', raised.exception.hint or '')
+
+
 class TestCheck(unittest.TestCase):
+    def findings(self, *peers: str) -> list[check.Finding]:
+        found = cell.CellSnapshot([cell.CellService(1, 'Host1')], [], [])
+        configuration = NovaConfiguration('nova.conf', None, peers, {})
+        return list(check.of_configuration(configuration, found))
+
+    def test_peers_of_the_cell_are_fine_in_any_case(self) -> None:
+        self.assertEqual([], self.findings('host1', 'HOST1'))
+
+    def test_peer_that_the_cell_lacks_is_named(self) -> None:
+        (finding,) = self.findings('host1', 'host2')
+        self.assertEqual(
+            ('peer_unknown', ('host2',)), (finding.code, finding.subjects)
+        )
+        self.assertFalse(finding.prevents_adoption)
+
     def test_only_grants_are_reported_if_nothing_can_be_read(self) -> None:
         port = mock.Mock(spec=SqlCell)
         port.missing_grants.return_value = [
