@@ -53,6 +53,9 @@ _OLD, _NEW = 'old', 'new'
 """Shards: the latter is the former's new name."""
 
 _DIES = 'dies'
+_ENROLLED = 'nodes are enrolled'
+_EACH = 0.01
+"""Seconds of Ironic's processor time for a node that is enrolled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +171,7 @@ class Bench:
             f'{len(self.free)} free nodes, {few} services',
             lambda: self._join(few),
         )
-        self._step(f'{many} nodes are enrolled', lambda: self._enrol(many))
+        self._step(f'{many} {_ENROLLED}', lambda: self._enrol(many))
         self._rest()
         dead = self.hosts[-1]
         share = self._expected()[dead]
@@ -345,6 +348,14 @@ def _rows(cost: Cost) -> Iterator[table.Row]:
             f'{cost.step}: all taken over, against the time to live + 2 s',
             cost.seconds,
             _TIMING.member_ttl + 2,
+            's',
+            1.0,
+        )
+    if cost.step.endswith(_ENROLLED):
+        yield table.Row(
+            f"{cost.step}: Ironic's processor time, against {_EACH} s a node",
+            cost.ironic,
+            _EACH * int(cost.step.split()[0]),
             's',
             1.0,
         )

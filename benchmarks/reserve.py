@@ -103,6 +103,8 @@ def _measure_all(
             deployment.configuration(
                 *('benchmark', 'reservation', records, server.endpoint),
                 *('[database]', 'max_pool_size = 50'),
+                # No member beats here.
+                *('[membership]', 'member_ttl = 3600'),
             )
         )
         return _measure(config, uuids, requests, rounds)

@@ -21,11 +21,7 @@ from ironic_ownership.contracts import (
     model,
 )
 from ironic_ownership.observe import columns
-from ironic_ownership_plugin_kit import (
-    checked_options,
-    node_list,
-    source_snapshot,
-)
+from ironic_ownership_plugin_kit import check_input
 
 if TYPE_CHECKING:
     from ironic_ownership_plugin_kit import runner
@@ -97,7 +93,7 @@ author."""
         add(
             '--option',
             dest='options',
-            type=checked_options.option,
+            type=check_input.option,
             action='append',
             default=[],
             metavar='[PLUGIN.]NAME=VALUE',
@@ -106,7 +102,7 @@ author."""
         add(
             '--peer-value',
             dest='peer_values',
-            type=checked_options.option,
+            type=check_input.option,
             action='append',
             default=[],
             metavar='[PLUGIN.]NAME=VALUE',
@@ -157,8 +153,8 @@ author."""
             raise exceptions.OwnershipError(
                 str(exc), hint='Repair or uninstall that package'
             ) from exc
-        checked_options.check(parsed_args.options, chosen)
-        checked_options.check(parsed_args.peer_values, chosen, per_member=True)
+        check_input.check(parsed_args.options, chosen)
+        check_input.check(parsed_args.peer_values, chosen, per_member=True)
         rows = [
             (plugin, finding)
             for plugin in chosen
@@ -174,7 +170,7 @@ author."""
         :raises OwnershipError: if they cannot be read.
         """
         if parsed_args.nodes is not None:
-            return node_list.read(parsed_args.nodes)
+            return check_input.nodes_of(parsed_args.nodes)
         if parsed_args.from_ironic:
             # Law 4: with a shard key set, nodes are never listed without it.
             return self.wiring.inventory.scan(self.wiring.scope)
@@ -191,15 +187,15 @@ author."""
             if target is None:
                 raise plugin.error or AssertionError
             law = 'its options are given'
-            settings = checked_options.settings(plugin, parsed_args.options)
-            peer_values = checked_options.peer_values(
+            settings = check_input.settings(plugin, parsed_args.options)
+            peer_values = check_input.peer_values(
                 plugin, parsed_args.peer_values
             )
         except exceptions.OwnershipError as exc:
             yield Finding(law, 'fail', str(exc))
             return
         for source in getattr(target, 'sources', ()):
-            settings[source.name], error = source_snapshot.read(
+            settings[source.name], error = check_input.snapshot_of(
                 source, settings
             )
             law = f'its source {source.name!r} can be read'

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_plugin_kit import (
-    kept_state,
+    own_code,
     policy_case,
     policy_process,
     sample_nodes,
@@ -61,7 +61,7 @@ class DeterminismLaws(policy_case.PolicyCase):
             nodes = self.samples(policy)
             few = policy_process.altered(nodes[: len(nodes) // 2])
             first, *_, last = (*self.memberships(), self.memberships()[-1])
-            state = kept_state.State(policy)
+            state = own_code.State(policy)
             # What is made at the first call and then stays is no state.
             self.answers(policy, nodes, first)
             before = state.snapshot()
@@ -168,7 +168,7 @@ class DeterminismLaws(policy_case.PolicyCase):
     def test_nothing_is_read_written_or_waited_for(self) -> None:
         outside = {*self._elsewhere(1).outside}
         for policy, _ in self.built():
-            outside |= {*kept_state.State(policy).locks()}
+            outside |= {*own_code.State(policy).locks()}
         if outside:
             first = sorted(outside)
             more = len(first) - _NAMED

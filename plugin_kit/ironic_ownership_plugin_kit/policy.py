@@ -25,7 +25,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership_plugin_kit import (
-    peer_values,
+    option_values,
     policy_laws,
     policy_process,
     sample_nodes,
@@ -206,7 +206,7 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
         for policy, _, hosts, words in self.asked():
             for values in (
                 self.advertised,
-                *peer_values.unusual(self.policy_class, self.advertised),
+                *option_values.unusual(self.policy_class, self.advertised),
             ):
                 peers = policy_process.peers(policy, hosts, values)
                 try:
@@ -224,7 +224,7 @@ class AssignerPolicyContract(policy_laws.PolicyContract):
                     self.build({**next(iter(self.settings), {}), name: value})
                 except Exception as exc:  # noqa: BLE001 - third-party code
                     self.fail(f'{name} = {value!r}: {exc}')
-        found = peer_values.distinct(self.policy_class, self.advertised)
+        found = option_values.distinct(self.policy_class, self.advertised)
         if not found:
             self.inapplicable('members advertise nothing of their own')
             return

@@ -18,7 +18,7 @@ from ironic_ownership_plugin_kit import (
     sample_nodes,
     time_limit,
 )
-from ironic_ownership_plugin_kit.peer_values import Given, derive
+from ironic_ownership_plugin_kit.option_values import Given, derive
 
 SAMPLES = 240
 """Everyday nodes on which each law is checked, and most of a fleet."""

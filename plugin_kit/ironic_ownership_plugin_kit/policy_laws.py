@@ -15,7 +15,7 @@ from ironic_ownership.contracts import policy as contract
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership_plugin_kit import (
     determinism_laws,
-    peer_values,
+    option_values,
     policy_process,
     sample_nodes,
     settings_laws,
@@ -43,7 +43,7 @@ class PolicyContract(
             for few in ([], *alone, [*nodes, *odd], fleet):
                 given = self._answered(policy, few, hosts, words)
                 self.assertEqual(len(few), len(given), words)
-            for values in peer_values.unusual(
+            for values in option_values.unusual(
                 self.policy_class, self.advertised
             ):
                 text = f'{words} that advertise {self.short(values)}'

@@ -19,16 +19,20 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
-from ironic_ownership_plugin_kit import backend_case, law_process
+from ironic_ownership_plugin_kit import backend_case
 from ironic_ownership_plugin_kit import policy_process as process
 from ironic_ownership_plugin_kit.backend import BackendContract
 from ironic_ownership_plugin_kit.backend_watch import ChangeContract
-from ironic_ownership_plugin_kit.peer_values import Given
+from ironic_ownership_plugin_kit.option_values import Given
 from ironic_ownership_plugin_kit.policy import (
     AssignerPolicyContract,
     FilterPolicyContract,
 )
-from ironic_ownership_plugin_kit.time_limit import TimeLimitError, limited
+from ironic_ownership_plugin_kit.time_limit import (
+    TimeLimitError,
+    in_process,
+    limited,
+)
 
 _DETAIL = 400
 """Longest explanation of a failure, in characters."""
@@ -99,7 +103,7 @@ def check_policy(
     }
     for law, test in _laws(type('Checked', (_Notes, suite), attributes)):
         heard(law)
-        yield law_process.run(
+        yield in_process(
             functools.partial(_finding, law, test),
             time_limit + _GRACE,
             functools.partial(Finding, law, 'fail'),

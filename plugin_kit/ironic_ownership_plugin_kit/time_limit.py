@@ -1,17 +1,23 @@
-"""Time limit of a law: a plugin that never returns is interrupted.
+"""Time limits of laws: a plugin that never returns is interrupted or killed.
 
-By a signal, so in the main thread of a process only, and not on every
-system; elsewhere there is no limit.
+The interruption is a signal, so in the main thread of a process only, and not
+on every system; elsewhere there is no limit. A process of its own is killed
+with its children. It is a fork: it has the plugin's class without importing it
+again, and what a plugin does there, it cannot do to the caller.
 """
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
+import os
 import pathlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from types import FrameType
+from typing import TypeVar
 
 from ironic_ownership.contracts import foreign_errors
 
@@ -65,3 +71,49 @@ def _place(frame: FrameType | None) -> str:
             )
         frame = frame.f_back
     return ''
+
+
+T = TypeVar('T')
+
+
+def in_process(
+    work: Callable[[], T], seconds: float, failed: Callable[[str], T]
+) -> T:
+    """Return the result of some work, done in a process of its own.
+
+    :param work: its result can be pickled.
+    :param seconds: after which the process is killed.
+    :param failed: returns the result, from words, if the process has none.
+    """
+    context = multiprocessing.get_context('fork')
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, work), daemon=False)
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            return failed(
+                f'it hangs: not even an interrupt ends it, after {seconds:g} '
+                's it was killed'
+            )
+        try:
+            result: T = receiver.recv()
+        except EOFError:
+            process.join()
+            return failed(
+                f'it ended its process, with exit code {process.exitcode}'
+            )
+        return result
+    finally:
+        assert process.pid is not None
+        # Its group is its own once it has begun; before, it has no children.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.join()
+        receiver.close()
+
+
+def _send(sender: Connection, work: Callable[[], object]) -> None:
+    os.setsid()
+    sender.send(work())

@@ -6,7 +6,7 @@ import json
 import unittest
 from typing import Any
 
-from tests.functional.support import command_line, plugin_packages
+from tests.functional.support import command_line, ironics, plugin_packages
 
 GOOD = """
     class Colour(FilterPolicy):
@@ -42,6 +42,51 @@ BAD = """
 
         def assign(self, nodes, hosts):
             return [hosts[-1] for _ in nodes]
+"""
+HANGS = """
+    class Hangs(FilterPolicy):
+        contract_version = 1
+
+        def admits(self, node):
+            while node.name == 'endless':
+                pass
+            return True
+"""
+READS = """
+    import pathlib
+    from ironic_ownership.contracts import Source
+
+    class Reads(FilterPolicy):
+        contract_version = 2
+        options = (Option('table', OptionType.STRING, 'A file.'),)
+        sources = (
+            Source(
+                'shards',
+                lambda given: pathlib.Path(given['table']).read_text(),
+                'Shards.',
+            ),
+        )
+
+        def admits(self, node):
+            return node.shard == self._settings['shards']
+"""
+ZONES = """
+    class Zones(AssignerPolicy):
+        contract_version = 2
+        options = (
+            Option(
+                'zone', OptionType.STRING, 'A zone.', default='hall-1',
+                regex='hall-[0-9]', per_member=True,
+            ),
+        )
+
+        def choose(self, request):
+            zones = sorted(
+                {p.values['zone'] for p in request.peers if p.values}
+            )
+            if len(zones) > 1:
+                raise LookupError(f'zones {zones}')
+            return [request.hosts[0] for node in request.nodes]
 """
 
 
@@ -162,6 +207,9 @@ class TestCheck(_Case):
             self.assertIn(row['result'], ('pass', 'fail', 'skipped'))
         return found
 
+    def laws(self, *words: str, code: int) -> dict[str, dict[str, Any]]:
+        return {row['law']: row for row in self.rows(*words, code=code)}
+
     def failed(self, *words: str) -> list[tuple[str, str]]:
         return [
             (row['plugin'], row['law'])
@@ -239,3 +287,100 @@ class TestCheck(_Case):
             done = self.run_program('plugin', 'check', *words)
             self.assertEqual((2, ''), (done.returncode, done.stdout), words)
             self.assertIn(part, done.stderr)
+
+    def test_law_that_never_ends_is_named_and_the_others_are_checked(
+        self,
+    ) -> None:
+        self.site.install('their-loop', HANGS, {'loop': 'Hangs'})
+        nodes = self.site.file('nodes.json')
+        uuid = '6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77'
+        nodes.write_text(json.dumps([{'UUID': uuid, 'Name': 'endless'}]))
+        laws = self.laws(
+            *('loop', '--nodes', str(nodes), '--time-limit', '3'), code=1
+        )
+        self.assertIn(
+            'Hangs still runs after 3 s, in Hangs.admits',
+            laws['every node gets an answer']['detail'],
+        )
+        self.assertEqual('pass', laws['remarks are lines']['result'])
+
+    def test_source_is_read_and_its_snapshot_is_used(self) -> None:
+        self.site.install('their-table', READS, {'reads': 'Reads'})
+        table = self.site.file('table')
+        words = 'reads', '--option', f'table={table}'
+        law = "its source 'shards' can be read"
+        found = self.laws(*words, code=1)
+        self.assertIn('FileNotFoundError', found[law]['detail'])
+        table.write_text('a')
+        found = self.laws(*words, code=0)
+        self.assertEqual('pass', found[law]['result'])
+        self.assertRegex(
+            found['admitted nodes are in the scope']['detail'],
+            r'^admits [1-9]\d* of ',
+        )
+
+    def test_members_have_the_values_that_are_given(self) -> None:
+        self.site.install('their-zones', ZONES, {'zones': 'Zones'})
+        found = self.laws('zones', '--peer-value', 'zones.zone=hall-2', code=1)
+        self.assertEqual(
+            "zone: 'hall-1', 'hall-2'",
+            found['members differ in their values']['detail'],
+        )
+        self.assertIn(
+            "zones ['hall-1', 'hall-2']",
+            found['every node gets an answer']['detail'],
+        )
+        wrong = self.run_program(
+            *('plugin', 'check', 'zones', '--peer-value', 'zome=hall-2')
+        )
+        self.assertEqual(2, wrong.returncode, wrong.stdout)
+        self.assertIn('zone', wrong.stderr)
+
+    def test_import_that_never_ends_breaks_a_law(self) -> None:
+        self.site.install(
+            'their-sleep', 'import time; time.sleep(600)', {'sleep': 'Any'}
+        )
+        (row,) = self.rows('sleep', code=1)
+        self.assertEqual('it can be loaded', row['law'])
+        self.assertIn('its import has not ended', row['detail'])
+        self.assertIn('their-sleep', row['detail'])
+
+
+class TestFleet(ironics.IronicTestCase):
+    """A policy on the nodes of a real Ironic."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+        self.lab = command_line.Deployment(self.proxy.url)
+        self.addCleanup(self.lab.close)
+        self.enrolment.enrol(3, shard='rack1')
+        self.enrolment.enrol(2, shard='rack2')
+
+    def admitted(self, config: Any = None) -> str:
+        done = self.lab.run(
+            *('plugin', 'check', 'shard_key', '--option', 'shard_key=rack2'),
+            *('--from-ironic', '-f', 'json'),
+            config=config,
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        (row,) = (
+            row
+            for row in json.loads(done.stdout)
+            if row['law'] == 'admitted nodes are in the scope'
+        )
+        return str(row['detail'])
+
+    def test_nodes_of_the_configured_ironic_are_asked_about(self) -> None:
+        self.assertEqual('admits 124 of 247 sample nodes', self.admitted())
+
+    def test_nodes_are_never_listed_without_the_configured_shard(self) -> None:
+        config = self.lab.configure(
+            'sharded', policies='shard_key', ironic='shard_key = rack1'
+        )
+        self.assertEqual(
+            'admits 122 of 245 sample nodes', self.admitted(config)
+        )
+        for query in self.proxy.lists:
+            self.assertIn(('shard', 'rack1'), query)

@@ -12,7 +12,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_plugin_kit import (
     backend_case,
     fakes,
-    law_process,
     policy_laws,
     runner,
 )
@@ -278,7 +277,7 @@ class TestTimeLimit(unittest.TestCase):
         :param grace: seconds until a process is killed. On a busy machine
             one that was interrupted may take long to say so.
         """
-        run = law_process.run
+        run = runner.in_process
 
         def run_for(work, seconds, failed):
             _, law = work.args
@@ -288,7 +287,7 @@ class TestTimeLimit(unittest.TestCase):
 
         with (
             unittest.mock.patch.object(runner, '_GRACE', grace),
-            unittest.mock.patch.object(law_process, 'run', run_for),
+            unittest.mock.patch.object(runner, 'in_process', run_for),
             _only(('test_class_is_one_that_a_host_loads', _ASKS, _REMARKS)),
         ):
             found = [*runner.check_policy(target, {}, time_limit=LIMIT)]

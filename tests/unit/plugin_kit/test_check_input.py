@@ -1,7 +1,8 @@
-"""Nodes of a file, in the forms that operators have."""
+"""Nodes of a file in the forms that operators have, and reads of sources."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import tempfile
@@ -9,8 +10,8 @@ import unittest
 from collections.abc import Sequence
 
 from ironic_ownership.cli import errors
-from ironic_ownership.contracts import model
-from ironic_ownership_plugin_kit import node_list
+from ironic_ownership.contracts import model, sources
+from ironic_ownership_plugin_kit import check_input
 
 _UUID = '6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77'
 _EXPECTED = model.Node(
@@ -34,7 +35,7 @@ class TestRead(unittest.TestCase):
         with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
             file.write(text)
             file.flush()
-            return node_list.read(file.name)
+            return check_input.nodes_of(file.name)
 
     def test_list_of_the_client_is_read(self) -> None:
         listed = {
@@ -93,4 +94,18 @@ class TestRead(unittest.TestCase):
             self.assertIn(part, str(caught.exception))
         missing = str(pathlib.Path(tempfile.gettempdir()) / 'no-such-file')
         with self.assertRaises(errors.UsageError):
-            node_list.read(missing)
+            check_input.nodes_of(missing)
+
+
+class TestSources(unittest.TestCase):
+    def test_equal_snapshots_are_one(self) -> None:
+        sound = sources.Source('racks', lambda given: ('r1', 'r2'), 'Racks.')
+        self.assertEqual(
+            (('r1', 'r2'), ''), check_input.snapshot_of(sound, {})
+        )
+
+    def test_source_that_differs_from_read_to_read_is_a_fault(self) -> None:
+        numbers = itertools.count()
+        flaps = sources.Source('racks', lambda given: next(numbers), 'Racks.')
+        _, error = check_input.snapshot_of(flaps, {})
+        self.assertIn('two reads', error)
