@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         '--backend',
-        choices=sorted(stores.STORES),
+        choices=sorted(stores.SMALLEST),
         action='append',
         help='which store; may be repeated; db and etcd if not given',
     )
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         database = stack.enter_context(deployment.postgresql_in(directory))
         for backend in args.backend or ('db', 'etcd'):
             files = deployment.subdirectory(directory, backend)
-            with stores.STORES[backend](files) as store:
+            with stores.serving(backend, files) as store:
                 url = database.create_database(backend)
                 deployment.upgrade(url)
                 config = files / 'host.conf'
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         *(_HOST, 'all', url, server.endpoint),
                         # A refresh would notice it, too.
                         *('[ownership]', 'refresh_interval = 600'),
-                        *store.options(url),
+                        *stores.options(store),
                         '[membership]',
                         f'heartbeat_interval = {args.heartbeat}',
                         f'member_ttl = {4 * args.heartbeat}',

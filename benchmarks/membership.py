@@ -43,10 +43,7 @@ def requests(name: str) -> table.Row:
     with deployment.directory() as directory:
         if name == 'db':
             return _database_requests(directory)
-        store = stores.STORES[name](directory)
-        assert isinstance(store, stores.Coordination)
-        with store:
-            server = store.server
+        with stores.serving(name, directory) as server:
             return _row(
                 name,
                 _steady(server.url, COUNTERS[name](server)),
@@ -167,10 +164,9 @@ def held(members: int) -> table.Row:
     """
     with (
         deployment.directory() as directory,
-        stores.Etcd(directory) as store,
+        stores.serving('etcd', directory) as server,
     ):
-        assert store.server is not None
-        found = membership_held.hold([store.server.url], members)
+        found = membership_held.hold([server.url], members)
     if found.errors:
         errors = '; '.join(found.errors)
         print(f'{members} are too many: {errors}', file=sys.stderr)
@@ -190,10 +186,10 @@ def main(argv: Sequence[str]) -> int:
     :returns: an exit code: 0 if every target was met, else 1.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument('--backend', action='append', choices=stores.STORES)
+    parser.add_argument('--backend', action='append', choices=stores.SMALLEST)
     parser.add_argument('--members', type=int, default=HELD)
     args = parser.parse_args(argv)
-    names = args.backend or list(stores.STORES)
+    names = args.backend or list(stores.SMALLEST)
     rows = [requests(name) for name in names]
     if 'etcd' in names:
         rows.append(held(args.members))

@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         '--backend',
-        choices=sorted(stores.STORES),
+        choices=sorted(stores.SMALLEST),
         action='append',
         help='which store; may be repeated; all of them if not given',
     )
@@ -125,11 +125,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.nodes, instance_share=args.deployed
         )
         database = stack.enter_context(deployment.postgresql_in(directory))
-        for backend in args.backend or sorted(stores.STORES):
+        for backend in args.backend or sorted(stores.SMALLEST):
             files = deployment.subdirectory(directory, backend)
-            with stores.STORES[backend](files) as store:
+            with stores.serving(backend, files) as store:
                 for ttl in args.ttl or ('default', 'smallest'):
-                    timing = store.timing(ttl)
+                    timing = (
+                        stores.Timing()
+                        if ttl == 'default'
+                        else stores.SMALLEST[backend]
+                    )
                     url = database.create_database(f'{backend}_{ttl}')
                     ring = Ring(
                         deployment.subdirectory(files, ttl),
@@ -137,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         # Its scans would take the processors from what is
                         # timed.
                         *('[ownership]', 'refresh_interval = 600'),
-                        *store.options(url),
+                        *stores.options(store),
                         *timing.options,
                     )
                     with contextlib.closing(ring):

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import collections
 import os
-import pathlib
 import threading
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+
+from benchmarks import processor_time
 
 _PAUSE = 10.0
 """Seconds between two samples. What a server used since the last one before
 its SIGKILL is not seen."""
-
-_TICKS = os.sysconf('SC_CLK_TCK')
-
-
-class Stat(NamedTuple):
-    """One process, from ``/proc/PID/stat``.
-
-    :param own: clock ticks that it has used itself.
-    :param ended: clock ticks of its children that it has waited for.
-    """
-
-    pid: int
-    name: str
-    parent: int
-    own: int
-    ended: int
-    started: int
 
 
 class Processors:
@@ -62,7 +45,10 @@ class Processors:
         used = os.times()
         return {
             'nemesis': round(used.user + used.system, 1),
-            **{n: round(t / _TICKS, 1) for n, t in found.most_common()},
+            **{
+                n: round(t / processor_time.TICKS, 1)
+                for n, t in found.most_common()
+            },
         }
 
     def _run(self) -> None:
@@ -70,41 +56,8 @@ class Processors:
             self._sample()
 
     def _sample(self) -> None:
-        for child, ticks in totals(os.getpid(), _stats()):
+        for child, ticks in processor_time.totals(
+            os.getpid(), processor_time.stats()
+        ):
             name = self._names.get(child.pid) or child.name.partition(':')[0]
             self._used[child.pid, child.started] = name, ticks
-
-
-def totals(
-    parent: int, processes: Iterable[Stat]
-) -> Iterable[tuple[Stat, int]]:
-    """Return each child of a process, and the ticks of its whole tree."""
-    children: dict[int, list[Stat]] = collections.defaultdict(list)
-    for one in processes:
-        children[one.parent].append(one)
-
-    def total(one: Stat) -> int:
-        inner = sum(total(child) for child in children[one.pid])
-        return one.own + one.ended + inner
-
-    return [(child, total(child)) for child in children[parent]]
-
-
-def parsed(text: str) -> Stat:
-    """Return the contents of a file ``stat``."""
-    head, _, tail = text.rpartition(')')
-    pid, _, name = head.partition(' (')
-    fields = tail.split()
-    own = int(fields[11]) + int(fields[12])
-    ended = int(fields[13]) + int(fields[14])
-    return Stat(int(pid), name, int(fields[1]), own, ended, int(fields[19]))
-
-
-def _stats() -> list[Stat]:
-    found = []
-    for path in pathlib.Path('/proc').glob('[0-9]*/stat'):
-        try:
-            found.append(parsed(path.read_text(errors='replace')))
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it has ended
-    return found

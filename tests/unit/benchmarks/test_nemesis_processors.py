@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import unittest
 
-from benchmarks.nemesis import processors
-from benchmarks.nemesis.processors import Stat
+from benchmarks import processor_time
+from benchmarks.processor_time import Stat
 
 
 class TestProcessors(unittest.TestCase):
     def test_name_of_a_process_may_have_any_characters(self) -> None:
         numbers = [*range(4, 23)]
         text = f'71 (a) (b c) S 1 {" ".join(map(str, numbers))}'
-        found = processors.parsed(text)
+        found = processor_time.parsed(text)
         self.assertEqual((71, 'a) (b c', 1), found[:3])
         self.assertEqual((13 + 14, 15 + 16, 21), found[3:])
 
     def test_tree_of_a_child_counts_as_the_child(self) -> None:
-        found = processors.totals(
+        found = processor_time.totals(
             1,
             [
                 Stat(2, 'postgres', 1, 10, 5, 0),
