@@ -1,4 +1,4 @@
-"""What ``plugin check`` is given: options, nodes and snapshots of sources.
+"""Input of ``plugin check``: options, nodes and snapshots of sources.
 
 Nodes in a file are as OpenStackClient or as the API of Ironic lists them.
 """
