@@ -18,12 +18,14 @@ from ironic_ownership import wiring
 from ironic_ownership.conf import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import Node
-from ironic_ownership.engine.host.action_guard import NO_INSTANCE
+from ironic_ownership.engine.host.action_guard import NO_INSTANCE, Permission
+from ironic_ownership.engine.host.embedding_monitors import (
+    LostPlace,
+    PlaceMonitor,
+    RecordMonitor,
+)
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.host.feed_entries import NodeView
-from ironic_ownership.engine.host.permission import Permission
-from ironic_ownership.engine.host.place import LostPlace, PlaceMonitor
-from ironic_ownership.engine.host.record_monitor import RecordMonitor
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring.opts import Overrides, apply
 

@@ -135,7 +135,7 @@ def _healthcheck(
             [f'[health] listen needs {exc.name}, which is not installed'],
             hint=extras.hint('health'),
         ) from exc
-    return health.serving(conf.health.listen, host.health.read)
+    return health.serving(conf.health.listen, host.health)
 
 
 def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
@@ -163,7 +163,7 @@ def _serve(
             failures.append(exc)
 
     manager = service_manager.ServiceManager(
-        host.health.read, lambda: host.health.is_watched
+        host.health, lambda: host.monitor.is_running
     )
     worker = threading.Thread(target=run, name='host')
     worker.start()

@@ -21,7 +21,7 @@ from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.client_pool import ClientPool
-from ironic_ownership.engine.host.permission import Permission, Right
+from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
@@ -119,25 +119,24 @@ class Guard:
     def _attempt(
         self, uuid: str, instance_uuid: str | None, patience: float
     ) -> Permission:
-        right = Right(self.context, uuid, self.longest)
-        right.confirm()  # so that Ironic is not asked in vain
+        permission = Permission(self.context, uuid, self.longest)
+        permission.confirm()  # so that Ironic is not asked in vain
         with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as source:
-            node = _read(source, uuid)
-        confirmed = right.confirm()
-        recorded = confirmed.record.instance_uuid
+            node = permission.node = _read(source, uuid)
+        recorded = permission.read().instance_uuid
         _check_instance(node, recorded, instance_uuid)
         deployed = node.instance_uuid or recorded
-        in_scope = (
+        permission.in_scope = (
             self.policies.may_admit(node.shard, node.conductor_group)
             if deployed
             else self.policies.admits(node)
         )
-        if not in_scope:
+        if not permission.in_scope:
             refusal = self._wrong_scope(node)
             if self.own_scope_only or not deployed:
                 raise refusal
             LOG.warning('%s. It has an instance, so it is served', refusal)
-        return Permission(node, right, confirmed, in_scope=in_scope)
+        return permission
 
     def _wrong_scope(self, node: model.Node) -> exceptions.WrongScopeError:
         return exceptions.WrongScopeError(
@@ -180,3 +179,144 @@ def _may_end(refusal: exceptions.OwnershipError) -> bool:
     if isinstance(refusal, exceptions.NotOwnerError):
         return refusal.owner is None
     return isinstance(refusal, _OUTAGES)
+
+
+class Permission:
+    """Permission of a service to act on one node, under one epoch.
+
+    It holds what the records said at one moment, at most for a heartbeat
+    interval, while the fence stays open under the same epoch. Use it at once,
+    or call :meth:`confirm` before each step of a long operation.
+
+    Threading: any thread.
+
+    :param longest: seconds for which one answer of the records counts.
+    :raises FencedError: if the service has no right to act.
+    :ivar node: the node as Ironic had it before the permission was given.
+    :ivar in_scope: whether it is in the shard and conductor group of the
+        service, which a deployed node may have left.
+    """
+
+    node: model.Node
+    in_scope = True
+
+    def __init__(
+        self, context: ServiceContext, uuid: str, longest: float
+    ) -> None:
+        self._context = context
+        self._uuid = uuid
+        self._longest = longest
+        self._given = context.fence.lease()
+        self._until = float('-inf')
+
+    @property
+    def host(self) -> str:
+        """The service that may act."""
+        return self._context.host
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the service under which the permission was given."""
+        return self._given.epoch
+
+    @property
+    def deadline(self) -> float:
+        """The time of its end unless confirmed, by the clock of the fence.
+
+        In seconds; the clock is ``monotonic`` of ``membership.fence``.
+        """
+        return self._until
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until it ends unless confirmed; at most 0 if it ended.
+
+        A local check without IO, cheap enough for every step.
+        """
+        try:
+            self._lease()
+        except exceptions.FencedError:
+            return 0.0
+        return self._until - self._context.clock()
+
+    @property
+    def is_valid(self) -> bool:
+        """True if the service may act at this moment, as far as it knows."""
+        return self.remaining > 0
+
+    def confirm(self) -> None:
+        """Read the records again, and renew the permission. One query.
+
+        :raises FencedError: if the service was fenced since the permission
+            was given, has lost its membership or is forced down, or if the
+            records answered too late.
+        :raises NotOwnerError: if the node is no longer on record with it.
+        :raises RecordsError: if the records do not answer.
+        """
+        self.read()
+
+    def read(self) -> model.ComputeNode:
+        """Confirm it, and return the record; errors as :meth:`confirm`."""
+        # Times count from before the read: its answer may be delayed.
+        started = self._context.clock()
+        lease = self._lease()
+        row, record = self._context.ports.records.service_and_node(
+            self.host, self._uuid
+        )
+        _check_service(self.host, lease.epoch, row)
+        if record is None or record.host != self.host:
+            raise _not_owner(self.host, self._uuid, record)
+        until = min(lease.until, started + self._longest)
+        self._lease()
+        if self._context.clock() >= until:
+            raise exceptions.FencedError(
+                f'{self.host} may not act on the node {self._uuid}: the '
+                'records answered too late',
+                hint='Try again',
+            )
+        self._until = until
+        return record
+
+    def _lease(self) -> fence.Lease:
+        found = self._context.fence.lease()
+        if found.term != self._given.term:
+            raise exceptions.FencedError(
+                f'{self.host} was fenced since it was permitted to act on '
+                f'the node {self._uuid}, and has registered again',
+                hint='Ask the guard again',
+            )
+        return found
+
+
+def _check_service(host: str, epoch: int, row: model.Service | None) -> None:
+    if row is not None and row.forced_down:
+        raise exceptions.FencedError(
+            f'{host} is forced down',
+            hint=f'Run "ironic-ownership service set {host} --up" once '
+            'nothing else acts on its nodes',
+            lasting=True,
+        )
+    if row is None or row.fenced or row.epoch != epoch:
+        raise exceptions.FencedError(
+            f'{host} was fenced: another service, or another process of this '
+            'one, has taken over its right to act',
+            hint='It acts again after it has registered again',
+        )
+
+
+def _not_owner(
+    host: str, uuid: str, record: model.ComputeNode | None
+) -> exceptions.NotOwnerError:
+    owner = record.host if record else None
+    if not owner:
+        return exceptions.NotOwnerError(
+            f'{host} does not own the node {uuid}: it is unowned',
+            hint='Wait for the next refresh, which may claim it',
+        )
+    return exceptions.NotOwnerError(
+        f'{host} does not own the node {uuid}: on record it belongs to '
+        f'{owner}',
+        hint=f'Ask {owner}, or move the node: ironic-ownership compute node '
+        f'move {uuid} --service {host}',
+        owner=owner,
+    )

@@ -24,6 +24,10 @@ LOG = log.getLogger(__name__)
 HANGS = 'hangs'
 """Code of the condition of a loop that stands still."""
 
+PATIENCE = 180.0
+"""Seconds without a check of the loops after which the process stands still:
+much longer than a write of conditions to a frozen database takes."""
+
 LONGEST_STEP = 1.0
 """Seconds between two checks, at most: a stop waits that long."""
 
@@ -87,9 +91,9 @@ class ConditionMonitor(Worker):
             self._store((), self.conditions.clock(), 0.0)
 
     @property
-    def idle_for(self) -> float:
-        """Seconds since the last check of the loops. Any thread."""
-        return self.conditions.clock() - self._checked_at
+    def is_running(self) -> bool:
+        """False if the thread that finds standing loops stands itself."""
+        return self.conditions.clock() - self._checked_at < PATIENCE
 
     def of_loops(self) -> tuple[Condition, ...]:
         """Return the condition of each loop. Any thread."""

@@ -10,17 +10,10 @@ import dataclasses
 from collections.abc import Mapping
 
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.engine.host.activity import Activity, Key
-from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
-from ironic_ownership.engine.host.refresh_loop import RefreshLoop
+from ironic_ownership.engine.host.operator_log import Activity, Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
-
-MONITOR_PATIENCE = 180.0
-"""Seconds without a check of the loops after which the process stands still:
-much longer than a write of conditions to a frozen database takes."""
-
 
 ROLES = (Role.STARTING, Role.ACTIVE, Role.STANDBY, Role.FORCED_DOWN)
 """Roles that a process shows. Heartbeats that fail are a fault, no role."""
@@ -75,39 +68,32 @@ class Health:
         return found
 
 
-@dataclasses.dataclass(eq=False)
-class HealthReader:
-    """Reads the health of this process. Threading: any thread."""
+def read(
+    member: LocalMember,
+    summary: Summary | None,
+    activity: Activity,
+    loops: tuple[Condition, ...],
+) -> Health:
+    """Return the health of this moment, without any request.
 
-    member: LocalMember
-    refresh_loop: RefreshLoop
-    activity: Activity
-    monitor: ConditionMonitor
-
-    def read(self) -> Health:
-        """Return the health of this moment, without any request."""
-        context = self.member.context
-        conditions = context.conditions
-        loops = self.monitor.of_loops()
-        now = conditions.clock()
-        beaten_at = next(
-            (one.succeeded_at for one in loops if one.loop == Loop.HEARTBEAT),
-            None,
-        )
-        return Health(
-            context.host,
-            self.member.state.role,
-            max(0.0, context.fence.remaining),
-            None if beaten_at is None else now - beaten_at,
-            now,
-            loops,
-            conditions.took,
-            conditions.errors,
-            self.activity.changes,
-            self.refresh_loop.last,
-        )
-
-    @property
-    def is_watched(self) -> bool:
-        """False if the thread that finds standing loops stands itself."""
-        return self.monitor.idle_for < MONITOR_PATIENCE
+    :param summary: of the last refresh.
+    :param loops: their conditions of this moment.
+    """
+    context, conditions = member.context, member.context.conditions
+    now = conditions.clock()
+    beaten_at = next(
+        (one.succeeded_at for one in loops if one.loop == Loop.HEARTBEAT),
+        None,
+    )
+    return Health(
+        context.host,
+        member.state.role,
+        max(0.0, context.fence.remaining),
+        None if beaten_at is None else now - beaten_at,
+        now,
+        loops,
+        conditions.took,
+        conditions.errors,
+        activity.changes,
+        summary,
+    )

@@ -6,7 +6,9 @@ nothing.
 
 from __future__ import annotations
 
+import collections
 import datetime
+import threading
 from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
@@ -26,10 +28,56 @@ from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.host import reconcile_plan
-from ironic_ownership.engine.host.activity import Activity
 from ironic_ownership.engine.suggestions import counted
 
 LOG = log.getLogger(__name__)
+
+Key = tuple[str, str]
+
+FENCED: Key = ('fence', '')
+"""Key of a service that was declared dead by this one."""
+
+_KINDS = {
+    Claim: 'claim',
+    Release: 'release',
+    Forget: 'delete',
+    Update: 'update',
+}
+
+
+class Activity:
+    """Counts of what one process changed since its start; they only grow.
+
+    Threading: any thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # A reader notices the first one only if there were none before.
+        self._changes: collections.Counter[Key] = collections.Counter(
+            {FENCED: 0}
+        )
+
+    @property
+    def changes(self) -> Mapping[Key, int]:
+        """Number of changes by kind and reason code."""
+        with self._lock:
+            return dict(self._changes)
+
+    def applied(self, outcome: Outcome) -> None:
+        """Count what one transaction fenced."""
+        with self._lock:
+            self._changes[FENCED] += len(outcome.fenced)
+
+    def changed(self, change: Change) -> None:
+        """Count one change that was written."""
+        kind = _KINDS.get(type(change))
+        if kind is None:
+            return
+        reason = getattr(change, 'reason', None)
+        with self._lock:
+            self._changes[kind, reason.value if reason else ''] += 1
+
 
 _ANY_OTHER = 'any other service'
 _FAILS = 'policies of {}'

@@ -13,9 +13,8 @@ from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
-from ironic_ownership.engine.host import credential_probe
+from ironic_ownership.engine.host import credential_probe, health
 from ironic_ownership.engine.host.action_guard import Guard
-from ironic_ownership.engine.host.activity import Activity
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.condition_monitor import (
     ConditionMonitor,
@@ -23,8 +22,8 @@ from ironic_ownership.engine.host.condition_monitor import (
 )
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.health import HealthReader
-from ironic_ownership.engine.host.operator_log import OperatorLog
+from ironic_ownership.engine.host.health import Health
+from ironic_ownership.engine.host.operator_log import Activity, OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
@@ -36,8 +35,10 @@ from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.source_reader import SourceReader
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
-from ironic_ownership.engine.membership.epoch_monitor import EpochMonitor
-from ironic_ownership.engine.membership.heartbeat import Heartbeat
+from ironic_ownership.engine.membership.heartbeat import (
+    EpochMonitor,
+    Heartbeat,
+)
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.worker import Scheduler, Worker, back_off
 
@@ -259,12 +260,10 @@ class Host:
         }
         self._start = _Start(self)
 
-    @property
-    def health(self) -> HealthReader:
-        """The health of this process, as it knows it. Any thread."""
-        return HealthReader(
-            self.member, self.refresh_loop, self.activity, self.monitor
-        )
+    def health(self) -> Health:
+        """Return the health of this process, as it knows it. Any thread."""
+        loops, summary = self.monitor.of_loops(), self.refresh_loop.last
+        return health.read(self.member, summary, self.activity, loops)
 
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.

@@ -13,13 +13,15 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import snapshot
-from ironic_ownership.engine.host.clock_skew import ClockSkew
 from ironic_ownership.engine.host.feed import Mark
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.lost_commits import LostCommits
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.planner import Planner
-from ironic_ownership.engine.host.reconciler import Reconciler, Written
+from ironic_ownership.engine.host.reconciler import (
+    Reconciler,
+    ReleaseCheck,
+    Written,
+)
 from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
 from ironic_ownership.engine.host.refresh_result import (
@@ -28,8 +30,9 @@ from ironic_ownership.engine.host.refresh_result import (
     Scan,
     Summary,
 )
-from ironic_ownership.engine.host.release_check import ReleaseCheck
 from ironic_ownership.engine.host.status_report import (
+    ClockSkew,
+    LostCommits,
     PolicyMonitor,
     StatusReport,
 )
@@ -96,7 +99,7 @@ class Refresher:
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
         # An operator who reloads has read the report.
-        self._status.lost_commits = None
+        self._status.change(lost_commits=None)
         self._forget()
         self.follow(tuning.policies.scope)
         self._cleanup.reconfigure(tuning.limits)
@@ -139,7 +142,7 @@ class Refresher:
         :param store: now; the next successful refresh stores it anyway.
         :raises OwnershipError: if it could not be stored now.
         """
-        self._status.config_error = error
+        self._status.change(config_error=error)
         if store:
             self._status.store(self.context.ports.backend.view())
 
@@ -181,8 +184,9 @@ class Refresher:
         self._last = summary
         lost = self._lost_commits.observe(seen.services)
         if lost:
-            self._status.lost_commits = self.operator_log.lost_commits(lost)
-        self._status.clock_skew = self._clock_skew.observe(seen.view)
+            text = self.operator_log.lost_commits(lost)
+            self._status.change(lost_commits=text)
+        self._status.change(clock_skew=self._clock_skew.observe(seen.view))
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
         companion = self.context.ports.companion

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -48,15 +49,9 @@ class Parts(NamedTuple):
 
 def text_of(status: Parts) -> str | None:
     """Return all parts in one text."""
-    fault, lost = status.plugin_fault, status.lost_commits
-    skew = status.clock_skew
-    parts = (
-        status.config_error,
-        fault and f'{_FAULT}{fault}',
-        lost and f'{_LOST}{lost}',
-        skew and f'{_SKEW}{skew}',
-    )
-    return '; '.join(filter(None, parts)) or None
+    prefixes = ('', _FAULT, _LOST, _SKEW)
+    parts = zip(prefixes, status, strict=True)
+    return '; '.join(f'{name}{one}' for name, one in parts if one) or None
 
 
 def parts_of(text: str | None) -> Parts:
@@ -78,21 +73,21 @@ class StatusReport:
 
     Threading: any thread.
 
-    :ivar config_error: the reason why a new configuration was refused.
-    :ivar plugin_fault: the policy that fails, and its error.
-    :ivar lost_commits: the loss that no operator has confirmed yet.
-    :ivar clock_skew: hosts whose database server has another clock.
+    :ivar parts: explain why the service does not act as configured. A loss of
+        commits stays until an operator has confirmed it.
     """
 
     context: ServiceContext
-    config_error: str | None = None
-    plugin_fault: str | None = None
-    lost_commits: str | None = None
-    clock_skew: str | None = None
 
     def __post_init__(self) -> None:
+        self.parts = Parts()
         self._lock = threading.Lock()
         self._stored: tuple[int, str, str | None] | None = None
+
+    def change(self, **parts: str | None) -> None:
+        """Replace some parts."""
+        with self._lock:
+            self.parts = self.parts._replace(**parts)
 
     def store(self, view: model.View) -> None:
         """Store the status, unless it is stored already.
@@ -103,14 +98,7 @@ class StatusReport:
             status = (
                 self.context.fence.epoch(),
                 view.checksum,
-                text_of(
-                    Parts(
-                        self.config_error,
-                        self.plugin_fault,
-                        self.lost_commits,
-                        self.clock_skew,
-                    )
-                ),
+                text_of(self.parts),
             )
             if status == self._stored:
                 return
@@ -166,8 +154,98 @@ class PolicyMonitor:
             self._store(None, view)
 
     def _store(self, fault: str | None, view: model.View) -> None:
-        self.status.plugin_fault = fault
+        self.status.change(plugin_fault=fault)
         try:
             self.status.store(view)
         except exceptions.OwnershipError as exc:
             LOG.debug('status of the policies not stored: %s', exc)
+
+
+class LostCommits:
+    """Detector of services whose rows are older than they were.
+
+    The standby of an asynchronous replication may be promoted without the
+    last commits of its primary, and a restored backup lacks all that came
+    later. Each transaction raises the revision of every service from which it
+    decides, so a process that remembers the greatest ones sees when one has
+    become smaller.
+
+    Threading: the refresh thread only.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, int] = {}
+
+    def observe(self, services: Mapping[str, model.Service]) -> dict[str, int]:
+        """Return how many changes were lost, by service; empty if none.
+
+        A service whose row is missing was deleted, or lost as well. Its next
+        row begins with a greater revision.
+        """
+        revisions = {host: row.revision for host, row in services.items()}
+        lost = {
+            host: self._newest[host] - revision
+            for host, revision in revisions.items()
+            if revision < self._newest.get(host, 0)
+        }
+        self._newest = revisions
+        return lost
+
+
+_CONDITION = 'clock skew'
+
+_STEADY = 2.0
+"""Seconds by which a lead may change without another report."""
+
+
+class ClockSkew:
+    """Detector of servers of the store that are ahead of the own one.
+
+    Each service reads the members through its own server. Heartbeats from the
+    future of that server were accepted by one whose clock is ahead. So of two
+    servers that services use, one always shows the difference.
+
+    Threading: the refresh thread only.
+
+    :param tolerated: seconds that are not reported.
+    """
+
+    def __init__(
+        self, host: str, tolerated: float, conditions: Conditions
+    ) -> None:
+        self._host = host
+        self._tolerated = tolerated
+        self._conditions = conditions
+        self._reported: dict[str, float] = {}
+
+    def observe(self, view: model.View) -> str | None:
+        """Return the servers that are ahead, for ``check``; log a change."""
+        self._reported = {
+            host: self._steady(host, lead)
+            for host, lead in sorted(view.ahead.items())
+            if lead > self._tolerated
+        }
+        if not self._reported:
+            self._conditions.clear(
+                _CONDITION, 'the clocks of the database servers agree again'
+            )
+            return None
+        text = ', '.join(
+            f'that of {host} is {lead:.1f} s ahead of that of {self._host}'
+            for host, lead in self._reported.items()
+        )
+        self._conditions.report(
+            _CONDITION,
+            f'the clocks of the database servers differ: {text}; tolerated '
+            f'are {self._tolerated:g} s',
+        )
+        return text
+
+    def _steady(self, host: str, lead: float) -> float:
+        """Return the lead as reported before, unless it really changed.
+
+        Each measurement differs a little; no operator wants a warning and
+        no database a write for that.
+        """
+        before = self._reported.get(host, lead)
+        return before if abs(lead - before) < _STEADY else lead

@@ -13,7 +13,7 @@ from tests.unit.engine.host import healths
 
 
 class BrokenHost:
-    health = mock.Mock(read=healths.health)
+    health = staticmethod(healths.health)
 
     def run(self) -> None:
         raise ZeroDivisionError
@@ -25,7 +25,7 @@ class BrokenHost:
 class StoppableHost:
     """Runs until it is stopped; what it knows of itself cannot be had."""
 
-    health = mock.Mock(read=mock.Mock(side_effect=ZeroDivisionError))
+    health = mock.Mock(side_effect=ZeroDivisionError)
 
     def __init__(self) -> None:
         self.stopped = threading.Event()

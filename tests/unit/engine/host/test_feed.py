@@ -22,7 +22,7 @@ from ironic_ownership.contracts.availability import (
     Unavailable,
 )
 from ironic_ownership.contracts.records import Claim, Forget, Release, Update
-from ironic_ownership.engine.host import record_monitor
+from ironic_ownership.engine.host import embedding_monitors
 from ironic_ownership.engine.host.feed import (
     Feed,
     FeedChanges,
@@ -360,7 +360,7 @@ class TestFeedOfAService(service.ServiceCase):
     def test_moved_away_node_is_noticed_without_a_refresh(self) -> None:
         self.host.refresh()
         refresh = unittest.mock.Mock()
-        monitor = record_monitor.RecordMonitor(
+        monitor = embedding_monitors.RecordMonitor(
             self.host.context, self.host.feed, refresh
         )
         self.host.member.watch_row(monitor.row_read)

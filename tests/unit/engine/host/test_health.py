@@ -15,7 +15,7 @@ from ironic_ownership.contracts.records import (
     Report,
 )
 from ironic_ownership.engine.conditions import Conditions, hangs
-from ironic_ownership.engine.host.activity import Activity
+from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.membership.registration import Role
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 

@@ -9,8 +9,7 @@ from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.host.action_guard import NO_INSTANCE
-from ironic_ownership.engine.host.permission import Permission
+from ironic_ownership.engine.host.action_guard import NO_INSTANCE, Permission
 from tests.unit.engine import service, world
 
 PATIENCE = 60.0

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine.host import action_guard, permission
+from ironic_ownership.engine.host import action_guard
+from ironic_ownership.engine.host.action_guard import Permission
 from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import clock, service, world
@@ -49,7 +50,7 @@ class PermissionCase(service.ServiceCase):
     def move(self) -> None:
         self.operator("UPDATE compute_nodes SET host = 'host2'")
 
-    def assert_ended(self, found: permission.Permission, *words: str) -> None:
+    def assert_ended(self, found: Permission, *words: str) -> None:
         self.assertFalse(found.is_valid)
         self.assert_refused(found.confirm, *words)
 
@@ -59,7 +60,7 @@ class PermissionCase(service.ServiceCase):
         for word in words:
             self.assertIn(word, str(caught.exception))
 
-    def ask(self) -> permission.Permission:
+    def ask(self) -> Permission:
         return self.guard.check(NODE)
 
 
@@ -286,7 +287,7 @@ class Story:
         for host in self.hosts.values():
             host.beat()
         self.hosts['host1'].refresh()
-        self.permissions: list[tuple[permission.Permission, int, float]] = []
+        self.permissions: list[tuple[Permission, int, float]] = []
         self.busy: set[str] = set()
         self.note()
 

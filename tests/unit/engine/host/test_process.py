@@ -12,8 +12,8 @@ from unittest.mock import ANY
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
-from ironic_ownership.engine.host.activity import Activity
 from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
+from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
