@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from oslo_log import log
 
@@ -35,6 +36,7 @@ from ironic_ownership.engine.ports import Records, Removals
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]
+_Values = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,15 +120,23 @@ class DeleteNodes:
         :param stopping: asked before each node; the remaining nodes keep the
             result that was proposed.
         """
-        run = proposed, removals, origin
+        by: _Values = dataclasses.asdict(origin)
         done: list[NodeDeletion] = []
         for (node,) in batches(proposed.nodes, 1, progress, stopping):
+            record, result = node.record, node
+            batch = proposed.batches[record.host]
+            seen: _Values = {
+                'seen_host': record.host,
+                'seen_epoch': proposed.epochs.get(record.host or ''),
+            }
             if node.result is Result.WOULD_DELETE:
-                done.append(self._delete(node, *run))
+                result = self._delete(record, batch, removals, seen, by)
             elif node.result is Result.WOULD_FORGET:
-                done.append(self._forget(node, *run, reason))
-            else:
-                done.append(node)
+                result = self._evaluate(record, batch, node.result)
+                if not result.refused:
+                    why = {**by, 'reason': reason}
+                    result = _forget(result, removals, seen, why)
+            done.append(result)
         rest = proposed.nodes[len(done) :]
         return dataclasses.replace(proposed, nodes=[*done, *rest])
 
@@ -147,62 +157,32 @@ class DeleteNodes:
 
     def _delete(
         self,
-        node: NodeDeletion,
-        proposed: Deletion,
+        record: model.ComputeNode,
+        batch: Batch,
         removals: Removals,
-        origin: Origin,
+        seen: _Values,
+        by: _Values,
     ) -> NodeDeletion:
-        record = node.record
-        epoch = proposed.epochs.get(record.host or '')
         done = self._remover.remove(
             record,
-            proposed.batches[record.host],
-            begin=lambda: removals.begin_deletion(
-                record.uuid, seen_host=record.host, seen_epoch=epoch
-            ),
-            forget=lambda: removals.remove(
-                record.uuid,
-                seen_host=record.host,
-                seen_epoch=epoch,
-                actor=origin.actor,
-                request_id=origin.request_id,
-            ),
+            batch,
+            begin=lambda: removals.begin_deletion(record.uuid, **seen),
+            forget=lambda: removals.remove(record.uuid, **seen, **by),
         )
         if done.deleted:
             LOG.info('deleted compute node %s', record.uuid)
         return done
 
-    def _forget(
-        self,
-        node: NodeDeletion,
-        proposed: Deletion,
-        removals: Removals,
-        origin: Origin,
-        reason: str,
-    ) -> NodeDeletion:
-        record = node.record
-        again = self._evaluate(
-            record, proposed.batches[record.host], node.result
-        )
-        if again.refused:
-            return again
-        objection = removals.forget_instance(
-            record.uuid,
-            record.instance_uuid or '',
-            seen_host=record.host,
-            seen_epoch=proposed.epochs.get(record.host or ''),
-            actor=origin.actor,
-            reason=reason,
-            request_id=origin.request_id,
-        )
-        if objection is not None:
-            return again.refused_by(
-                gates.late(record.uuid, gates.STILL_OWNER, objection)
-            )
-        LOG.info(
-            'forgot instance %s of node %s', record.instance_uuid, record.uuid
-        )
-        return dataclasses.replace(again, result=Result.FORGOTTEN)
+
+def _forget(
+    node: NodeDeletion, removals: Removals, seen: _Values, by: _Values
+) -> NodeDeletion:
+    uuid, instance = node.record.uuid, node.record.instance_uuid or ''
+    objection = removals.forget_instance(uuid, instance, **seen, **by)
+    if objection is not None:
+        return node.refused_by(gates.late(uuid, gates.STILL_OWNER, objection))
+    LOG.info('forgot instance %s of node %s', instance, uuid)
+    return dataclasses.replace(node, result=Result.FORGOTTEN)
 
 
 def _find(uuids: Iterable[str], records: _Records) -> _Records:
