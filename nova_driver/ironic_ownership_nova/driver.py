@@ -31,9 +31,12 @@ from ironic_ownership_nova import (
     settings,
 )
 from ironic_ownership_nova.conductor_monitor import ConductorMonitor
-from ironic_ownership_nova.confirmed_resources import ConfirmedResources
 from ironic_ownership_nova.connection import ActionGuard, GuardedConnection
-from ironic_ownership_nova.node_view import CachedNode, digest
+from ironic_ownership_nova.node_view import (
+    CachedNode,
+    ConfirmedResources,
+    digest,
+)
 from ironic_ownership_nova.operations import GuardedOperations
 from ironic_ownership_nova.reported import ReportedNodes
 from ironic_ownership_nova.service import Service, exit_process

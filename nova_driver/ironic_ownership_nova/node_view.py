@@ -1,11 +1,11 @@
-"""Nodes as the driver of Nova reads them, made from the last scan."""
+"""Nodes and resources as Nova reads them, made from the last scan."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ironic_ownership.embedding import Node
@@ -63,3 +63,30 @@ def digest(node: Any, is_reserved: bool) -> str:
     values.append(sorted(node.traits or ()))
     text = json.dumps(values, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_NAME = 'hypervisor_hostname'
+
+
+class ConfirmedResources(dict[str, Any]):
+    """Resources of one node, confirmed each time that Nova uses them.
+
+    Nova asks the driver for them first, and takes the lock of its tracker
+    later. With the lock it reads the name of the node, before it reads or
+    writes a row. Nodes are taken from the tracker under the same lock, so
+    nothing can be lost between this confirmation and the row.
+
+    :param resources: as Nova's own driver describes them.
+    :param confirm: raises the error that ends the pass for the node.
+    """
+
+    def __init__(
+        self, resources: Mapping[str, Any], confirm: Callable[[], None]
+    ) -> None:
+        super().__init__(resources)
+        self._confirm = confirm
+
+    def __getitem__(self, key: str) -> Any:
+        if key == _NAME:
+            self._confirm()
+        return super().__getitem__(key)

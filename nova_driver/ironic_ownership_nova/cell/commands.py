@@ -76,11 +76,12 @@ missing permission comes with the statement that gives it."""
         return '\n'.join(cell) if isinstance(cell, list) else cell
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership_nova.cell import check, nova_conf, plugin
+        from ironic_ownership_nova import nova_options
+        from ironic_ownership_nova.cell import check, plugin
 
         conf = self.wiring.conf
         conf.register_opts(plugin.OPTS, plugin.GROUP)  # without [nova], too
-        configuration = nova_conf.read(conf.nova.config_file)
+        configuration = nova_options.read(conf.nova.config_file)
         if configuration is not None:
             text = configuration.summary()
             self.app.stderr.write(f'{errors.PROG}: {text}\n')
