@@ -12,7 +12,6 @@ import locale
 import logging
 import math
 import os
-import platform
 import re
 import sys
 import threading
@@ -92,28 +91,6 @@ class RemembersOwnersInGlobal(GoodAssigner):
 # The process, the machine, the time
 
 
-class ReadsLocalTime(GoodFilter):
-    def admits(self, node):
-        return time.localtime().tm_year > 0 and super().admits(node)
-
-
-class FormatsTheTime(GoodFilter):
-    def admits(self, node):
-        return bool(time.strftime('%Y')) and super().admits(node)
-
-
-class AsksUname(GoodFilter):
-    def admits(self, node):
-        return bool(os.uname().nodename) and super().admits(node)
-
-
-class AsksPlatform(GoodFilter):
-    """The library keeps the answer: only the first call asks the system."""
-
-    def admits(self, node):
-        return bool(platform.system()) and super().admits(node)
-
-
 class KnowsItsPython(GoodAssigner):
     """Took the version when it was imported."""
 
@@ -126,16 +103,6 @@ class KnowsItsLocale(GoodAssigner):
 
     def place(self, node):
         return super().place(node) + (_ENCODING == 'UTF-8')
-
-
-class ReadsEnvironment(GoodFilter):
-    def admits(self, node):
-        return 'NO_SUCH' not in os.environ and super().admits(node)
-
-
-class AsksForCpus(GoodAssigner):
-    def place(self, node):
-        return super().place(node) + 0 * (os.cpu_count() or 1)
 
 
 # Floating-point functions, locks
@@ -156,11 +123,6 @@ class Logarithm(GoodAssigner):
         return -1 / math.log(number / (1 << 49))
 
 
-class Power(GoodAssigner):
-    def place(self, node):
-        return super().place(node) + int(math.pow(1.0, 0.5)) - 1
-
-
 class OwnLock(GoodFilter):
     def __init__(self, settings):
         super().__init__(settings)
@@ -178,28 +140,6 @@ class GlobalLock(GoodFilter):
 
 
 # What Ironic gives
-
-
-class ReadsExtra(GoodFilter):
-    """Reads a field that is never requested."""
-
-    def admits(self, node):
-        return super().admits(node) and node.extra.get('no such') is None
-
-
-class DependsOnPower(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and node.power_state != 'power on'
-
-
-class DependsOnCleaning(GoodAssigner):
-    def place(self, node):
-        return super().place(node) + (node.provision_state == 'cleaning')
-
-
-class DependsOnReservation(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and not node.reservation
 
 
 # Options

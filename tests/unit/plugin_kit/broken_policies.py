@@ -197,13 +197,6 @@ class ChangesSettings(GoodFilter):
         settings['built'] = True
 
 
-class HashesText(GoodAssigner):
-    """Depends on the hash seed of the process."""
-
-    def place(self, node):
-        return hash(node.uuid)
-
-
 class OrdersByHash(GoodAssigner):
     def assign(self, nodes, hosts):
         ordered = sorted(hosts, key=hash)
@@ -251,11 +244,6 @@ class Listens(GoodFilter):
     def admits(self, node):
         socket.socket().close()
         return super().admits(node)
-
-
-class ReadsTheClock(GoodFilter):
-    def admits(self, node):
-        return time.time() > 0 and super().admits(node)
 
 
 class ReadsTheDate(GoodFilter):

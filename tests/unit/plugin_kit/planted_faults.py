@@ -6,10 +6,13 @@ In a module of their own: the suites import them in other processes.
 from __future__ import annotations
 
 import array
+import collections
 import contextvars
 import hashlib
 import itertools
+import math
 import os
+import platform
 import queue
 import random
 import signal
@@ -144,62 +147,7 @@ class KnowsItsHost(GoodFilter):
 # The process, the machine
 
 
-def _reading(what):
-    def admits(self, node):
-        return what() is not None and GoodFilter.admits(self, node)
-
-    return admits
-
-
-class ReadsOtherClock(GoodFilter):
-    admits = _reading(lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-
-
-class AsksForAffinity(GoodFilter):
-    admits = _reading(lambda: os.sched_getaffinity(0))
-
-
-class NamesItsThread(GoodFilter):
-    admits = _reading(lambda: threading.current_thread().name)
-
-
-class LooksForFile(GoodFilter):
-    admits = _reading(lambda: os.path.exists('/etc/racks'))  # noqa: PTH110
-
-
-class MakesNumbers(GoodFilter):
-    admits = _reading(lambda: random.Random().random())
-
-
-class AsksForAddress(GoodFilter):
-    admits = _reading(uuid.getnode)
-
-
-class WaitsInQueue(GoodFilter):
-    admits = _reading(lambda: queue.SimpleQueue().empty())
-
-
-class SignalsItself(GoodFilter):
-    admits = _reading(
-        lambda: signal.pthread_kill(threading.get_ident(), 0) or 'sent'
-    )
-
-
-class LocksInModule(GoodFilter):
-    admits = _reading(lambda: planted_helper.lock.acquire(blocking=False))
-
-
 # What Ironic gives
-
-
-class ComparesExtra(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and node.extra == {}
-
-
-class PrintsExtra(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and "'rack'" not in repr(node.extra)
 
 
 class ReadsOtherField(GoodFilter):
@@ -210,34 +158,12 @@ class ReadsOtherField(GoodFilter):
         return super().admits(node) and node.fields.get('lessee') is None
 
 
-class DependsOnTarget(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and (
-            node.target_provision_state != 'deleted'
-        )
-
-
-class DependsOnRescue(GoodAssigner):
-    def place(self, node):
-        return super().place(node) + (node.provision_state == 'rescuing')
-
-
-class DependsOnInstance(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and node.instance_uuid is None
-
-
 class DependsOnError(GoodFilter):
     contract_version = 2
     node_fields = ('last_error',)
 
     def admits(self, node):
         return super().admits(node) and not node.fields['last_error']
-
-
-class DependsOnPowerError(GoodFilter):
-    def admits(self, node):
-        return super().admits(node) and node.power_state != 'error'
 
 
 # Options
@@ -483,3 +409,126 @@ class FailsForFleetByWeights(_Weighted):
         ):
             raise LookupError('no such name')
         return self.assign(request.nodes, request.hosts)
+
+
+# What an answer depends on besides, in one line each.
+
+PLANTED = collections.defaultdict(dict)
+"""Words of the message, by law and by the policy that breaks it."""
+
+
+def plant(base, law, *rows):
+    """Make a policy of each row, which other processes import from here.
+
+    :param rows: the name, a function of a node that an answer depends on,
+        and words of the message.
+    """
+    for name, depends, words in rows:
+        method = _admits if base is GoodFilter else _place
+        made = type(name, (base,), {'__module__': __name__, **method(depends)})
+        globals()[name] = made
+        PLANTED[law][made] = words
+
+
+def _admits(depends):
+    def admits(self, node):
+        return bool(depends(node)) and GoodFilter.admits(self, node)
+
+    return {'admits': admits}
+
+
+def _place(depends):
+    def place(self, node):
+        return GoodAssigner.place(self, node) + depends(node)
+
+    return {'place': place}
+
+
+plant(
+    GoodAssigner,
+    'every_process_gives_the_same_answers',
+    ('HashesText', lambda n: hash(n.uuid), ''),
+)
+plant(
+    GoodFilter,
+    'nothing_is_read_written_or_waited_for',
+    ('ReadsTheClock', lambda n: time.time() > 0, ''),
+    ('ReadsLocalTime', lambda n: time.localtime().tm_year > 0, ''),
+    ('FormatsTheTime', lambda n: bool(time.strftime('%Y')), ''),
+    ('AsksUname', lambda n: bool(os.uname().nodename), ''),
+    ('AsksPlatform', lambda n: bool(platform.system()), ''),
+    ('ReadsEnvironment', lambda n: 'NO_SUCH' not in os.environ, ''),
+    (
+        'ReadsOtherClock',
+        lambda n: [time.clock_gettime_ns(time.CLOCK_MONOTONIC)],
+        'clock_gettime_ns()',
+    ),
+    (
+        'AsksForAffinity',
+        lambda n: [os.sched_getaffinity(0)],
+        'sched_getaffinity()',
+    ),
+    (
+        'NamesItsThread',
+        lambda n: [threading.current_thread().name],
+        'current_thread()',
+    ),
+    ('LooksForFile', lambda n: [os.access('/etc/racks', 0)], 'access()'),
+    ('MakesNumbers', lambda n: [random.Random().random()], 'without a seed'),
+    ('AsksForAddress', lambda n: [uuid.getnode()], 'getnode()'),
+    (
+        'WaitsInQueue',
+        lambda n: [queue.SimpleQueue().empty()],
+        'SimpleQueue.empty()',
+    ),
+    (
+        'SignalsItself',
+        lambda n: [signal.pthread_kill(threading.get_ident(), 0)],
+        'pthread_kill',
+    ),
+    (
+        'LocksInModule',
+        lambda n: [planted_helper.lock.acquire(blocking=False)],
+        'lock in',
+    ),
+)
+plant(
+    GoodAssigner,
+    'nothing_is_read_written_or_waited_for',
+    ('AsksForCpus', lambda n: 0 * (os.cpu_count() or 1), ''),
+    ('Power', lambda n: int(math.pow(1.0, 0.5)) - 1, ''),
+)
+plant(
+    GoodFilter,
+    'only_requested_fields_are_read',
+    ('ReadsExtra', lambda n: n.extra.get('no such') is None, ''),
+    ('ComparesExtra', lambda n: n.extra == {}, 'extra of node'),
+    ('PrintsExtra', lambda n: "'rack'" not in repr(n.extra), 'with extra'),
+)
+plant(
+    GoodFilter,
+    'states_that_change_by_themselves_mean_nothing',
+    ('DependsOnPower', lambda n: n.power_state != 'power on', ''),
+    ('DependsOnReservation', lambda n: not n.reservation, ''),
+    (
+        'DependsOnTarget',
+        lambda n: n.target_provision_state != 'deleted',
+        'target_provision_state deleted',
+    ),
+    ('DependsOnInstance', lambda n: n.instance_uuid is None, 'instance_uuid'),
+    (
+        'DependsOnPowerError',
+        lambda n: n.power_state != 'error',
+        'power_state error',
+    ),
+)
+plant(
+    GoodAssigner,
+    'states_that_change_by_themselves_mean_nothing',
+    ('DependsOnCleaning', lambda n: n.provision_state == 'cleaning', ''),
+    (
+        'DependsOnRescue',
+        lambda n: n.provision_state == 'rescuing',
+        'provision_state rescuing',
+    ),
+)
