@@ -1,19 +1,42 @@
-"""``check``: find the problems of the deployment."""
+"""``check``, and ``node validate`` for nodes before they are enrolled."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import logging
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, errors, node_file
+from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.observe import columns
+
+LOG = logging.getLogger(__name__)
 
 _FEW = 3
 """Number of subjects that are named unless all are requested."""
 
 _WIDTH = 48
+
+
+_HELD = """\
+The file is what "openstack baremetal create" takes, as JSON or YAML: "nodes",
+and "chassis" that have nodes; or a list of nodes alone.
+
+faults for which a node is refused:
+  driver_missing, driver_unknown, conductor_group_unknown, driver_not_in_group
+      no live conductor of the node's conductor group has its driver
+  uuid_invalid, uuid_duplicate, name_invalid, name_duplicate
+      in the file, or because of a node that Ironic has already
+  resource_class_missing
+      nothing would ever be scheduled to the node
+and the one that is only a warning:
+  not_admitted
+      no live, enabled service admits a node of that shard and group
+
+The exit code is 0 if no node is refused, else 3. Nothing is changed."""
 
 
 class Check(base.Lister):
@@ -64,3 +87,53 @@ def _readable(cell: columns.Cell) -> str | int | float:
     return textwrap.fill(
         text, _WIDTH, break_long_words=False, break_on_hyphens=False
     )
+
+
+class ValidateNode(base.Lister):
+    """Check nodes in a file before they are enrolled in Ironic."""
+
+    operation, notes = 'node:validate', _HELD
+    examples = (
+        'node validate new-rack.yaml',
+        'node validate new-rack.json -f json',
+        'node validate - < new-rack.yaml',
+    )
+    _checked = 0
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file', metavar='FILE', help='file with nodes; - for stdin'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        document = node_file.read(parsed_args.file)
+        if not node_validation.entries_of(document):
+            raise errors.UsageError(
+                f'{parsed_args.file} has no nodes',
+                hint='It has to hold a list of nodes, or a mapping with '
+                '"nodes" as for "openstack baremetal create"',
+            )
+        # YAML has dates, JSON has not.
+        body = self.api.call(
+            self.operation, body=json.loads(json.dumps(document, default=str))
+        )
+        self.note(body)
+        if body['refused']:
+            self.exit_code = errors.ExitCode.REFUSED
+            LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
+        self._checked = body['nodes']
+        return self.rows(self.described.columns, body['faults'])
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        rows = list(data)
+        if not rows and parsed_args.formatter == 'table':
+            self.app.stdout.write(f'{self._checked} nodes, no faults found\n')
+            return 0
+        return super().produce_output(parsed_args, column_names, rows)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from ironic_ownership.policies import (
-    all_nodes,
-    conductor_group,
-    peer_list,
-    reservation,
-    shard_key,
-)
+from ironic_ownership.policies import filters, peer_list, reservation
 from ironic_ownership_plugin_kit import policy
 
 
 class TestAllNodes(policy.FilterPolicyContract):
-    policy_class = all_nodes.AllNodesPolicy
+    policy_class = filters.AllNodesPolicy
 
 
 class TestConductorGroup(policy.FilterPolicyContract):
-    policy_class = conductor_group.ConductorGroupPolicy
+    policy_class = filters.ConductorGroupPolicy
     settings = (
         {'conductor_group': 'G1'},
         {'conductor_group': ''},
@@ -26,7 +20,7 @@ class TestConductorGroup(policy.FilterPolicyContract):
 
 
 class TestShardKey(policy.FilterPolicyContract):
-    policy_class = shard_key.ShardKeyPolicy
+    policy_class = filters.ShardKeyPolicy
     settings = ({'shard_key': 'a'}, {'shard_key': 'Rack1'})
 
 

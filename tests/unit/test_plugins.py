@@ -11,7 +11,7 @@ import stevedore
 
 from ironic_ownership import plugins
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.policies import shard_key
+from ironic_ownership.policies import filters
 from tests.unit import third_party
 
 ASSIGNER = """
@@ -28,7 +28,7 @@ class TestOurs(third_party.ThirdPartyCase):
         self.assertLessEqual(
             {'all', 'conductor_group', 'shard_key', 'peer_list'}, set(found)
         )
-        self.assertIs(shard_key.ShardKeyPolicy, found['shard_key'].target)
+        self.assertIs(filters.ShardKeyPolicy, found['shard_key'].target)
         self.assertIn('ironic-ownership ', found['shard_key'].distribution)
         self.assertEqual([], [p.error for p in found.values() if p.error])
 

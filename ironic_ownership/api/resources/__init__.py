@@ -11,7 +11,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'compute_node': (
         'compute_nodes',
         'explanation',
-        'node_references',
+        'compute_node_records',
         'node_changes',
         'node_imports',
     ),
@@ -25,7 +25,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'check': ('check',),
     'ring': ('rings', 'what_if'),
     'policy': ('what_if',),
-    'node': ('nodes',),
+    'node': ('check',),
 }
 """The modules of each noun, in the order of the documentation."""
 

@@ -1,4 +1,4 @@
-"""``/v1/check``: all problems of the deployment."""
+"""Problems of the deployment, and of nodes before they are enrolled."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import dataclasses
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.checks import node_validation, runner
 from ironic_ownership.engine.checks import problem as problems
-from ironic_ownership.engine.checks import runner
+from ironic_ownership.engine.queries.deployment import Part
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 COLUMNS: Columns[problems.Problem] = (
@@ -49,6 +51,60 @@ def _check(request: Request) -> Answer:
     return Answer({'problems': shown})
 
 
+FAULT: Columns[node_validation.Fault] = (
+    Column('place'),
+    Column('node', type=schemas.TEXT_OR_NULL),
+    Column(
+        'severity',
+        lambda f: str(f.severity),
+        schemas.codes(node_validation.Severity),
+    ),
+    Column('fault', 'code', help='Code of the fault, stable.'),
+    Column('what'),
+    Column('hint', lambda f: f.hint or None, schemas.TEXT_OR_NULL),
+)
+_PROPERTIES = {
+    'nodes': schemas.described(schemas.NUMBER, 'Number of nodes.'),
+    'refused': schemas.described(schemas.NUMBER, 'Number of refused nodes.'),
+    'faults': schemas.array(schemas.thing(FAULT)),
+    'notes': schemas.NOTES,
+}
+
+
+def _validate(request: Request) -> Answer:
+    entries = node_validation.entries_of(request.body) or ()
+    # Ironic has to show its nodes and conductors; services are optional.
+    seen = request.context.overview(complete=False)
+    if Part.IRONIC in seen.unread:
+        raise seen.unread[Part.IRONIC]
+    if seen.fleet is None:
+        raise seen.unshown or exceptions.IronicError('no conductors')
+    found = node_validation.validate(entries, seen)
+    refused = {
+        fault.place
+        for fault in found
+        if fault.severity is node_validation.Severity.REFUSED
+    }
+    notes = [
+        f'not checked which services admit the nodes: {error}'
+        for error in seen.unread.values()
+    ]
+    if seen.unlisted:
+        notes.insert(
+            0,
+            f'not compared with {seen.unlisted} nodes without a shard, '
+            'which may not be listed with a shard key set',
+        )
+    return Answer(
+        {
+            'nodes': len(entries),
+            'refused': len(refused),
+            'faults': [cells(FAULT, one) for one in found],
+            'notes': notes,
+        }
+    )
+
+
 OPERATIONS = (
     Operation(
         'check:show',
@@ -65,5 +121,25 @@ OPERATIONS = (
         description='Reads Ironic, the records and the members, and changes '
         'nothing. What does not answer is a problem of severity "unknown".',
         columns=COLUMNS,
+    ),
+    Operation(
+        'node:validate',
+        'POST',
+        '/v1/nodes/validate',
+        'Check nodes in a document before they are enrolled in Ironic.',
+        _validate,
+        Access.READ,
+        schemas.answer(
+            'All faults, in the order of the nodes.', **_PROPERTIES
+        ),
+        description='Nothing is changed.',
+        body={
+            'type': ['object', 'array'],
+            'description': 'The document that "openstack baremetal create" '
+            'takes: "nodes", and "chassis" that have nodes; or a list of '
+            'nodes.',
+        },
+        errors=(502, 503),
+        columns=FAULT,
     ),
 )

@@ -1,6 +1,8 @@
-"""``/v1/compute-node-records``: compute nodes on record, at any size."""
+"""``/v1/compute-node-records``, and ``resolve``: compute nodes on record."""
 
 from __future__ import annotations
+
+import dataclasses
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
@@ -8,11 +10,12 @@ from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.node_filter import NodeFilter
-from ironic_ownership.engine.queries import recorded_nodes
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.queries import node_listing
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
-COLUMNS: Columns[recorded_nodes.RecordedNode] = (
+COLUMNS: Columns[node_listing.RecordedNode] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
     Column(
@@ -68,7 +71,7 @@ _FILTERS = (
 def _list(request: Request) -> Answer:
     query = request.query
     service, group = query.get('service'), query.get('conductor_group')
-    found = recorded_nodes.read(
+    found = node_listing.read_recorded(
         request.context.records,
         NodeFilter(
             None if service is None else model.canonical_host(service),
@@ -86,6 +89,26 @@ def _list(request: Request) -> Answer:
     )
     answer.body['notes'] = [found.remark] if found.remark else []
     return answer
+
+
+_REFERENCE = schemas.thing(
+    text=schemas.TEXT,
+    uuid=schemas.TEXT_OR_NULL,
+    fault=schemas.described(schemas.TEXT_OR_NULL, 'Why there is no uuid.'),
+)
+_ANSWER = schemas.thing(nodes=schemas.array(_REFERENCE))
+_NODES = {
+    'type': 'array',
+    'minItems': 1,
+    'maxItems': 10_000,
+    'items': {'type': 'string', 'minLength': 1, 'maxLength': 255},
+    'description': 'uuids, in any case, and names.',
+}
+
+
+def _resolve(request: Request) -> Answer:
+    found = suggestions.resolve(request.context.records, request.body['nodes'])
+    return Answer({'nodes': [dataclasses.asdict(one) for one in found]})
 
 
 OPERATIONS = (
@@ -108,5 +131,17 @@ OPERATIONS = (
         query=(*_FILTERS, *PAGE),
         errors=(404, 503),
         columns=COLUMNS,
+    ),
+    Operation(
+        'compute_node:resolve',
+        'POST',
+        '/v1/compute-nodes/resolve',
+        'Find the compute nodes on record for uuids and names.',
+        _resolve,
+        Access.READ,
+        {200: ('The references, in their order.', _ANSWER)},
+        description='Ironic is not asked. A name may have several nodes.',
+        body=schemas.thing(nodes=_NODES),
+        errors=(503,),
     ),
 )

@@ -23,13 +23,12 @@ from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.engine.queries import (
-    action_check,
     node_listing,
     node_query,
     node_status,
 )
-from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.engine.queries.node_status import NodeStatus
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -126,7 +125,7 @@ DETAILS: Columns[NodeStatus] = (
     ),
     _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
 )
-ACTION: Columns[action_check.Allowed] = (
+ACTION: Columns[node_query.Allowed] = (
     Column('uuid'),
     Column('name', type=TEXT_OR_NULL),
     Column(
@@ -231,7 +230,7 @@ def _show(request: Request) -> Answer:
 
 def _check_action(request: Request) -> Answer:
     with request.context.ports() as ports:
-        allowed = action_check.check(
+        allowed = node_query.check_action(
             ports,
             _uuid_of(request, ports),
             lambda: request.context.sharded,

@@ -8,13 +8,7 @@ from typing import Any
 from ironic_ownership.contracts import model, policy
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.policies import (
-    all_nodes,
-    conductor_group,
-    peer_list,
-    reservation,
-    shard_key,
-)
+from ironic_ownership.policies import filters, peer_list, reservation
 
 
 class PickyPolicy(policy.FilterPolicy):
@@ -38,9 +32,9 @@ class OddPolicy(policy.AssignerPolicy):
 
 
 CLASSES: dict[str, type[policy.Policy]] = {
-    'all': all_nodes.AllNodesPolicy,
-    'conductor_group': conductor_group.ConductorGroupPolicy,
-    'shard_key': shard_key.ShardKeyPolicy,
+    'all': filters.AllNodesPolicy,
+    'conductor_group': filters.ConductorGroupPolicy,
+    'shard_key': filters.ShardKeyPolicy,
     'peer_list': peer_list.PeerListPolicy,
     'reservation': reservation.ReservationPolicy,
     'picky': PickyPolicy,

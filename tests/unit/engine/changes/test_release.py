@@ -18,7 +18,7 @@ from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.release import ReleaseNodes, Releaser
 from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.policies import all_nodes
+from ironic_ownership.policies import filters
 from tests.unit.engine import service, world
 
 T = TypeVar('T', bound=Releaser)
@@ -28,7 +28,7 @@ PERMISSION = 5.0
 """Seconds: the heartbeat interval of the services here."""
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
-EVERYTHING = service.policy_set.PolicySet.of([all_nodes.AllNodesPolicy({})])
+EVERYTHING = service.policy_set.PolicySet.of([filters.AllNodesPolicy({})])
 
 
 class HandOverCase(service.ServiceCase):

@@ -6,7 +6,7 @@ import unittest
 from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.engine.decision import policy_validation
-from ironic_ownership.policies import conductor_group, peer_list
+from ironic_ownership.policies import filters, peer_list
 
 
 class Plain(policy.FilterPolicy):
@@ -41,7 +41,7 @@ class TestValidation(unittest.TestCase):
         self.assertEqual({'colour': 'red'}, tried.options)
         self.assertEqual((), tried.remarks)
         group = policy_validation.validate(
-            conductor_group.ConductorGroupPolicy({'conductor_group': 'G'})
+            filters.ConductorGroupPolicy({'conductor_group': 'G'})
         )
         self.assertEqual({'conductor_group': 'g'}, group.options)
         ring = policy_validation.validate(

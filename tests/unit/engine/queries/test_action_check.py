@@ -6,7 +6,7 @@ import dataclasses
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import ports
-from ironic_ownership.engine.queries import action_check
+from ironic_ownership.engine.queries import node_query
 from tests.unit.engine import service, world
 
 
@@ -20,8 +20,8 @@ class TestActionCheck(service.ServiceCase):
             self.records, self.ironic, self.host.backend, world.interpret
         )
 
-    def check(self) -> action_check.Allowed:
-        return action_check.check(self.ports, world.uuid(1))
+    def check(self) -> node_query.Allowed:
+        return node_query.check_action(self.ports, world.uuid(1))
 
     def put(self, **values) -> None:
         node = self.ironic.nodes[world.uuid(1)]
@@ -37,7 +37,7 @@ class TestActionCheck(service.ServiceCase):
 
     def test_own_node_in_service_is_its_owners(self) -> None:
         self.assertEqual(
-            action_check.Allowed(world.uuid(1), 'n', 'host1', 'd', ''),
+            node_query.Allowed(world.uuid(1), 'n', 'host1', 'd', ''),
             self.check(),
         )
 
@@ -83,7 +83,9 @@ class TestActionCheck(service.ServiceCase):
         self.put(instance_uuid='i')
         self.assertEqual('host1', self.check().host)
         with self.assertRaises(exceptions.WrongScopeError):
-            action_check.check(self.ports, world.uuid(1), own_scope_only=True)
+            node_query.check_action(
+                self.ports, world.uuid(1), own_scope_only=True
+            )
 
     def test_node_that_ironic_does_not_have_is_not_found(self) -> None:
         self.ironic.nodes.clear()

@@ -1,4 +1,4 @@
-"""The filter for the nodes of one conductor group."""
+"""The filters: all nodes, those of one conductor group, those of one shard."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from collections.abc import Mapping
 
 from ironic_ownership.contracts import model, policy
 from ironic_ownership.contracts.options import Option, OptionType
+
+
+class AllNodesPolicy(policy.FilterPolicy):
+    """Every node is eligible.
+
+    Source: ironic-shards, "Proposed change": with nothing set, one service
+    exposes all nodes.
+    """
+
+    contract_version = 1
 
 
 class ConductorGroupPolicy(policy.FilterPolicy):
@@ -42,6 +52,37 @@ class ConductorGroupPolicy(policy.FilterPolicy):
 
     def settings(self) -> Mapping[str, model.Value]:
         return {'conductor_group': self._group}
+
+    def scope(self) -> model.Scope:
+        return self._scope
+
+
+class ShardKeyPolicy(policy.FilterPolicy):
+    """Nodes of the shard named by ``[ironic] shard_key``, case-sensitive.
+
+    Source: ironic-shards, "Proposed change" and "Config changes".
+    """
+
+    contract_version = 1
+    options = (
+        Option(
+            'shard_key',
+            OptionType.STRING,
+            'Shard whose nodes this service owns, exactly as in Ironic. '
+            'While it is set, nodes are never listed without it. Can be '
+            'combined with conductor_group. Needs the policy "shard_key" in '
+            '[ownership] policies.',
+            required=True,
+            group='ironic',
+            aliases=('shard',),
+            regex=r'[a-zA-Z0-9_.-]+',
+            maximum=255,
+        ),
+    )
+
+    def __init__(self, settings: Mapping[str, model.Value]) -> None:
+        super().__init__(settings)
+        self._scope = model.Scope(shard=str(settings['shard_key']))
 
     def scope(self) -> model.Scope:
         return self._scope
