@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
@@ -36,6 +35,8 @@ class EligibleService:
         return float(self.settings.get('expiry') or 0) or None
 
 
+_Read = tuple[Mapping[str, model.Service], model.View]
+
 LONGEST_AGE = 1.0
 """Seconds for which concurrent requests share one read of the services. A
 service can die right after any read; whether it was stopped or disabled is
@@ -55,10 +56,12 @@ class ServiceReader:
     clock: fence.Clock = fence.monotonic
 
     def __post_init__(self) -> None:
+        import cachetools  # not for every command
+
         self._lock = threading.Lock()
-        self._read_at: float | None = None
-        self._rows: Mapping[str, model.Service] = {}
-        self._view = model.View()
+        self._cached: MutableMapping[str, _Read] = cachetools.TTLCache(
+            1, LONGEST_AGE, self.clock
+        )
 
     def find(self, host: str, *, fresh: bool = False) -> EligibleService:
         """Return a service that is alive, enabled, and has such a policy.
@@ -70,30 +73,22 @@ class ServiceReader:
         :raises ServiceRefusedError: if it is not eligible, with the reason.
         :raises NotFoundError: if there is no such service.
         """
-        if not fresh:
+        try:
+            return _eligible(host, *self._read(fresh), self.interpret)
+        except (exceptions.NotFoundError, exceptions.ServiceRefusedError):
+            if fresh:
+                raise
             # The cache may be out of date.
-            with contextlib.suppress(
-                exceptions.NotFoundError, exceptions.ServiceRefusedError
-            ):
-                return _eligible(
-                    host, *self._read(fresh=False), self.interpret
-                )
-        return _eligible(host, *self._read(fresh=True), self.interpret)
+            return self.find(host, fresh=True)
 
-    def _read(
-        self, *, fresh: bool
-    ) -> tuple[Mapping[str, model.Service], model.View]:
+    def _read(self, fresh: bool) -> _Read:
         with self._lock:
-            now = self.clock()
-            if (
-                fresh
-                or self._read_at is None
-                or now - self._read_at > LONGEST_AGE
-            ):
+            found = None if fresh else self._cached.get('')
+            if found is None:
                 rows = {row.host: row for row in self.records.services()}
-                self._view = self.backend.view().serving(rows.values())
-                self._rows, self._read_at = rows, now
-            return self._rows, self._view
+                view = self.backend.view().serving(rows.values())
+                found = self._cached[''] = rows, view
+            return found
 
 
 def _eligible(

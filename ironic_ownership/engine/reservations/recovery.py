@@ -8,7 +8,6 @@ Reservations on which a process may still be working are left alone.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 from oslo_log import log
 
@@ -77,12 +76,14 @@ class Recovery:
 
     def _settle(self, seen: refresh_result.RefreshResult) -> list[str]:
         # Read before the records: an allocation is recorded before it exists.
-        held = self._held() if seen.policies.releases_free else {}
+        held: dict[str, Allocation] = {}
+        if seen.policies.releases_free:
+            found = self.lifecycle.allocations_of().mine(self.host)
+            held = {one.instance_uuid: one for one in found}
         mine = self.lifecycle.reservations.reservations(host=self.host)
         if not mine and not held:
             return []
         now = self.lifecycle.reservations.now()
-        nodes = seen.nodes
         errors: list[str] = []
         settled = 0
         for one in mine:
@@ -90,7 +91,7 @@ class Recovery:
             if settled >= MAX_PER_REFRESH:
                 continue
             try:
-                settled += self._settle_one(one, in_ironic, nodes, now)
+                settled += self._settle_one(one, in_ironic, seen, now)
             except exceptions.FencedError:
                 raise
             except exceptions.OwnershipError as exc:
@@ -100,43 +101,36 @@ class Recovery:
                 settled += self._release_orphan(orphan)
         return errors
 
-    def _held(self) -> dict[str, Allocation]:
-        found = self.lifecycle.allocations_of().mine(self.host)
-        return {one.instance_uuid: one for one in found}
-
     def _settle_one(
         self,
         one: Reservation,
         in_ironic: Allocation | None,
-        nodes: Mapping[str, model.Node],
+        seen: refresh_result.RefreshResult,
         now: float,
     ) -> bool:
         self.fence.epoch()
         if one.state is ACTIVE:
-            return self._check_active(one, in_ironic, nodes, now)
-        if not is_abandoned(one, now):
-            return False
-        if one.state is DELETING:
-            self._release(one, one.detail or 'its deletion was unfinished')
-            return True
-        return self._finish_pending(one)
+            node = seen.nodes.get(one.node_uuid or '')
+            return self._check_active(one, in_ironic, node, now)
+        return is_abandoned(one, now) and self._finish(one)
 
-    def _finish_pending(self, one: Reservation) -> bool:
+    def _finish(self, one: Reservation) -> bool:
+        if one.state is DELETING:
+            return self._release(
+                one, one.detail or 'its deletion was unfinished'
+            )
         found = self._get(one)
         if found is not None and found.state is AllocationState.ALLOCATING:
             return False
         try:
             made = self.lifecycle.conclude(one, found, self.fence.epoch())
         except exceptions.ServiceRefusedError as exc:
-            self._release(one, str(exc))
-            return True
+            return self._release(one, str(exc))
         if made is not None:
             LOG.info(
                 'reservation %s of instance %s was unfinished: the node %s '
                 'that Ironic allocated is recorded now',
-                one.id,
-                one.instance_uuid,
-                made.node_uuid,
+                *(one.id, one.instance_uuid, made.node_uuid),
             )
         return True
 
@@ -144,30 +138,29 @@ class Recovery:
         self,
         one: Reservation,
         in_ironic: Allocation | None,
-        nodes: Mapping[str, model.Node],
+        node: model.Node | None,
         now: float,
     ) -> bool:
-        node = nodes.get(one.node_uuid or '')
         is_on_it = node is not None and node.instance_uuid == (
             one.instance_uuid
         )
         if not is_on_it and not self._is_held(one, in_ironic):
-            self._release(one, 'Ironic no longer holds its node')
-            return True
+            return self._release(one, 'Ironic no longer holds its node')
         if one.confirmed:
             return False
-        if is_on_it and node is not None and _is_used(node):
+        used = is_on_it and _is_used(node)
+        expired = one.expires_at is not None and one.expires_at <= now
+        if expired and not used:
+            # The list of nodes may be older than a deployment.
+            used = _is_used(
+                self.lifecycle.ironic_of().get(one.node_uuid or '')
+            )
+        if used:
             self.lifecycle.reservations.confirm(one.id)
             return True
-        if one.expires_at is None or one.expires_at > now:
-            return False
-        return self._expire(one)
+        return expired and self._release(one, 'expired: not confirmed in time')
 
-    def _is_held(
-        self,
-        one: Reservation,
-        in_ironic: Allocation | None,
-    ) -> bool:
+    def _is_held(self, one: Reservation, in_ironic: Allocation | None) -> bool:
         """Tell whether Ironic holds the node, with a new read if it does not.
 
         The list may be older than the reservation.
@@ -177,20 +170,13 @@ class Recovery:
             found = self._get(one)
         return found is not None and found.node_uuid == one.node_uuid
 
-    def _expire(self, one: Reservation) -> bool:
-        node = self.lifecycle.ironic_of().get(one.node_uuid or '')
-        if node is not None and _is_used(node):
-            self.lifecycle.reservations.confirm(one.id)
-            return True
-        self._release(one, 'expired: not confirmed in time')
-        return True
-
     def _get(self, one: Reservation) -> Allocation | None:
         return self.lifecycle.allocations_of().get(one.instance_uuid)
 
-    def _release(self, one: Reservation, detail: str) -> None:
+    def _release(self, one: Reservation, detail: str) -> bool:
         LOG.info('releasing reservation %s: %s', one.id, detail)
         self.lifecycle.release(one, detail)
+        return True
 
     def _release_orphan(self, orphan: Allocation) -> bool:
         # Otherwise it belongs to another service now, or was just begun.
@@ -209,5 +195,5 @@ class Recovery:
         return released
 
 
-def _is_used(node: model.Node) -> bool:
-    return node.provision_state not in _UNUSED
+def _is_used(node: model.Node | None) -> bool:
+    return node is not None and node.provision_state not in _UNUSED

@@ -245,6 +245,23 @@ class TestRecovery(reserver_case.ReservingCase):
             self.assertTrue(found.confirmed)
             self.assert_reserved(found)
 
+    def test_node_that_is_used_since_the_list_does_not_expire(self) -> None:
+        made = self.create()
+        listed = list(self.ironic.nodes.values())
+        for node in listed:
+            if node.uuid == made.node_uuid:
+                self.ironic.put(
+                    dataclasses.replace(node, provision_state='active')
+                )
+        self.age(7200)
+        self.repair_only(listed)
+        self.assertNotIn(
+            'delete', [name for name, _ in self.allocations.calls]
+        )
+        found = self.reserver.find(made.id)
+        self.assertTrue(found.confirmed)
+        self.assert_reserved(found)
+
     def test_service_that_was_disabled_is_given_nothing(self) -> None:
         activate = self.reservations.activate
         self.reservations.activate = self._power_cut  # type: ignore
