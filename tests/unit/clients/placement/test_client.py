@@ -21,6 +21,9 @@ def fault(detail: str, code: str = 'placement.undefined_code') -> bytes:
     return json.dumps({'errors': [{'detail': detail, 'code': code}]}).encode()
 
 
+MISSING = fault(f'No resource provider with uuid {UUID} found')
+
+
 class AnswerTest(configurations.ConfiguredCase):
     """A server that gives every request the same answer."""
 
@@ -88,31 +91,37 @@ class AnswerTest(configurations.ConfiguredCase):
             self.assertNotIn('\n', str(caught.exception))
 
     def test_only_placements_own_404_is_a_missing_provider(self) -> None:
-        body = fault(f'No resource provider with uuid {UUID} found')
-        self.answer = 404, SIGNED, body
+        self.answer = 404, SIGNED, MISSING
         placement = self.open()
         self.assertIsNone(placement.consumers(UUID))
         self.assertFalse(placement.delete_provider(UUID))
-        for headers, text in (
-            ({}, body),
-            (HTML, b'<html>404</html>'),
-            (SIGNED, fault('The resource could not be found.')),
-            (SIGNED, b'nonsense'),
-            ({'OpenStack-API-Version': 'compute 2.1'}, body),
-        ):
-            self.answer = 404, headers, text
-            self.assert_no_answer(exceptions.PlacementError)
 
-    def test_success_of_something_else_is_no_deletion(self) -> None:
-        for status, headers, text in (
-            (200, HTML, b'<html>Welcome</html>'),
-            (204, {}, b''),
-            (200, SIGNED, b'[]'),
-            (200, SIGNED, b'<html>'),
-            (302, {'Location': 'http://127.0.0.1:1/'}, b''),
+    def test_any_other_answer_is_an_error(self) -> None:
+        other, unavailable, refused = (
+            exceptions.PlacementError,
+            exceptions.PlacementUnavailableError,
+            exceptions.PlacementRefusedError,
+        )
+        for error, *answer in (
+            (other, 404, {}, MISSING),
+            (other, 404, HTML, b'<html>404</html>'),
+            (other, 404, SIGNED, fault('The resource could not be found.')),
+            (other, 404, SIGNED, b'nonsense'),
+            (other, 404, {'OpenStack-API-Version': 'compute 2.1'}, MISSING),
+            # A success of something else is no deletion.
+            (other, 200, HTML, b'<html>Welcome</html>'),
+            (other, 204, {}, b''),
+            (other, 200, SIGNED, b'[]'),
+            (other, 200, SIGNED, b'<html>'),
+            (other, 302, {'Location': 'http://127.0.0.1:1/'}, b''),
+            *((unavailable, n, HTML, b'x') for n in (500, 502, 503, 504, 429)),
+            # Only Placement's own 400 and 409 are about one provider.
+            *((refused, n, SIGNED, fault('no trait')) for n in (400, 409)),
+            *((other, n, HTML, b'<html>no</html>') for n in (400, 409)),
+            *((other, n, SIGNED, fault('go away')) for n in (401, 403, 406)),
         ):
-            self.answer = status, headers, text
-            self.assert_no_answer(exceptions.PlacementError)
+            self.answer = tuple(answer)
+            self.assert_no_answer(error)
 
     def test_request_waits_for_no_clock_that_was_set_back(self) -> None:
         self.answer = 200, SIGNED, b'{"inventories": {}}'
@@ -124,11 +133,6 @@ class AnswerTest(configurations.ConfiguredCase):
             mock.patch('time.sleep', side_effect=AssertionError),
         ):
             self.assertTrue(placement.has_provider(UUID))
-
-    def test_temporary_error_means_unavailable(self) -> None:
-        for status in (500, 502, 503, 504, 429):
-            self.answer = status, HTML, b'busy'
-            self.assert_no_answer(exceptions.PlacementUnavailableError)
 
     def test_credentials_are_named_when_they_are_refused(self) -> None:
         for status in (401, 403):
@@ -160,18 +164,6 @@ class AnswerTest(configurations.ConfiguredCase):
         with self.assertRaises(exceptions.PlacementError) as caught:
             self.open().delete_provider(UUID)
         self.assertIs(exceptions.PlacementRefusedError, type(caught.exception))
-
-    def test_only_placements_own_400_and_409_are_about_one_provider(
-        self,
-    ) -> None:
-        for status in (400, 409):
-            self.answer = status, SIGNED, fault('no such trait')
-            self.assert_no_answer(exceptions.PlacementRefusedError)
-            self.answer = status, HTML, b'<html>no</html>'
-            self.assert_no_answer(exceptions.PlacementError)
-        for status in (401, 403, 406):
-            self.answer = status, SIGNED, fault('go away')
-            self.assert_no_answer(exceptions.PlacementError)
 
     def test_request_id_and_version_are_sent(self) -> None:
         self.open('req-1').has_provider(UUID)

@@ -10,6 +10,7 @@ from ironic_ownership.contracts import (
     model,
     refusals,
 )
+from ironic_ownership.engine.reservations import eligibility
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
@@ -144,20 +145,18 @@ class TestServices(reserver_case.ReservingCase):
             self.create(service='host9')
         self.assertIn('host1', str(caught.exception))
 
-    def test_service_of_another_policy_is_refused(self) -> None:
+    def test_service_that_cannot_own_a_node_is_refused(self) -> None:
         self.start('host2', world.RING)
         self.refuse('policy', 'host2')
-
-    def test_disabled_service_is_refused(self) -> None:
-        self.records.set_service('host1', actor='x', disabled=True)
-        self.refuse('disabled')
-
-    def test_service_that_is_forced_down_is_refused(self) -> None:
-        self.records.set_service('host1', actor='x', forced_down=True)
-        self.refuse('forced down')
-
-    def test_dead_service_is_refused(self) -> None:
-        other = self.start('host2', reserver_case.RESERVING)
+        for word, values in (
+            ('disabled', {'disabled': True}),
+            ('forced down', {'disabled': False, 'forced_down': True}),
+        ):
+            self.records.set_service('host1', actor='x', **values)
+            self.shared.clock.elapse(eligibility.LONGEST_AGE + 1)
+            self.refuse(word)
+        self.records.set_service('host1', actor='x', forced_down=False)
+        other = self.start('host3', reserver_case.RESERVING)
         self.settle(other)
         self.settle(other)
         self.refuse('not alive')

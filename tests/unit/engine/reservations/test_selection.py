@@ -56,6 +56,10 @@ def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:
     return dict(selection.choose(wish, nodes, evaluate, **options).removed)
 
 
+def _zero(sizes: dict[str, int], *names: str) -> dict[str, object]:
+    return {**sizes, 'extra_specs': {f'resources:{n}': '0' for n in names}}
+
+
 _amounts = st.sampled_from((0, 1, 2, 4))
 _specs = st.dictionaries(
     st.sampled_from(
@@ -225,97 +229,62 @@ class TestConditions(unittest.TestCase):
         )
         self.assertEqual((nodes[7],), choice.candidates)
 
-    def test_disk_is_root_and_ephemeral_and_swap(self) -> None:
-        one = node(1, properties={'local_gb': '10'})
-        for sizes, fits in (
-            ({'root_gb': 10}, True),
-            ({'root_gb': 9, 'ephemeral_gb': 1}, True),
-            ({'root_gb': 9, 'swap': 1024}, True),
-            ({'root_gb': 9, 'swap': 1025}, False),
-            ({'root_gb': 10, 'swap': 1}, False),
-            ({'root_gb': 5, 'ephemeral_gb': 6}, False),
-        ):
-            expected = {} if fits else {'disk_gb': 1}
-            self.assertEqual(expected, removed(request(**sizes), one), sizes)
-
-    def test_resources_of_a_flavor_hold_instead_of_its_fields(self) -> None:
-        one = node(1, properties={})
+    def test_each_condition_removes_what_does_not_fulfil_it(self) -> None:
         sizes = {'vcpus': 64, 'memory_mb': 4096, 'root_gb': 20, 'swap': 3}
-        none = {'VCPU': '0', 'MEMORY_MB': '0', 'DISK_GB': '0'}
-        for specs, expected in (
-            ({}, {'memory_mb': 1}),
-            ({f'resources:{name}': '0' for name in none}, {}),
+        gold = {'resources:CUSTOM_BAREMETAL_GOLD': '1'}
+        disk = {'properties': {'local_gb': '10'}}
+        no_class = {'resource_class': 1}
+        for wish, has, expected in (
+            # The disk is root, ephemeral and swap together.
+            ({'root_gb': 10}, disk, {}),
+            ({'root_gb': 9, 'ephemeral_gb': 1}, disk, {}),
+            ({'root_gb': 9, 'swap': 1024}, disk, {}),
+            ({'root_gb': 9, 'swap': 1025}, disk, {'disk_gb': 1}),
+            ({'root_gb': 10, 'swap': 1}, disk, {'disk_gb': 1}),
+            ({'root_gb': 5, 'ephemeral_gb': 6}, disk, {'disk_gb': 1}),
+            # Resources of a flavor hold instead of its fields.
+            (sizes, {'properties': {}}, {'memory_mb': 1}),
+            (_zero(sizes, 'VCPU', 'MEMORY_MB', 'DISK_GB'), {}, {}),
+            (_zero(sizes, 'VCPU', 'MEMORY_MB'), disk, {'disk_gb': 1}),
+            # Their class is Placement's name of it.
+            ({'extra_specs': gold}, {'resource_class': 'baremetal.gold'}, {}),
+            ({'extra_specs': gold}, {'resource_class': 'BareMetal-Gold'}, {}),
             (
-                {'resources:MEMORY_MB': '0', 'resources:VCPU': '0'},
-                {'disk_gb': 1},
+                {'extra_specs': gold},
+                {'resource_class': 'CUSTOM_BAREMETAL_GOLD'},
+                no_class,
+            ),
+            ({'extra_specs': gold}, {}, no_class),
+            ({'resource_class': 'gold', 'extra_specs': gold}, {}, no_class),
+            ({}, {'resource_class': None}, no_class),
+            ({}, {'resource_class': ''}, no_class),
+            # A capability may be one of a few properties.
+            ({'extra_specs': {'capabilities:cpu_arch': 's== x86_64'}}, {}, {}),
+            (
+                {'extra_specs': {'capabilities:vendor': 'acme'}},
+                {'properties': {'vendor': 'acme'}},
+                {'capabilities:vendor': 1},
             ),
         ):
-            wish = request(**sizes, extra_specs=specs)
-            self.assertEqual(expected, removed(wish, one))
+            found = removed(request(**wish), node(1, **has))
+            self.assertEqual(expected, found, (wish, has))
 
-    def test_class_of_a_flavor_is_placements_name_of_it(self) -> None:
-        wish = request(extra_specs={'resources:CUSTOM_BAREMETAL_GOLD': '1'})
-        for name, fits in (
-            ('baremetal.gold', True),
-            ('BareMetal-Gold', True),
-            ('CUSTOM_BAREMETAL_GOLD', False),
-            ('gold', False),
+    def test_nodes_are_evaluated_alike_in_any_order_and_number(self) -> None:
+        equal = [{'cpus': value} for value in (1, True, 1.0, '1')]
+        odd = [PROPERTIES, {'cpus': ['64'], 'n': {}}]
+        eight = {'cpus': '8', 'memory_mb': '8'}
+        small = [eight, {'cpus': '8'}, {**eight, 'memory_mb': '16'}]
+        for sizes, wish, expected in (
+            (equal, {'vcpus': 1}, {}),
+            (odd, {'vcpus': 1}, {'vcpus': 1}),
+            (small, {'vcpus': 8, 'memory_mb': 16}, {'memory_mb': 2}),
         ):
-            expected = {} if fits else {'resource_class': 1}
-            one = node(1, resource_class=name)
-            self.assertEqual(expected, removed(wish, one), name)
-
-    def test_node_without_a_class_is_never_chosen(self) -> None:
-        for name in (None, ''):
-            self.assertEqual(
-                {'resource_class': 1},
-                removed(request(), node(1, resource_class=name)),
-            )
-
-    def test_properties_that_are_equal_are_evaluated_alike(self) -> None:
-        nodes = [
-            node(number, properties={'cpus': value})
-            for number, value in enumerate((1, True, 1.0, '1'))
-        ]
-        for few in (0, 1000):
-            for some in (nodes, nodes[::-1]):
-                with mock.patch.object(selection, '_FEW', few):
-                    self.assertEqual({}, removed(request(vcpus=1), *some))
-
-    def test_property_that_is_a_list_is_enough_of_nothing(self) -> None:
-        nodes = [node(1), node(2, properties={'cpus': ['64'], 'n': {}})]
-        for few in (0, 1000):
-            with mock.patch.object(selection, '_FEW', few):
-                self.assertEqual(
-                    {'vcpus': 1}, removed(request(vcpus=1), *nodes)
-                )
-
-    def test_every_property_that_is_asked_for_is_looked_at(self) -> None:
-        sizes = ({'cpus': '8', 'memory_mb': '8'}, {'cpus': '8'})
-        nodes = [node(n, properties=has) for n, has in enumerate(sizes)]
-        enough = node(2, properties={'cpus': '8', 'memory_mb': '16'})
-        for few in (0, 1000):
-            for some in ((*nodes, enough), (enough, *nodes)):
-                with mock.patch.object(selection, '_FEW', few):
-                    wish = request(vcpus=8, memory_mb=16)
-                    self.assertEqual({'memory_mb': 2}, removed(wish, *some))
-
-    def test_capability_may_be_a_property(self) -> None:
-        wish = request(extra_specs={'capabilities:cpu_arch': 's== x86_64'})
-        self.assertEqual({}, removed(wish, node(1)))
-        other = request(extra_specs={'capabilities:vendor': 'acme'})
-        self.assertEqual(
-            {'capabilities:vendor': 1},
-            removed(other, node(1, properties={'vendor': 'acme'})),
-        )
-
-    def test_both_names_of_a_class_count_as_one_condition(self) -> None:
-        wish = request(
-            resource_class='gold',
-            extra_specs={'resources:CUSTOM_SILVER': '1'},
-        )
-        nodes = [node(1), node(2, resource_class='silver')]
-        self.assertEqual({'resource_class': 2}, removed(wish, *nodes))
+            nodes = [node(n, properties=has) for n, has in enumerate(sizes)]
+            for few in (0, 1000):
+                for some in (nodes, nodes[::-1]):
+                    with mock.patch.object(selection, '_FEW', few):
+                        found = removed(request(**wish), *some)
+                        self.assertEqual(expected, found)
 
     def test_certain_node_is_found_by_uuid_or_name(self) -> None:
         nodes = [node(1), node(171, name='Odd')]
