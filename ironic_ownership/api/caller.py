@@ -8,7 +8,7 @@ import math
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ironic_ownership.api import resources
 from ironic_ownership.api.operation import LIMIT, Access, Operation, Schema
@@ -38,6 +38,16 @@ _READING = (Access.PUBLIC, Access.READ, Access.READ_RESERVATIONS)
 
 Page = tuple[Any, str | None]
 """The body of an answer, and the marker of its end if more follows."""
+
+
+class Sent(NamedTuple):
+    """The inputs of one call; see :meth:`Caller.call`."""
+
+    path: Mapping[str, str]
+    query: Mapping[str, Any]
+    body: Any = None
+    progress: Progress = no_progress
+    stopping: Stopping = never_stopping
 
 
 class Caller(abc.ABC):
@@ -77,20 +87,19 @@ class Caller(abc.ABC):
         :raises OwnershipError: with the same code, message, hint and details
             in both cases.
         """
-        operation, sent = _checked(name, path, query)
-        if operation.access not in _READING and not _is_trial(sent, body):
+        operation = resources.find(name)
+        given = _checked(operation, path, query)
+        if operation.access not in _READING and not _is_trial(given, body):
             self.has_written = True
-        found, marker = self._send(
-            operation, path, sent, body, progress, stopping
-        )
+        sent = Sent(path, given, body, progress, stopping)
+        found, marker = self._send(operation, sent)
         if not isinstance(found, dict) or 'next' not in found:
             return found
-        key, limit = next(iter(found)), sent.get('limit')
+        key, limit = next(iter(found)), given.get('limit')
         items, warnings = found[key], found['warnings']
         while marker and (limit is None or len(items) < limit):
-            found, marker = self._send(
-                operation, path, {**sent, 'marker': marker}
-            )
+            following = Sent(path, {**given, 'marker': marker})
+            found, marker = self._send(operation, following)
             items += found[key]
             warnings += found['warnings']
         return {
@@ -112,23 +121,19 @@ class Caller(abc.ABC):
         :param query: as for :meth:`call`; its ``limit`` is that of a page.
         :returns: the bodies of the answers, at least one.
         """
-        operation, sent = _checked(name, NOTHING, query)
-        marker: str | None = ''
-        while marker is not None:
-            given = {**sent, 'marker': marker} if marker else sent
-            page, marker = self._send(operation, NOTHING, given, size=PAGE)
+        operation = resources.find(name)
+        given, marker = _checked(operation, NOTHING, query), None
+        while True:
+            if marker is not None:
+                given = {**given, 'marker': marker}
+            page, marker = self._send(operation, Sent(NOTHING, given), PAGE)
             yield page
+            if marker is None:
+                return
 
     @abc.abstractmethod
     def _send(
-        self,
-        operation: Operation,
-        path: Mapping[str, str],
-        query: Mapping[str, Any],
-        body: Any = None,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-        size: int = UNLIMITED,
+        self, operation: Operation, sent: Sent, size: int = UNLIMITED
     ) -> Page:
         """Execute an operation; of a list return one page.
 
@@ -152,32 +157,25 @@ class LocalCaller(Caller):
         return new_lists(math.inf)
 
     def _send(
-        self,
-        operation: Operation,
-        path: Mapping[str, str],
-        query: Mapping[str, Any],
-        body: Any = None,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-        size: int = UNLIMITED,
+        self, operation: Operation, sent: Sent, size: int = UNLIMITED
     ) -> Page:
         if operation.body is not None:
             # Imported late: only commands with a body pay for its library.
             from ironic_ownership.api import validation
 
-            validation.check(body, operation.body, 'body')
+            validation.check(sent.body, operation.body, 'body')
         answer = operation.handler(
             Request(
-                path,
-                query,
-                body,
+                sent.path,
+                sent.query,
+                sent.body,
                 self._actor,
                 self.request_id,
                 self._context,
                 max_limit=size,
                 lists=None if size == UNLIMITED else self._lists,
-                progress=progress,
-                stopping=stopping,
+                progress=sent.progress,
+                stopping=sent.stopping,
             )
         )
         return answer.body, answer.marker
@@ -204,24 +202,18 @@ class RemoteCaller(Caller):
         self._client = client
 
     def _send(
-        self,
-        operation: Operation,
-        path: Mapping[str, str],
-        query: Mapping[str, Any],
-        body: Any = None,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-        size: int = UNLIMITED,
+        self, operation: Operation, sent: Sent, size: int = UNLIMITED
     ) -> Page:
         target = operation.path.format_map(
-            {k: urllib.parse.quote(v, safe='') for k, v in path.items()}
+            {k: urllib.parse.quote(v, safe='') for k, v in sent.path.items()}
         )
+        query = sent.query
         if 'limit' in query:
             most = min(query['limit'], LIMIT.schema['maximum'])
             query = {**query, 'limit': most}
         if query:
             target = f'{target}?{encoded(query)}'
-        found = self._client.send(operation.method, target, body)
+        found = self._client.send(operation.method, target, sent.body)
         link = found.get('next') if isinstance(found, dict) else None
         return found, _marker(link) if link else None
 
@@ -233,14 +225,13 @@ def _marker(link: str) -> str:
 
 
 def _checked(
-    name: str, path: Mapping[str, str], query: Mapping[str, Any]
-) -> tuple[Operation, dict[str, Any]]:
-    """Return an operation, and the query that is sent.
+    operation: Operation, path: Mapping[str, str], query: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the query that is sent.
 
     :raises NotFoundError: for the first name that no resource can have. The
         HTTP service would not route it, or answer 400.
     """
-    operation = resources.find(name)
     sent = {k: v for k, v in query.items() if v is not None}
     for parameter in operation.parameters:
         text = path[parameter.name]
@@ -252,7 +243,7 @@ def _checked(
         for value in values if isinstance(values, list) else [values]:
             if isinstance(value, str) and not _fits(value, schema):
                 raise _not_known(parameter.name.replace('_', ' '), value)
-    return operation, sent
+    return sent
 
 
 def _fits(value: str, schema: Schema) -> bool:

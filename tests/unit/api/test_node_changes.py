@@ -9,7 +9,7 @@ from ironic_ownership.engine.gates import codes
 from ironic_ownership.observe import columns
 from tests.contract.suites import placement
 from tests.unit.engine import world
-from tests.unit.web import app_case, test_policies
+from tests.unit.web import app_case
 
 GONE, THERE = world.uuid(1), world.uuid(2)
 ONE = f'/v1/compute-nodes/{GONE}'
@@ -154,21 +154,3 @@ class DeleteTest(DeletionCase):
             self.refused('POST', MANY, 400, json=body)
         self.refused('DELETE', '/v1/compute-nodes/node1', 400)
         self.assert_all_kept()
-
-
-class AccessTest(test_policies.KeystoneCase):
-    def test_readers_check_and_administrators_delete(self) -> None:
-        body = {'uuids': [world.uuid(99)]}
-        for headers, checked, deleted in (
-            (self.token('reader', system=True), 404, 403),
-            (self.token('service'), 403, 403),
-            (self.token('admin'), 404, 404),
-        ):
-            one = f'/v1/compute-nodes/{world.uuid(99)}'
-            for method, path, status, more in (
-                ('GET', f'{one}/check-delete', checked, {}),
-                ('POST', CHECK, checked, {'json': body}),
-                ('DELETE', f'{one}?dry_run=true', deleted, {}),
-                ('POST', MANY, deleted, {'json': body}),
-            ):
-                self.refused(method, path, status, headers=headers, **more)

@@ -10,7 +10,7 @@ from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.observe import columns
 from tests.contract.suites import placement
 from tests.unit.engine import world
-from tests.unit.web import app_case, test_policies
+from tests.unit.web import app_case
 
 TAIL = ['dry_run', 'request_id', 'warnings']
 
@@ -204,22 +204,6 @@ class FailoverTest(ChangesCase):
             self.gates(error['details']['gates']),
         )
         self.assertEqual(before, self.state())
-
-
-class AccessTest(test_policies.KeystoneCase):
-    def test_only_administrators_change_services(self) -> None:
-        for headers, status in (
-            (self.token('reader', system=True), 403),
-            (self.token('service'), 403),
-            (self.token('admin'), 404),
-        ):
-            for method, path, body in (
-                ('PATCH', '/v1/services/none', {'disabled': True}),
-                ('DELETE', '/v1/services/none?dry_run=true', None),
-                ('POST', '/v1/services/none/failover', {'dry_run': True}),
-            ):
-                more = {} if body is None else {'json': body}
-                self.refused(method, path, status, headers=headers, **more)
 
 
 def _fail() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import tempfile
 
 import bcrypt
@@ -228,6 +229,33 @@ class RulesTest(KeystoneCase):
             moved = self.client.post('/v1/moves', json=MOVE, headers=headers)
             self.assertEqual(moves, moved.status_code, role)
 
+    def test_access_of_each_operation_is_that_of_the_role(self) -> None:
+        access = operation.Access
+        for headers, allowed in (
+            (self.token('admin'), {*access}),
+            (
+                self.token('reader', system=True),
+                {access.PUBLIC, access.READ, access.READ_RESERVATIONS},
+            ),
+            (
+                self.token('service'),
+                {access.PUBLIC, access.SERVICE, access.READ_RESERVATIONS},
+            ),
+            (self.token('member'), {access.PUBLIC}),
+        ):
+            for one in routes.OPERATIONS:
+                answer = self.client.open(
+                    re.sub('{.*?}', 'none', one.path),
+                    method=one.method,
+                    data=b'{',  # no operation takes it
+                    headers=headers,
+                )
+                self.assertIs(
+                    one.access not in allowed,
+                    answer.status_code == 403,
+                    (one.name, answer.text),
+                )
+
     def test_admin_of_another_project_is_a_customer(self) -> None:
         for options in ('', 'admin_projects ='):
             self.client = self.build(options)
@@ -371,21 +399,14 @@ class DefaultsTest(app_case.SiteCase):
             public = one.access is operation.Access.PUBLIC
             self.assertEqual(not public, rule_name(one) in names, one)
 
-    def test_only_what_tells_nothing_is_public(self) -> None:
-        self.assertEqual(
-            {'/', '/openapi.json'},
-            {
-                one.path
-                for one in routes.OPERATIONS
-                if one.access is operation.Access.PUBLIC
-            },
-        )
-
-    def test_what_changes_something_is_not_for_readers(self) -> None:
+    def test_access_follows_from_what_an_operation_does(self) -> None:
+        access = operation.Access
+        of_reservations = access.READ_RESERVATIONS, access.SERVICE
         for one in routes.OPERATIONS:
-            if one.method != 'GET' and one.name not in READ_BY_POST:
-                self.assertIn(
-                    one.access,
-                    (operation.Access.ADMIN, operation.Access.SERVICE),
-                    one.name,
-                )
+            changes = one.method != 'GET' and one.name not in READ_BY_POST
+            expected = (access.READ, access.ADMIN)[changes]
+            if one.noun == 'reservation':
+                expected = of_reservations[changes]
+            if one.path in ('/', '/openapi.json'):
+                expected = access.PUBLIC
+            self.assertIs(expected, one.access, one.name)
