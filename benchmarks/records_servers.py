@@ -94,9 +94,9 @@ def _operations() -> dict[str, Operation]:
         'own row': lambda db: records.SqlRecords(db).service('service-0000'),
         'members': heartbeats.alive,
         'services': lambda db: records.SqlRecords(db).services(),
-        'own nodes': lambda db: records.SqlRecords(db).compute_nodes_near(
-            'service-0000', _SCOPE
-        ),
+        'own nodes': lambda db: [
+            *records.SqlRecords(db).in_reach('service-0000', _SCOPE)
+        ],
         'claim of one node': write,
     }
 

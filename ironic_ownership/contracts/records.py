@@ -13,6 +13,31 @@ from ironic_ownership.contracts.availability import Evaluation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Compute nodes to select by what is on record; ``None`` selects all.
+
+    :param host: canonical host of the owner.
+    :param shard: exactly as last seen in Ironic.
+    :param conductor_group: in lower case; empty is the default group.
+    """
+
+    host: str | None = None
+    shard: str | None = None
+    conductor_group: str | None = None
+
+    def matches(self, record: model.ComputeNode) -> bool:
+        """Tell whether a record is selected."""
+        return (
+            self.host in (None, record.host)
+            and self.shard in (None, record.shard)
+            and self.conductor_group in (None, record.conductor_group)
+        )
+
+
+EVERY_NODE = NodeFilter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
     """Become the owner of a node, if its record is still as it was seen.
 

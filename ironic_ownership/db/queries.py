@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventPosition
-from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.db import clock, index_hints, tables
 
 T = TypeVar('T')
@@ -80,41 +80,57 @@ _LARGEST = 500
 _ASKED_BY = 'asked_by'
 
 
-def page(chosen: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
+def chosen(
+    those: NodeFilter, filtered: Callable[[Any], Any] = lambda column: column
+) -> sa.Select[Any]:
+    """Select the compute nodes of a filter.
+
+    :param filtered: wraps the columns of the filter.
+    """
+    return COMPUTE_NODES.where(
+        *(
+            filtered(column) == value
+            for column, value in (
+                (_nodes.host, those.host),
+                (_nodes.shard, those.shard),
+                (_nodes.conductor_group, those.conductor_group),
+            )
+            if value is not None
+        )
+    )
+
+
+def page(those: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
     """Select compute nodes that follow a uuid, in the order of their uuids."""
-    statement = COMPUTE_NODES.where(_nodes.uuid > after)
-    for column, value in (
-        (_nodes.host, chosen.host),
-        (_nodes.shard, chosen.shard),
-        (_nodes.conductor_group, chosen.conductor_group),
-    ):
-        if value is not None:
-            filtered = index_hints.Unindexed(column)
-            statement = statement.where(filtered == value)
-    return statement.order_by(_nodes.uuid).limit(limit)
+    statement = chosen(those, index_hints.Unindexed)
+    return _following(statement, after, limit)
 
 
-def near_page(
+def in_reach(
     host: str, scope: model.Scope, after: str, limit: int
 ) -> sa.Select[Any]:
-    """Select those of :func:`near` that follow a uuid, in their order."""
-    statement = near(host, scope).where(_nodes.uuid > after)
-    return statement.order_by(_nodes.uuid).limit(limit)
-
-
-def near(host: str, scope: model.Scope) -> sa.Select[Any]:
-    """Select the compute nodes of one host and those last seen in a scope."""
-    mine = _nodes.host == host
+    """Select those of one host or last seen in a scope that follow a uuid."""
+    filters = [
+        column == value
+        for column, value in (
+            (_nodes.shard, scope.shard),
+            (_nodes.conductor_group, scope.conductor_group),
+        )
+        if value is not None
+    ]
+    statement = COMPUTE_NODES
     if scope.nothing:
-        return COMPUTE_NODES.where(mine)
-    filters: list[sa.ColumnElement[bool]] = []
-    if scope.shard is not None:
-        filters.append(_nodes.shard == scope.shard)
-    if scope.conductor_group is not None:
-        filters.append(_nodes.conductor_group == scope.conductor_group)
-    if not filters:
-        return COMPUTE_NODES
-    return COMPUTE_NODES.where(mine | sa.and_(*filters))
+        statement = statement.where(_nodes.host == host)
+    elif filters:
+        statement = statement.where((_nodes.host == host) | sa.and_(*filters))
+    return _following(statement, after, limit)
+
+
+def _following(
+    statement: sa.Select[Any], after: str, limit: int
+) -> sa.Select[Any]:
+    statement = statement.where(_nodes.uuid > after)
+    return statement.order_by(_nodes.uuid).limit(limit)
 
 
 def changed(since: Mapping[str, int], limit: int) -> sa.Select[Any]:

@@ -16,17 +16,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import (
-    model,
-    records,
-)
+from ironic_ownership.contracts import model, records
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
     EventPosition,
 )
-from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import EVERY_NODE, NodeFilter
 from ironic_ownership.db import (
     change_transaction,
     condition_reports,
@@ -132,9 +129,15 @@ class SqlRecords(connection.Port):
         found = self._database.select(statement, rows.service_and_node)
         return found[0] if found else (None, None)
 
-    def compute_nodes(self) -> Sequence[model.ComputeNode]:
-        """Return the compute nodes of all services. One query."""
-        return self._database.select(queries.COMPUTE_NODES, rows.compute_node)
+    def compute_nodes(
+        self, chosen: NodeFilter = EVERY_NODE
+    ) -> Sequence[model.ComputeNode]:
+        """Return the compute nodes, of all services by default. One query."""
+        found = self._database.select(
+            queries.chosen(chosen), rows.compute_node
+        )
+        # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
+        return [*filter(chosen.matches, found)]
 
     def compute_nodes_page(
         self, chosen: NodeFilter, *, after: str = '', limit: int
@@ -149,32 +152,29 @@ class SqlRecords(connection.Port):
             some = self._database.select(
                 queries.page(chosen, after, limit), rows.compute_node
             )
-            # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
             found += filter(chosen.matches, some)
             if len(some) < limit:
                 break
             after = some[-1].uuid
         return found[:limit]
 
-    def compute_nodes_near(
-        self, host: str, scope: model.Scope
-    ) -> Sequence[model.ComputeNode]:
-        """Return those of one host or last seen in a scope. One query."""
-        found = self._database.select(
-            queries.near(host, scope), rows.compute_node
-        )
-        return [one for one in found if _is_near(one, host, scope)]
-
-    def near(
+    def in_reach(
         self, host: str, scope: model.Scope
     ) -> Iterator[model.ComputeNode]:
-        """Yield the same page by page; not all of one moment."""
+        """Yield those of one host or last seen in a scope, page by page.
+
+        They are not all of one moment.
+        """
         after = ''
         while True:
             some = self._database.select(
-                queries.near_page(host, scope, after, PAGE), rows.compute_node
+                queries.in_reach(host, scope, after, PAGE), rows.compute_node
             )
-            yield from (one for one in some if _is_near(one, host, scope))
+            for one in some:
+                if one.host == host or scope.matches(
+                    one.shard, one.conductor_group
+                ):
+                    yield one
             if len(some) < PAGE:
                 return
             after = some[-1].uuid
@@ -287,10 +287,3 @@ class SqlRecords(connection.Port):
     def close(self) -> None:
         """Free connections. Idempotent."""
         self._database.close()
-
-
-def _is_near(record: model.ComputeNode, host: str, scope: model.Scope) -> bool:
-    # MariaDB takes 'a' and 'a ' for equal; Ironic and we do not.
-    return record.host == host or scope.matches(
-        record.shard, record.conductor_group
-    )

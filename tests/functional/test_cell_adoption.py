@@ -106,7 +106,7 @@ class AdoptionTest(AdoptionCase):
 
         def known() -> dict[str, model.ComputeNode]:
             services = {row.host: row for row in self.records.services()}
-            return dict(cache.near(model.Scope(), services))
+            return dict(cache.in_reach(model.Scope(), services))
 
         self.assertEqual(2, len(known()))
         instance = str(uuid_.uuid4())

@@ -9,7 +9,7 @@ from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import node_listing
 from ironic_ownership.observe import columns

@@ -18,6 +18,7 @@ from oslo_log import log
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import (
@@ -139,8 +140,8 @@ def _plan(
 ) -> tuple[Snapshot, Drain]:
     """Plan on one snapshot, which serves for all the moves."""
     ports, moves = operation.ports, operation.moves
-    near = ports.records.compute_nodes_near(host, model.Scope(nothing=True))
-    owned = {r.uuid: r for r in near if r.host == host}
+    recorded = ports.records.compute_nodes(NodeFilter(host=host))
+    owned = {record.uuid: record for record in recorded}
     uuids = list(owned)
     shards = {record.shard for record in owned.values()}
     nodes = selection.read_nodes(

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.changes.case import Snapshot
 from ironic_ownership.engine.ports import Moves, Ports
 
@@ -116,10 +117,7 @@ def _records(
     stored = ports.records
     if selection.uuids is not None:
         return _by_uuid(stored.compute_nodes_by_uuid(selection.uuids))
-    if selection.source is None:
-        return _by_uuid(stored.compute_nodes())
-    nothing_else = model.Scope(nothing=True)
-    return _by_uuid(stored.compute_nodes_near(selection.source, nothing_else))
+    return _by_uuid(stored.compute_nodes(NodeFilter(host=selection.source)))
 
 
 def _checks_scope_only(

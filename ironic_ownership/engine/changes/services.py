@@ -14,6 +14,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.gates import (
     Found,
@@ -196,8 +197,7 @@ class DeleteService:
             view = self.backend.view()
         except exceptions.MembershipError as exc:
             warnings.append(f'liveness is unknown: {exc}')
-        near = self.records.compute_nodes_near(host, model.Scope(nothing=True))
-        owned = [record for record in near if record.host == host]
+        owned = self.records.compute_nodes(NodeFilter(host=host))
         return Deletion(host, owned, view, tuple(warnings))
 
     def execute(self, proposed: Deletion, origin: Origin) -> bool:

@@ -235,7 +235,7 @@ class RecordMonitor(Worker):
         :raises RecordsError: if the records do not answer.
         """
         mark, host = self.feed.mark(), self.context.host
-        found = self.context.ports.records.near(host, _NO_NODES)
+        found = self.context.ports.records.in_reach(host, _NO_NODES)
         own = {record.uuid for record in found}
         if self.feed.retain(mark, own):
             self.refresh()

@@ -72,7 +72,7 @@ class RecordCache:
         """Read everything the next time."""
         self._services = None
 
-    def near(
+    def in_reach(
         self, scope: model.Scope, services: Mapping[str, model.Service]
     ) -> Mapping[str, model.ComputeNode]:
         """Return the records of the service and those last seen in a scope.
@@ -92,7 +92,7 @@ class RecordCache:
         self._scope, self._services = scope, services
         return self._known
 
-    def also(
+    def complete(
         self,
         nodes: Mapping[str, model.Node],
         changed: Set[str] | None = None,
@@ -102,9 +102,9 @@ class RecordCache:
         :param nodes: those without a record are remembered, too.
         :param changed: uuids of the nodes that were not given before;
             ``None`` for any.
-        :returns: the records of :meth:`near`, and of these; and the uuids of
-            nodes that became its own after :meth:`near`. These may differ
-            from the list, so they wait for the next refresh.
+        :returns: the records of :meth:`in_reach`, and of these; and the uuids
+            of nodes that became its own after :meth:`in_reach`. These may
+            differ from the list, so they wait for the next refresh.
         :raises RecordsError: if the database does not answer.
         """
         some: Iterable[str] = nodes
@@ -113,7 +113,7 @@ class RecordCache:
         unknown = {u for u in some if u in nodes and u not in self._known}
         more: Iterable[model.ComputeNode] = ()
         if len(unknown) > LOOKED_UP_BY_UUID:
-            found = self.records.near(self.host, model.Scope())
+            found = self.records.in_reach(self.host, model.Scope())
             more = (one for one in found if one.uuid in unknown)
         elif unknown:
             more = self.records.compute_nodes_by_uuid(sorted(unknown))
@@ -133,7 +133,7 @@ class RecordCache:
     def _read_all(self, scope: model.Scope) -> None:
         """Read all, but keep what is equal, so that nothing is there twice."""
         before, known = self._known, {}
-        for record in self.records.near(self.host, scope):
+        for record in self.records.in_reach(self.host, scope):
             same = before.get(record.uuid)
             if same != record:
                 self._changed.add(record.uuid)

@@ -79,12 +79,12 @@ def take(
     }
     policy_set.prepare(services.values(), ports.interpret)
     cache = cache or RecordCache(ports.records, host)
-    cache.near(scope, services)
+    cache.in_reach(scope, services)
     fleet = reader.read(scope) if reader else Fleet(ports.source.fleet(scope))
     nodes, changed = fleet.nodes, fleet.changed
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.
-    records, late = cache.also(nodes, changed)
+    records, late = cache.complete(nodes, changed)
     if late:
         nodes = {uuid: nodes[uuid] for uuid in nodes if uuid not in late}
     if changed is not None:

@@ -16,6 +16,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.host import fleet_reader, incremental
 from ironic_ownership.engine.host.reconciler import Reconciler, Written
 from ironic_ownership.engine.host.refresh_result import Scan
@@ -25,8 +26,6 @@ from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.worker import Worker
 
 LOG = log.getLogger(__name__)
-
-_NO_NODES = model.Scope(nothing=True)
 
 
 @dataclasses.dataclass(eq=False)
@@ -140,7 +139,7 @@ class TakeOver(Worker):
             only = found.listed
         known: Mapping[str, model.ComputeNode] = records
         if assigner is not None and assigner.reads_owners:
-            near = ports.records.compute_nodes_near(context.host, scan.scope)
+            near = ports.records.in_reach(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
         plan = self.reconciler.plan(
             found.nodes(only),
@@ -183,8 +182,7 @@ class TakeOver(Worker):
         return {
             record.uuid: record
             for host in sorted(hosts)
-            for record in records.compute_nodes_near(host, _NO_NODES)
-            if record.host == host
+            for record in records.compute_nodes(NodeFilter(host=host))
         }
 
 

@@ -27,7 +27,7 @@ from ironic_ownership.contracts.placement import (
     FIRST_GENERATION,
     Placement,
 )
-from ironic_ownership.contracts.records import Change, Report
+from ironic_ownership.contracts.records import Change, NodeFilter, Report
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -42,7 +42,6 @@ recorded soon, and nodes that changed owner are no longer written."""
 PROGRESS = 1000
 """Nodes between two log lines about a long report."""
 
-_NOTHING = model.Scope(nothing=True)
 _REFUSALS = (
     exceptions.ProviderBusyError,
     exceptions.ProviderInUseError,
@@ -182,10 +181,9 @@ class PlacementReport:
     def _own_records(self) -> dict[str, model.ComputeNode]:
         return {
             record.uuid: record
-            for record in self._records.compute_nodes_near(
-                self._host, _NOTHING
+            for record in self._records.compute_nodes(
+                NodeFilter(host=self._host)
             )
-            if record.host == self._host
         }
 
     def _write(self, batch: Sequence[inventory_diff.Step]) -> int:
@@ -338,7 +336,7 @@ class PlacementReport:
     ) -> inventory_diff.Wanted:
         records = {
             record.uuid: record
-            for record in self._records.compute_nodes_near(
+            for record in self._records.in_reach(
                 self._host, seen.policies.scope
             )
         }

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.availability import Unavailable
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement import inventory_diff
 
 LOG = log.getLogger(__name__)
 
-_NOTHING = model.Scope(nothing=True)
 _REFUSALS = (
     exceptions.NoProviderError,
     exceptions.ProviderBusyError,
@@ -127,9 +127,8 @@ class SchedulingStatus:
             rows, frozenset(serving), frozenset(stopped), frozenset(writers)
         )
 
-    def _owned(self, host: str) -> Iterator[model.ComputeNode]:
-        records = self.context.ports.records.compute_nodes_near(host, _NOTHING)
-        return (record for record in records if record.host == host)
+    def _owned(self, host: str) -> Sequence[model.ComputeNode]:
+        return self.context.ports.records.compute_nodes(NodeFilter(host=host))
 
     def _providers(self, host: str) -> set[str]:
         own = {record.uuid for record in self._owned(host)}

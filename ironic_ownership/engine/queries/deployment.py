@@ -256,7 +256,8 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
     records = attempt(
         Part.RECORDS,
         lambda: {
-            one.uuid: one for one in sources.records().near('', model.Scope())
+            one.uuid: one
+            for one in sources.records().in_reach('', model.Scope())
         },
     )
     reports = attempt(

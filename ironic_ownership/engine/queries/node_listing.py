@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
-from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import BATCH, tolerant
@@ -125,7 +125,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         show owned nodes as unowned.
     """
     policy_set.prepare(ports.records.services(), ports.interpret)
-    records = {one.uuid: one for one in ports.records.near(host, scope)}
+    records = {one.uuid: one for one in ports.records.in_reach(host, scope)}
     nodes = dict(ports.source.fleet(scope))
     # The owner of a node that came into the scope may not have noticed yet.
     for one in ports.records.compute_nodes_by_uuid(

@@ -187,7 +187,7 @@ class AvailabilityContract(records.RecordsContract):
         scope = model.Scope()
         for found in (
             self.records.compute_nodes(),
-            self.records.compute_nodes_near('host1', scope),
+            [*self.records.in_reach('host1', scope)],
             self.records.compute_nodes_by_uuid([records.uuid(1)]),
         ):
             self.assertEqual(['cleaning'], [one.unavailable for one in found])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.node_filter import NodeFilter
-from ironic_ownership.contracts.records import Update
+from ironic_ownership.contracts.records import NodeFilter, Update
 from tests.contract.suites import records
 
 
@@ -31,32 +31,30 @@ class QueryContract(records.RecordsContract):
             records.claim(6, shard='s1 ', conductor_group='g1'),
         )
 
-    def near(self, host: str, **scope: Any) -> list[int]:
-        """Return the numbers of the nodes near a host."""
-        found = self.records.compute_nodes_near(host, model.Scope(**scope))
-        kept = self.records.near(host, model.Scope(**scope))
-        self.assertCountEqual(found, kept)
+    def in_reach(self, host: str, **scope: Any) -> list[int]:
+        """Return the numbers of the nodes in reach of a host."""
+        found = self.records.in_reach(host, model.Scope(**scope))
         return sorted(int(n.uuid[-3:]) for n in found)
 
-    def test_near_are_the_own_nodes_and_those_in_scope(self) -> None:
-        self.assertEqual([1, 2, 3], self.near('host1', shard='s1'))
+    def test_own_nodes_and_those_in_scope_are_in_reach(self) -> None:
+        self.assertEqual([1, 2, 3], self.in_reach('host1', shard='s1'))
         self.assertEqual(
-            [1, 2], self.near('host1', shard='s1', conductor_group='g1')
+            [1, 2], self.in_reach('host1', shard='s1', conductor_group='g1')
         )
         self.assertEqual(
-            [1, 2, 4, 5, 6], self.near('host1', conductor_group='g1')
+            [1, 2, 4, 5, 6], self.in_reach('host1', conductor_group='g1')
         )
         self.assertEqual(
-            [1, 2], self.near('host1', shard='other', conductor_group='')
+            [1, 2], self.in_reach('host1', shard='other', conductor_group='')
         )
 
     def test_shards_that_differ_in_case_or_space_are_others(self) -> None:
-        self.assertEqual([4], self.near('host9', shard='S1'))
-        self.assertEqual([6], self.near('host9', shard='s1 '))
-        self.assertEqual([1, 3], self.near('host9', shard='s1'))
+        self.assertEqual([4], self.in_reach('host9', shard='S1'))
+        self.assertEqual([6], self.in_reach('host9', shard='s1 '))
+        self.assertEqual([1, 3], self.in_reach('host9', shard='s1'))
 
     def test_scope_without_filter_is_everything(self) -> None:
-        self.assertEqual([1, 2, 3, 4, 5, 6], self.near('host9'))
+        self.assertEqual([1, 2, 3, 4, 5, 6], self.in_reach('host9'))
 
     def pages(self, limit: int, **chosen: Any) -> list[list[int]]:
         """Return the numbers of the nodes of each page."""
@@ -68,6 +66,13 @@ class QueryContract(records.RecordsContract):
             )
             found.append([int(n.uuid[-3:]) for n in page])
             after = page[-1].uuid if page else after
+        self.assertCountEqual(
+            itertools.chain(*found),
+            [
+                int(n.uuid[-3:])
+                for n in self.records.compute_nodes(NodeFilter(**chosen))
+            ],
+        )
         return found
 
     def test_pages_have_every_node_once_in_order(self) -> None:
@@ -85,8 +90,8 @@ class QueryContract(records.RecordsContract):
         self.assertEqual([[]], self.pages(9, host='HOST2'))
 
     def test_empty_scope_leaves_the_own_nodes(self) -> None:
-        self.assertEqual([1, 2], self.near('host1', nothing=True))
-        self.assertEqual([], self.near('host9', nothing=True, shard='s1'))
+        self.assertEqual([1, 2], self.in_reach('host1', nothing=True))
+        self.assertEqual([], self.in_reach('host9', nothing=True, shard='s1'))
 
     def test_unknown_uuids_are_left_out(self) -> None:
         found = self.records.compute_nodes_by_uuid(

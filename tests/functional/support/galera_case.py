@@ -49,6 +49,7 @@ class OnGalera(database.OnDatabase):
     """
 
     _next: ClassVar = itertools.count()
+    histories = 5
 
     @staticmethod
     @functools.cache

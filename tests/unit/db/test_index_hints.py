@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
 
-from ironic_ownership.contracts.node_filter import NodeFilter
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.db import queries
 from tests.unit.db import sqlite
 

@@ -11,6 +11,7 @@ from ironic_ownership.contracts.records import (
     Change,
     Claim,
     Forget,
+    NodeFilter,
     Outcome,
     Release,
     Update,
@@ -108,7 +109,7 @@ class TestStatements(sqlite.SqliteCase):
             with unittest.mock.patch.object(records, 'PAGE', size):
                 self.statements.clear()
                 found = [
-                    *self.records.near('host1', model.Scope(nothing=True))
+                    *self.records.in_reach('host1', model.Scope(nothing=True))
                 ]
             self.assertEqual(expected, {one.uuid: one for one in found})
             queries = [s for s in self.statements if s != 'BEGIN']
@@ -121,9 +122,7 @@ class TestStatements(sqlite.SqliteCase):
             self.records.services,
             self.records.counts,
             self.records.events,
-            lambda: self.records.compute_nodes_near(
-                'host1', model.Scope(shard='s')
-            ),
+            lambda: self.records.compute_nodes(NodeFilter(host='host1')),
         ):
             self.statements.clear()
             read()

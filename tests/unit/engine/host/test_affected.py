@@ -159,7 +159,7 @@ class TestSteadyRefresh(AffectedCase):
     def test_nothing_changed_is_nothing_decided_or_read(self) -> None:
         self.ironic.calls.clear()
         with unittest.mock.patch.object(
-            self.records, 'compute_nodes_near', side_effect=AssertionError
+            self.records, 'in_reach', side_effect=AssertionError
         ):
             summary = self.host.refresh()
         self.assertEqual([0], self.decided)

@@ -68,8 +68,8 @@ class Interrupted(SqlRecords):
         self.before_apply: Callable[[], None] = lambda: None
         self.believed: set[str] = set()
 
-    def near(self, host, scope):
-        found = [*super().near(host, scope)]
+    def in_reach(self, host, scope):
+        found = [*super().in_reach(host, scope)]
         self.believed = {one.uuid for one in found if one.host == host}
         return found
 
