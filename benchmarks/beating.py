@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import stores
 from ironic_ownership.backends import db
 from ironic_ownership.backends.tooz import backend as tooz_backend
-from ironic_ownership.contracts import backend, capabilities, exceptions, model
+from ironic_ownership.contracts import backend, exceptions, model
 
 TIMING = stores.Timing()
 WATCH_INTERVAL = 1.0
@@ -48,7 +48,7 @@ class BeatingMember(threading.Thread):
         self._phase = phase
         self._stopping = stopping
         self.may_poll = threading.Event()
-        self._watches = capabilities.Capability.WATCH in member.capabilities
+        self._watches = backend.Capability.WATCH in member.capabilities
 
     def reset(self) -> None:
         """Count from now on."""

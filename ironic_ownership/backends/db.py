@@ -2,7 +2,7 @@
 
 The clock of the database may jump, so it decides only in a process that has
 just started; later each process measures on its own who is alive: see
-``heartbeat_log``. So does a member for itself. The backend has connections of
+``HeartbeatLog``. So does a member for itself. The backend has connections of
 its own: a beat never waits for one that the refresh loop holds. On SQLite all
 members share one machine.
 """
@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import Call
-from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.clock import Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.db import (
     connection,
-    heartbeat_log,
     heartbeats,
     schema,
     url,
@@ -79,7 +78,7 @@ class DatabaseBackend(backend.MembershipBackend):
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
         self._row = heartbeats.MemberRow('', '', member_ttl)
-        self._log = heartbeat_log.HeartbeatLog(member_ttl)
+        self._log = heartbeats.HeartbeatLog(member_ttl)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings

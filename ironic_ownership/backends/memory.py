@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.backend import Capability
 
 _Key = tuple[str, str]
 """Host and incarnation."""

@@ -43,13 +43,7 @@ option declared ``secret``, and the host refuses to start with one that does.
 The options of a backend are never advertised.
 """
 
-from ironic_ownership.contracts.assignment import (
-    AssignmentRequest,
-    Choice,
-    Peer,
-)
-from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.backend import Capability, MembershipBackend
 from ironic_ownership.contracts.exceptions import (
     BackendUnavailableError,
     MembershipError,
@@ -72,7 +66,10 @@ from ironic_ownership.contracts.node_fields import NODE_FIELDS
 from ironic_ownership.contracts.options import Option, OptionType, as_map
 from ironic_ownership.contracts.policy import (
     AssignerPolicy,
+    AssignmentRequest,
+    Choice,
     FilterPolicy,
+    Peer,
     Policy,
 )
 from ironic_ownership.contracts.sources import Source

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import pathlib
 import sqlite3
+import threading
 import time
 from typing import Any
 
@@ -12,7 +14,6 @@ import sqlalchemy
 from oslo_db import exception as db_exc
 from sqlalchemy import event
 
-from ironic_ownership.db import mysql_tls
 from ironic_ownership.db.url import (
     MYSQL,
     POSTGRESQL,
@@ -25,6 +26,8 @@ WRITES = 'ironic_ownership_writes'
 
 _Identity = tuple[int, int]
 """Device and inode of a file."""
+
+_tls_lock = threading.Lock()
 
 _SYNC_READS = 1
 """Value of ``wsrep_sync_wait``: statements that read."""
@@ -131,8 +134,8 @@ def prepare(
             f'{max(1, int(idle * 1000))}',
         )
     else:
-        if engine.dialect.driver == mysql_tls.DRIVER:
-            mysql_tls.share(engine)
+        if engine.dialect.driver == 'pymysql':
+            _share_tls(engine)
         _on_connect(
             engine,
             # Each statement sees what is committed, as on PostgreSQL, and
@@ -183,6 +186,45 @@ def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
         dialect: Any, record: Any, args: Any, parameters: dict[str, Any]
     ) -> None:
         parameters['connection_factory'] = factory
+
+
+def _share_tls(engine: sqlalchemy.Engine) -> None:
+    """Let the connections of pymysql without options of TLS share a context.
+
+    Without options it uses TLS if the server has it, and verifies nothing. For
+    that it reads all certificate authorities of the machine, again for each
+    connection: 20 ms of a processor, and a megabyte for as long as the
+    connection is open.
+    """
+
+    def connect(
+        dialect: object, record: object, cargs: Any, cparams: Any
+    ) -> object:
+        return pymysql_class()(*cargs, **cparams)
+
+    event.listen(engine, 'do_connect', connect)
+
+
+@functools.cache
+def pymysql_class() -> type[Any]:
+    """Return the class of connections of pymysql, with a common context.
+
+    Its parent creates the context, so it is as pymysql wants it.
+    """
+    from pymysql import connections
+
+    base = connections.Connection
+    common: list[Any] = []
+
+    def create(self: Any, options: Any) -> Any:
+        if options:
+            return base._create_ssl_ctx(self, options)
+        with _tls_lock:
+            if not common:
+                common.append(base._create_ssl_ctx(self, options))
+            return common[0]
+
+    return type('Connection', (base,), {'_create_ssl_ctx': create})
 
 
 _MOVED_ON_POSTGRESQL = frozenset(

@@ -7,16 +7,46 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventPosition
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.db import clock, index_hints, tables
+from ironic_ownership.db import clock, tables
 
 T = TypeVar('T')
 
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
 _events = tables.events.c
+
+
+class _Unindexed(expression.FunctionElement[Any]):
+    """A column whose index SQLite does not use.
+
+    SQLite takes the index of any column that a filter names, and then sorts
+    all rows that it finds, for each page again. Without that index it walks
+    the primary key in order, and stops at the end of the page. The other
+    databases know how many rows a filter leaves, and decide by that.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, column: sa.Column[Any]) -> None:
+        super().__init__(column)
+        self.type = column.type
+
+
+@compiler.compiles(_Unindexed)
+def _plain(element: _Unindexed, visitor: Any, **kw: Any) -> str:
+    return str(visitor.process(element.clauses, **kw))
+
+
+@compiler.compiles(_Unindexed, 'sqlite')
+def _unindexed(element: _Unindexed, visitor: Any, **kw: Any) -> str:
+    # Source: https://www.sqlite.org/optoverview.html, "Disqualifying
+    # WHERE-clause terms using unary +".
+    return f'+{visitor.process(element.clauses, **kw)}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +95,7 @@ _RECORDS = sa.select(
 
 COMPUTE_NODES = _RECORDS.where(
     # Nearly all rows: an index on it is for those that are deleted.
-    index_hints.Unindexed(_nodes.deleted_at).is_(None)
+    _Unindexed(_nodes.deleted_at).is_(None)
 )
 """Every compute node that is not deleted, with its open instance."""
 
@@ -102,7 +132,7 @@ def chosen(
 
 def page(those: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
     """Select compute nodes that follow a uuid, in the order of their uuids."""
-    statement = chosen(those, index_hints.Unindexed)
+    statement = chosen(those, _Unindexed)
     return _following(statement, after, limit)
 
 

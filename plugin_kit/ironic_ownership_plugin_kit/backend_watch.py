@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
-from ironic_ownership.contracts import backend, capabilities, exceptions
+from ironic_ownership.contracts import backend, exceptions
 from ironic_ownership_plugin_kit import backend_case
 
 SETTINGS = backend_case.SETTINGS
@@ -26,7 +26,7 @@ class ChangeContract(backend_case.BackendCase):
     moment: ClassVar[float] = 0.2
 
     def test_capability_is_declared(self) -> None:
-        self.assertIn(capabilities.Capability.WATCH, self.build().capabilities)
+        self.assertIn(backend.Capability.WATCH, self.build().capabilities)
 
     def test_wait_without_a_change_ends_with_false(self) -> None:
         self.joined('host2', 'two')

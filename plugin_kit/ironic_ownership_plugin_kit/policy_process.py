@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import assignment, model, options, policy
+from ironic_ownership.contracts import model, options, policy
 from ironic_ownership_plugin_kit import purity
 
 MEMBERS = (
@@ -113,7 +113,7 @@ def answers(
     if isinstance(asked, policy.AssignerPolicy):
         if owners is None:
             owners = owners_on_record(asked, nodes, hosts)
-        request = assignment.AssignmentRequest(
+        request = policy.AssignmentRequest(
             tuple(nodes), peers(asked, hosts, values), owners
         )
         return tuple(_owner(one) for one in asked.choose(request))
@@ -123,7 +123,7 @@ def answers(
 
 def peers(
     asked: policy.Policy, hosts: Sequence[str], values: Values = ()
-) -> tuple[assignment.Peer, ...]:
+) -> tuple[policy.Peer, ...]:
     """Return members with what they advertise for themselves.
 
     :param values: an empty one is that of a release without such options.
@@ -131,7 +131,7 @@ def peers(
     default = {o.name: o.default for o in asked.options if o.per_member}
     default |= dict.fromkeys(s.name for s in asked.sources if s.per_member)
     return tuple(
-        assignment.Peer(
+        policy.Peer(
             host,
             {**default, **one} if one or not values else {},
         )
@@ -157,7 +157,7 @@ def owners_on_record(
 
 
 def _owner(chosen: Any) -> Any:
-    return chosen.host if isinstance(chosen, assignment.Choice) else chosen
+    return chosen.host if isinstance(chosen, policy.Choice) else chosen
 
 
 def ask(

@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.backend import Capability, MembershipBackend
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership_plugin_kit import backend_case
 from ironic_ownership_plugin_kit import policy_process as process

@@ -20,8 +20,8 @@ from oslo_log import log
 from ironic_ownership.backends.tooz import errors
 from ironic_ownership.backends.tooz.member_record import MemberRecord
 from ironic_ownership.contracts import backend, exceptions, extras, model
+from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import LimitedCalls
-from ironic_ownership.contracts.capabilities import Capability
 from ironic_ownership.contracts.options import Option, OptionType
 
 if TYPE_CHECKING:

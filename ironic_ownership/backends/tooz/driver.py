@@ -18,7 +18,7 @@ from tooz import coordination
 from ironic_ownership.backends.tooz import member_reader
 from ironic_ownership.backends.tooz.store_url import StoreURL
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.capabilities import Capability
+from ironic_ownership.contracts.backend import Capability
 
 Coordinator = coordination.CoordinationDriver
 Capabilities = frozenset[Capability]

@@ -11,9 +11,13 @@ import datetime
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ironic_ownership.clients.ironic import filters
 from ironic_ownership.clients.ironic.api import IronicAPI
-from ironic_ownership.clients.ironic.nodes import NodeReader, names, query
+from ironic_ownership.clients.ironic.nodes import (
+    NodeReader,
+    in_scope,
+    names,
+    query,
+)
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.inventory import ChangedNode, LatestChanges
 
@@ -33,7 +37,7 @@ def read(
             ('limit', str(limit)),
             ('sort_key', 'updated_at'),
             ('sort_dir', 'desc'),
-            *filters.in_scope(scope),
+            *in_scope(scope),
         ],
     )
     if read_at is None:
@@ -66,7 +70,7 @@ def newest(
             ('limit', str(limit)),
             ('sort_dir', 'desc'),
             query(api.minor, on_request),
-            *filters.in_scope(scope),
+            *in_scope(scope),
         ],
     )
     reader = NodeReader(on_request)

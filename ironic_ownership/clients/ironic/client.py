@@ -21,12 +21,13 @@ from ironic_ownership.clients.ironic import (
     api,
     changes,
     errors,
-    filters,
     pagination,
 )
 from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
+    free_only,
+    in_scope,
     is_uuid,
     query,
 )
@@ -167,7 +168,7 @@ class IronicInventory(inventory.Inventory):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        more = filters.free(resource_class)
+        more = free_only(resource_class)
         return [*self._scan(scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
@@ -195,7 +196,7 @@ class IronicInventory(inventory.Inventory):
         params = [
             ('fields', ','.join(fields)) if fields else self._all_fields(),
             *more,
-            *filters.in_scope(scope),
+            *in_scope(scope),
         ]
         for number in range(1, SCAN_ATTEMPTS + 1):
             try:

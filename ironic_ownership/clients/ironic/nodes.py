@@ -1,4 +1,6 @@
-"""Conversion of Ironic's nodes to values. No requests, no decisions.
+"""Nodes of Ironic: what to ask for, and their conversion to values.
+
+No requests, no decisions.
 
 An odd node becomes a value or is dropped: it must not stop the others. Odd
 fields are read in the safe direction: an odd instance is an instance, an odd
@@ -43,6 +45,12 @@ FIELDS = (
 More would cost the server two to five times the work, or a 500.
 """
 
+_FREE = (
+    ('associated', 'false'),
+    ('maintenance', 'false'),
+    ('provision_state', 'available'),
+    ('retired', 'false'),
+)
 _NOTHING: Mapping[str, Any] = {}
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
@@ -77,6 +85,27 @@ def query(minor: int, on_request: Collection[str] = ()) -> tuple[str, str]:
     if node_fields.DETAIL.intersection(fields):
         return 'detail', 'true'
     return 'fields', ','.join(fields)
+
+
+def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
+    """Return the query for the nodes in a scope.
+
+    A shard is named twice: named once, the server splits it at commas and
+    puts it in lower case; a repeated one it takes as it is.
+    """
+    filters: list[tuple[str, str]] = []
+    if scope.shard is not None:
+        filters += [('shard', scope.shard)] * 2
+    if scope.conductor_group is not None:
+        filters.append(('conductor_group', scope.conductor_group))
+    return filters
+
+
+def free_only(resource_class: str | None) -> list[tuple[str, str]]:
+    """Return the query for free nodes."""
+    if resource_class is None:
+        return [*_FREE]
+    return [*_FREE, ('resource_class', resource_class)]
 
 
 class NodeReader:

@@ -7,7 +7,7 @@ import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ironic_ownership.contracts import assignment, exceptions, model
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 BATCH = 1000
@@ -68,7 +68,7 @@ class PeerGroup:
     hosts: tuple[str, ...]
     first_joined: tuple[float, str]
     fails: bool = False
-    live_peers: tuple[assignment.Peer, ...] = ()
+    live_peers: tuple[policy.Peer, ...] = ()
 
     @property
     def rebalancing(self) -> bool:
@@ -263,7 +263,7 @@ def _groups(
             first_joined=min((m.joined_at, m.host) for m in of_group),
             fails=peers in failing,
             live_peers=tuple(
-                assignment.Peer(m.host, m.settings.own_values)
+                policy.Peer(m.host, m.settings.own_values)
                 for m in sorted(of_group, key=operator.attrgetter('host'))
                 if m.host in peers
             ),

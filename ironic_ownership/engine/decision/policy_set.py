@@ -20,7 +20,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import (
-    assignment,
     exceptions,
     foreign_errors,
     model,
@@ -202,7 +201,7 @@ class PolicySet:
     def choose(
         self,
         nodes: Sequence[model.Node],
-        peers: Sequence[assignment.Peer],
+        peers: Sequence[policy.Peer],
         owners: Mapping[str, str | None],
     ) -> Sequence[Decision]:
         """Return what the assigner decides for each node.
@@ -222,7 +221,7 @@ class PolicySet:
                 answer = self.assigner.assign(given, hosts)
             else:
                 answer = self.assigner.choose(
-                    assignment.AssignmentRequest(
+                    policy.AssignmentRequest(
                         given, tuple(peers), self._known(nodes, owners)
                     )
                 )
@@ -260,7 +259,7 @@ class PolicySet:
 
     def _plain(self, chosen: object) -> object:
         """Return an answer as a host, or with its reason, without code."""
-        if isinstance(chosen, assignment.Choice):
+        if isinstance(chosen, policy.Choice):
             owner, reason = self._plain(chosen.host), chosen.reason
             if type(reason) is not str or len(reason) > MAX_REASON:
                 raise self._fault(
@@ -286,7 +285,7 @@ class PolicySet:
         )
 
     def shares(
-        self, peers: Sequence[assignment.Peer]
+        self, peers: Sequence[policy.Peer]
     ) -> Mapping[str, float] | None:
         """Return the share of all nodes that each peer should have.
 

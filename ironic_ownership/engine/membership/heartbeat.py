@@ -10,7 +10,7 @@ import dataclasses
 import threading
 from collections.abc import Callable
 
-from ironic_ownership.contracts import capabilities, exceptions
+from ironic_ownership.contracts import backend, exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -48,9 +48,7 @@ class Heartbeat(Worker):
         self._backend = self.context.ports.backend
         self.conditions = self.context.conditions
         self._clock = self.context.clock
-        self._watches = (
-            capabilities.Capability.WATCH in self._backend.capabilities
-        )
+        self._watches = backend.Capability.WATCH in self._backend.capabilities
         self._answered = threading.Event()
         self._beat_at = self._poll_at = self._clock()
 

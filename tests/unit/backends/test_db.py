@@ -3,7 +3,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from ironic_ownership.backends import db
-from ironic_ownership.contracts import capabilities, exceptions, model
+from ironic_ownership.contracts import backend, exceptions, model
 from tests.contract import newer_schema
 from tests.unit.db import sqlite
 from tests.unit.engine import clock
@@ -77,12 +77,12 @@ class TestDatabaseBackend(sqlite.SqliteCase):
 
     def test_it_declares_the_clock_of_the_store(self) -> None:
         self.assertIn(
-            capabilities.Capability.STORE_CLOCK,
+            backend.Capability.STORE_CLOCK,
             db.DatabaseBackend.capabilities,
         )
 
     def test_file_is_not_shared_by_machines_and_a_server_is(self) -> None:
-        shared = capabilities.Capability.SHARED
+        shared = backend.Capability.SHARED
         self.assertNotIn(shared, self.build().capabilities)
         server = db.DatabaseBackend(
             {'connection': 'mysql+pymysql://u:p@127.0.0.1/x'},

@@ -6,7 +6,8 @@ import unittest
 from unittest import mock
 
 from ironic_ownership.backends.tooz import backend, drivers
-from ironic_ownership.contracts import capabilities, exceptions
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.backend import Capability
 
 WORKING = {
     'etcd3+http://h:2379': 'etcd',
@@ -110,9 +111,9 @@ class TestBackend(unittest.TestCase):
         for url, name in WORKING.items():
             found = self.build(url).capabilities
             for capability, stores_ in (
-                (capabilities.Capability.WATCH, CONSENSUS),
-                (capabilities.Capability.PERSISTENT, CONSENSUS),
-                (capabilities.Capability.SHARED, CONSENSUS | {'redis'}),
+                (Capability.WATCH, CONSENSUS),
+                (Capability.PERSISTENT, CONSENSUS),
+                (Capability.SHARED, CONSENSUS | {'redis'}),
             ):
                 self.assertEqual(name in stores_, capability in found)
 

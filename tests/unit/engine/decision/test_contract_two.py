@@ -6,7 +6,6 @@ import unittest
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import (
-    assignment,
     decision,
     exceptions,
     model,
@@ -32,15 +31,15 @@ class Heaviest(policy.AssignerPolicy):
     )
 
     def choose(
-        self, request: assignment.AssignmentRequest
-    ) -> Sequence[assignment.Choice | str | None]:
+        self, request: policy.AssignmentRequest
+    ) -> Sequence[policy.Choice | str | None]:
         heaviest = max(request.peers, key=lambda p: p.values['weight'])
         return [
-            assignment.Choice(heaviest.host, f'weight of\n{heaviest.host}')
+            policy.Choice(heaviest.host, f'weight of\n{heaviest.host}')
         ] * len(request.nodes)
 
     def shares(
-        self, peers: Sequence[assignment.Peer]
+        self, peers: Sequence[policy.Peer]
     ) -> Mapping[str, float] | None:
         return {p.host: float(str(p.values['weight'])) for p in peers}
 
@@ -49,7 +48,7 @@ class Expectant(Heaviest):
     """Expects no shares: where a node belongs depends on the node."""
 
     def shares(
-        self, peers: Sequence[assignment.Peer]
+        self, peers: Sequence[policy.Peer]
     ) -> Mapping[str, float] | None:
         return {}
 
@@ -62,8 +61,8 @@ class Sticky(policy.AssignerPolicy):
     reads_owners = True
 
     def choose(
-        self, request: assignment.AssignmentRequest
-    ) -> Sequence[assignment.Choice | str | None]:
+        self, request: policy.AssignmentRequest
+    ) -> Sequence[policy.Choice | str | None]:
         first = request.hosts[0]
         return [
             owner if owner in request.hosts else first
@@ -77,8 +76,8 @@ class Odd(Heaviest):
     answer: object = None
 
     def choose(
-        self, request: assignment.AssignmentRequest
-    ) -> Sequence[assignment.Choice | str | None]:
+        self, request: policy.AssignmentRequest
+    ) -> Sequence[policy.Choice | str | None]:
         return [self.answer] * len(request.nodes)  # type: ignore[list-item]
 
 
@@ -193,9 +192,9 @@ class TestFaults(unittest.TestCase):
             'stranger',
             5,
             [],
-            assignment.Choice('stranger'),
-            assignment.Choice('host1', 'x' * 101),
-            assignment.Choice('host1', 5),  # type: ignore[arg-type]
+            policy.Choice('stranger'),
+            policy.Choice('host1', 'x' * 101),
+            policy.Choice('host1', 5),  # type: ignore[arg-type]
         ):
             assigner.answer = answer
             with (
@@ -204,7 +203,7 @@ class TestFaults(unittest.TestCase):
             ):
                 decide.decide([world.node(1)], {}, groups)
             self.assertIn('Odd.choose', str(caught.exception))
-        assigner.answer = assignment.Choice(None, 'no peer wants it')
+        assigner.answer = policy.Choice(None, 'no peer wants it')
         node = world.node(1)
         found = decide.decide([node], {}, groups)[node.uuid]
         self.assertIsNone(found.owner)

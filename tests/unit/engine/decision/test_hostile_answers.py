@@ -8,7 +8,6 @@ import unittest
 from typing import Any
 
 from ironic_ownership.contracts import (
-    assignment,
     exceptions,
     foreign_errors,
     model,
@@ -51,7 +50,7 @@ class _Scope(model.Scope):
         raise SystemExit(0)
 
 
-class _Choice(assignment.Choice):
+class _Choice(policy.Choice):
     def __init__(self) -> None:
         """Keep nothing."""
 
@@ -127,13 +126,13 @@ class TestAnswers(unittest.TestCase):
             _Text('host1'),
             _Once('host1'),
             _Choice(),
-            assignment.Choice(_Once('host1')),
-            assignment.Choice('host1', _Once('x')),
+            policy.Choice(_Once('host1')),
+            policy.Choice('host1', _Once('x')),
         ):
             self.assert_fault(
                 _with(Assigner, answer=answer),
                 lambda chosen: chosen.choose(
-                    [world.node(1)], [assignment.Peer('host1')], {}
+                    [world.node(1)], [policy.Peer('host1')], {}
                 ),
             )
 
@@ -151,7 +150,7 @@ class TestAnswers(unittest.TestCase):
             text = self.assert_fault(
                 endless,
                 lambda chosen: chosen.choose(
-                    [world.node(1)], [assignment.Peer('host1')], {}
+                    [world.node(1)], [policy.Peer('host1')], {}
                 ),
             )
             self.assertIn('returned 2 owners for 1 nodes', text)
@@ -164,9 +163,9 @@ class TestAnswers(unittest.TestCase):
         )
 
     def test_reason_that_cannot_be_encoded(self) -> None:
-        odd = _with(Assigner, answer=assignment.Choice('host1', 'a \udc80'))
+        odd = _with(Assigner, answer=policy.Choice('host1', 'a \udc80'))
         (found,) = policy_set.PolicySet.of([odd]).choose(
-            [world.node(1)], [assignment.Peer('host1')], {}
+            [world.node(1)], [policy.Peer('host1')], {}
         )
         self.assertEqual(('host1', 'a ?'), (found.owner, found.note))
 

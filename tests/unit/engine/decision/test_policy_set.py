@@ -5,7 +5,7 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import assignment, exceptions, model, policy
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 
@@ -100,7 +100,7 @@ class Fixed(policy.FilterPolicy):
         return self.answer
 
 
-PEERS = assignment.Peer('a'), assignment.Peer('b')
+PEERS = policy.Peer('a'), policy.Peer('b')
 
 
 class FixedAssigner(world.OddPolicy):

@@ -7,7 +7,6 @@ import random
 import unittest.mock
 
 from ironic_ownership.contracts import (
-    assignment,
     exceptions,
     model,
     options,
@@ -68,12 +67,12 @@ class Keeps(policy.AssignerPolicy):
         heavy = max(request.peers, key=_by_weight).host
         found = (request.owners.get(node.uuid) for node in request.nodes)
         return [
-            assignment.Choice(owner if owner in request.hosts else heavy)
+            policy.Choice(owner if owner in request.hosts else heavy)
             for owner in found
         ]
 
 
-def _by_weight(peer: assignment.Peer) -> tuple[int, str]:
+def _by_weight(peer: policy.Peer) -> tuple[int, str]:
     return int(str(peer.values['weight'])), peer.host
 
 

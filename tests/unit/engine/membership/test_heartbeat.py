@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from unittest.mock import ANY
 
-from ironic_ownership.contracts import capabilities, exceptions
+from ironic_ownership.contracts import backend, exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.membership import heartbeat
 from ironic_ownership.engine.membership.fence import Clock, Fence
@@ -71,7 +71,7 @@ class Backend:
     def __init__(self, now: clock.Clock, call_timeout: float) -> None:
         self.clock = now
         self.call_timeout = call_timeout
-        self.capabilities: frozenset[capabilities.Capability] = frozenset()
+        self.capabilities: frozenset[backend.Capability] = frozenset()
         self.tells: list[float | Exception] = []
 
     def watch(self, timeout: float) -> bool:
@@ -215,7 +215,7 @@ class TestShortRight(HeartbeatCase):
 class TestWatch(HeartbeatCase):
     def setUp(self) -> None:
         super().setUp()
-        self.backend.capabilities = frozenset({capabilities.Capability.WATCH})
+        self.backend.capabilities = frozenset({backend.Capability.WATCH})
 
     def test_watched_store_is_polled_after_an_event(self) -> None:
         self.run_for(11)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db.heartbeat_log import HeartbeatLog
-from ironic_ownership.db.heartbeats import Heartbeat
+from ironic_ownership.db.heartbeats import Heartbeat, HeartbeatLog
 
 TTL = 20.0
 
