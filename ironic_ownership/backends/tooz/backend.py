@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from oslo_log import log
 
 from ironic_ownership.backends.tooz import errors
-from ironic_ownership.backends.tooz.member_record import MemberRecord
 from ironic_ownership.contracts import backend, exceptions, extras, model
 from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import LimitedCalls
@@ -166,8 +165,7 @@ class ToozBackend(backend.MembershipBackend):
     def _enter(self, member: model.Member) -> None:
         """Join with a new id, then leave with the old one: never absent."""
         self._revision += 1
-        record = MemberRecord(member, self._revision)
-        session = self._new_session(record)
+        session = self._new_session(member, self._revision)
         started = time.monotonic()
         try:
             self._within(self._writes, session.join)

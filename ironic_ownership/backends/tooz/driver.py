@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import member_reader
+from ironic_ownership.backends.tooz import members
 from ironic_ownership.backends.tooz.store_url import StoreURL
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.backend import Capability
@@ -170,9 +170,9 @@ class Driver:
         self,
         coordinator: Coordinator,
         group: bytes,
-        parse: member_reader.Parse[member_reader.T],
-    ) -> member_reader.Reader[member_reader.T]:
-        return member_reader.IdReader(
+        parse: members.Parse[members.T],
+    ) -> members.Reader[members.T]:
+        return members.ToozReader(
             coordinator,
             group,
             parse,

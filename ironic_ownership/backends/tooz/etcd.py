@@ -11,7 +11,7 @@ from ironic_ownership.backends.tooz import (
     driver,
     etcd_members,
     etcd_servers,
-    member_reader,
+    members,
 )
 
 
@@ -96,8 +96,8 @@ class EtcdDriver(driver.Driver):
         self,
         coordinator: Any,
         group: bytes,
-        parse: member_reader.Parse[member_reader.T],
-    ) -> member_reader.Reader[member_reader.T]:
+        parse: members.Parse[members.T],
+    ) -> members.Reader[members.T]:
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse
         )

@@ -8,17 +8,16 @@ second; and its watchers only poll.
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tooz import utils
 
-from ironic_ownership.backends.tooz import member_reader
+from ironic_ownership.backends.tooz import members
 
 _FEW = 4
 """Up to this many new members are read one by one, more with one range."""
@@ -29,8 +28,7 @@ _SPACING = 1.0
 _REQUIRE_LEADER = {'Grpc-Metadata-hasleader': 'true'}
 
 
-@dataclasses.dataclass
-class MemberReader(Generic[member_reader.T]):
+class MemberReader(members.Reader[members.T]):
     """Reads the members; one small request while nothing has changed.
 
     Nothing has changed if etcd's revision is the one last seen and the newest
@@ -41,46 +39,26 @@ class MemberReader(Generic[member_reader.T]):
     :param prefix: of the keys; the key that is just the prefix is no member.
     """
 
-    client: Any
-    prefix: bytes
-    parse: member_reader.Parse[member_reader.T]
-    _known: dict[bytes, member_reader.T] = dataclasses.field(
-        init=False, default_factory=dict
-    )
-    _revision: str = dataclasses.field(init=False, default='')
-    _newest: bytes = dataclasses.field(init=False, default=b'')
+    def __init__(
+        self, client: Any, prefix: bytes, parse: members.Parse[members.T]
+    ) -> None:
+        super().__init__(parse)
+        self._client, self._prefix = client, prefix
+        self._revision, self._newest = '', b''
 
-    def read(self) -> Mapping[bytes, member_reader.T]:
+    def read(self) -> Mapping[bytes, members.T]:
         if self._is_unchanged():
             return self._known
-        # The first read needs all data.
-        answer = self._range(keys_only=bool(self._known))
-        new = self._data_of(self._ids(answer) - self._known.keys(), answer)
-        if not self._ids(answer) <= self._known.keys() | new.keys():
-            # A member that left between the two requests may have another
-            # id now: one that changes its settings is not absent.
-            answer = self._range()
-            new = self._data_in([answer])
-        ids = self._ids(answer)
-        found = {i: self._known[i] for i in ids & self._known.keys()}
-        for member_id in ids - found.keys():
-            found[member_id] = self.parse(member_id, new[member_id])
-        self._known = found
-        # The next read sees the members that came or left after this answer.
-        self._revision = answer['header']['revision']
-        newest = max(_rows(answer), key=_mod_revision, default=None)
-        self._newest = _key(newest) if newest else b''
+        found = super().read()
+        if found.keys() != self._listed:
+            self._revision = ''  # some left again and again: not complete
         return found
-
-    def _ids(self, answer: Any) -> set[bytes]:
-        keys = map(_key, _rows(answer))
-        return {key[len(self.prefix) :] for key in keys} - {b''}
 
     def _is_unchanged(self) -> bool:
         if not self._revision or not self._newest:
             return False
         newest = {'key': _encode(self._newest), 'keys_only': True}
-        answer = self.client.transaction(
+        answer = self._client.transaction(
             {'success': [{'request_range': newest}]}
         )
         (response,) = answer['responses']
@@ -89,33 +67,37 @@ class MemberReader(Generic[member_reader.T]):
             and _rows(response['response_range'])
         )
 
-    def _data_of(self, ids: set[bytes], read: Any) -> dict[bytes, object]:
-        if not self._known:
-            answers = [read]
-        elif len(ids) > _FEW:
+    def _ids(self) -> set[bytes]:
+        answer = self._range(keys_only=True)
+        # The next read sees the members that came or left after this answer.
+        self._revision = answer['header']['revision']
+        newest = max(_rows(answer), key=_mod_revision, default=None)
+        self._newest = _key(newest) if newest else b''
+        keys = map(_key, _rows(answer))
+        self._listed = {key[len(self._prefix) :] for key in keys} - {b''}
+        return self._listed
+
+    def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
+        if len(ids) > _FEW:
             answers = [self._range()]
         else:
-            answers = [self._get(self.prefix + i) for i in ids]
-        found = self._data_in(answers)
-        return {i: found[i] for i in ids if i in found}
-
-    def _data_in(self, answers: Iterable[Any]) -> dict[bytes, object]:
+            answers = [self._post(key=_encode(self._prefix + i)) for i in ids]
         return {
-            _key(row)[len(self.prefix) :]: _data(row)
+            _key(row)[len(self._prefix) :]: _data(row)
             for answer in answers
             for row in _rows(answer)
         }
 
     def _range(self, **options: object) -> Any:
-        return self._post(range_end=_encode(_end(self.prefix)), **options)
-
-    def _get(self, key: bytes) -> Any:
-        return self._post(key=_encode(key))
+        return self._post(
+            key=_encode(self._prefix),
+            range_end=_encode(_end(self._prefix)),
+            **options,
+        )
 
     def _post(self, **request: object) -> Any:
-        return self.client.post(
-            self.client.get_url('/kv/range'),
-            json={'key': _encode(self.prefix), **request},
+        return self._client.post(
+            self._client.get_url('/kv/range'), json=request
         )
 
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from oslo_log import log
 
-from ironic_ownership.backends.tooz import member_reader
+from ironic_ownership.backends.tooz import members
 from ironic_ownership.backends.tooz.driver import Coordinator, Driver, Watcher
-from ironic_ownership.backends.tooz.member_record import MemberRecord, newest
+from ironic_ownership.backends.tooz.members import MemberRecord, newest
 from ironic_ownership.contracts import model
 
 LOG = log.getLogger(__name__)
@@ -32,7 +32,7 @@ class Observer:
         self._group = group
         self._lock = threading.Lock()
         self._coordinator: Coordinator | None = None
-        self._reader: member_reader.Reader[MemberRecord | None] | None = None
+        self._reader: members.Reader[MemberRecord | None] | None = None
         self._watcher: Watcher | None = None
         # None for an entry that cannot be read, which was logged.
         self._records: Mapping[bytes, MemberRecord | None] = {}

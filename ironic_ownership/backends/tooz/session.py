@@ -18,8 +18,8 @@ from ironic_ownership.backends.tooz.driver import (
     Driver,
     create_group,
 )
-from ironic_ownership.backends.tooz.member_record import MemberRecord
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.backends.tooz.members import MemberRecord
+from ironic_ownership.contracts import exceptions, model
 
 LOG = log.getLogger(__name__)
 
@@ -36,10 +36,14 @@ class Session:
     """
 
     def __init__(
-        self, driver: Driver, group: bytes, record: MemberRecord
+        self,
+        driver: Driver,
+        group: bytes,
+        member: model.Member,
+        revision: int,
     ) -> None:
-        self.record = record
-        self.id = record.new_id()
+        self.record = MemberRecord(member, revision)
+        self.id = self.record.new_id()
         self._driver = driver
         self._group = group
         self._lock = threading.Lock()

@@ -23,11 +23,11 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
 from tooz import coordination
 
-from ironic_ownership.backends.tooz import driver, member_reader
+from ironic_ownership.backends.tooz import driver, members
 
 _RECONNECT_DELAY = 2.0
 """Most seconds between two attempts to connect."""
@@ -119,10 +119,15 @@ class ZooKeeperDriver(driver.Driver):
         self,
         coordinator: Any,
         group: bytes,
-        parse: member_reader.Parse[member_reader.T],
-    ) -> member_reader.Reader[member_reader.T]:
-        reader = super().reader(coordinator, group, parse)
-        return _SyncedReader(reader, coordinator, self.request_timeout)
+        parse: members.Parse[members.T],
+    ) -> members.Reader[members.T]:
+        return _SyncedReader(
+            coordinator,
+            group,
+            parse,
+            timeout=self.request_timeout,
+            ignored=self.foreign_ids,
+        )
 
     def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
         return _ExpiryTimer(self.ttl, expire)
@@ -141,17 +146,12 @@ class ZooKeeperDriver(driver.Driver):
         return _ChildWatch(coordinator, group, self.request_timeout)
 
 
-@dataclasses.dataclass
-class _SyncedReader(Generic[member_reader.T]):
+class _SyncedReader(members.ToozReader[members.T]):
     """Reads nothing that is older than the call."""
 
-    reader: member_reader.Reader[member_reader.T]
-    coordinator: Any
-    timeout: float
-
-    def read(self) -> Mapping[bytes, member_reader.T]:
-        _sync(self.coordinator, self.timeout)
-        return self.reader.read()
+    def read(self) -> Mapping[bytes, members.T]:
+        _sync(self._coordinator, self._timeout)
+        return super().read()
 
 
 def _limit_log() -> None:

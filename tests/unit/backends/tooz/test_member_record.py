@@ -6,7 +6,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies
 
-from ironic_ownership.backends.tooz import member_record
+from ironic_ownership.backends.tooz import members
 from ironic_ownership.contracts import model
 
 SETTINGS = model.MemberSettings((model.PolicySettings.of('all', {'n': 1}),))
@@ -15,8 +15,8 @@ TEXTS = strategies.text(min_size=1, max_size=255)
 
 def advertised(
     host: str, incarnation: str = 'one', revision: int = 1
-) -> member_record.MemberRecord:
-    return member_record.MemberRecord(
+) -> members.MemberRecord:
+    return members.MemberRecord(
         model.Member(host, incarnation, 12.5, SETTINGS), revision
     )
 
@@ -39,9 +39,7 @@ class TestMemberRecord(unittest.TestCase):
         self, host: str, incarnation: str
     ) -> None:
         one = advertised(host, incarnation, 7)
-        self.assertEqual(
-            one, member_record.MemberRecord.from_data(one.to_data())
-        )
+        self.assertEqual(one, members.MemberRecord.from_data(one.to_data()))
 
     def test_data_of_other_programs_is_not_read(self) -> None:
         good = advertised('host1').to_data()
@@ -59,7 +57,7 @@ class TestMemberRecord(unittest.TestCase):
             {key: json.dumps(missing)},
         ):
             with self.subTest(data):
-                self.assertIsNone(member_record.MemberRecord.from_data(data))
+                self.assertIsNone(members.MemberRecord.from_data(data))
 
     def test_malformed_entry_is_ignored(self) -> None:
         good = advertised('host1').to_data()
@@ -87,19 +85,17 @@ class TestMemberRecord(unittest.TestCase):
         ):
             text = json.dumps({**json.loads(good[key]), **changed})
             with self.subTest(text[:200]):
-                self.assertIsNone(
-                    member_record.MemberRecord.from_data({key: text})
-                )
-        self.assertIsNone(member_record.MemberRecord.from_data({key: deep}))
+                self.assertIsNone(members.MemberRecord.from_data({key: text}))
+        self.assertIsNone(members.MemberRecord.from_data({key: deep}))
 
     def test_newest_record_of_each_process_counts(self) -> None:
         old, new = advertised('a', revision=2), advertised('a', revision=10)
         other = advertised('a', 'two')
-        new = member_record.MemberRecord(
+        new = members.MemberRecord(
             model.Member('a', 'one', 1.0, model.MemberSettings()), 10
         )
         for records in ((old, new, other), (new, other, old)):
             self.assertEqual(
                 (new.member, other.member),
-                member_record.newest(records).members,
+                members.newest(records).members,
             )

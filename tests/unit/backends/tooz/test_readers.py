@@ -9,7 +9,8 @@ from typing import Any
 
 from tooz import coordination, utils
 
-from ironic_ownership.backends.tooz import etcd_members, member_reader
+from ironic_ownership.backends.tooz import etcd_members
+from ironic_ownership.backends.tooz.members import ToozReader
 
 PREFIX = b'group/'
 
@@ -98,7 +99,7 @@ def parse(_id: bytes, data: object) -> object:
 class TestReaders(unittest.TestCase):
     def readers(self, members: Changing) -> list[Any]:
         return [
-            member_reader.IdReader(members, b'g', parse, timeout=1),
+            ToozReader(members, b'g', parse, timeout=1),
             etcd_members.MemberReader(Etcd(members), PREFIX, parse),
         ]
 

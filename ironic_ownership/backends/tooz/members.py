@@ -1,0 +1,191 @@
+"""The members in the store: each an id that is used once, and its data.
+
+The data of an id never changes, so a client reads it once, and stores that
+cannot change data suffice. New settings need a new id with a higher revision:
+both exist for a moment, and the higher one counts.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+import json
+import urllib.parse
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from tooz import coordination
+
+from ironic_ownership.contracts import member_settings, model
+
+T = TypeVar('T')
+
+Parse = Callable[[bytes, object], T]
+"""Converts an id and its data to the value to keep; called once per id."""
+
+_KEY = 'ironic_ownership'
+
+_ATTEMPTS = 5
+"""Reads of the members, when some leave during each of them."""
+
+# Short names of keys and nodes; the rest is for the nonce.
+_LONGEST_NAME = 120
+_LONGEST_INCARNATION = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class MemberRecord:
+    """One membership of a process.
+
+    :param revision: grows with every join and change of the process.
+    """
+
+    member: model.Member
+    revision: int
+
+    def new_id(self) -> bytes:
+        """Return a new id: host and incarnation for people, and a nonce."""
+        member = self.member
+        host = urllib.parse.quote(member.host, safe='')[:_LONGEST_NAME]
+        incarnation = urllib.parse.quote(member.incarnation, safe='')
+        return '.'.join(
+            (host, incarnation[:_LONGEST_INCARNATION], uuid.uuid4().hex[:16])
+        ).encode('ascii')
+
+    def to_data(self) -> dict[str, str]:
+        return {
+            _KEY: json.dumps(
+                {
+                    'host': self.member.host,
+                    'incarnation': self.member.incarnation,
+                    'joined_at': self.member.joined_at,
+                    'revision': self.revision,
+                    'settings': self.member.settings.to_json(),
+                },
+                sort_keys=True,
+            )
+        }
+
+    @classmethod
+    def from_data(cls, data: object) -> MemberRecord | None:
+        """Read data of :meth:`to_data`; ``None`` for that of others."""
+        text = data.get(_KEY) if isinstance(data, Mapping) else None
+        if not isinstance(text, str):
+            return None
+        try:
+            found = member_settings.strict_json(text)
+            host, incarnation = found['host'], found['incarnation']
+            if not (isinstance(host, str) and isinstance(incarnation, str)):
+                return None
+            return cls(
+                model.Member(
+                    host,
+                    incarnation,
+                    float(found['joined_at']),
+                    _settings(found['settings']),
+                ),
+                int(found['revision']),
+            )
+        # Any client of the store may have written it.
+        except Exception:  # noqa: BLE001
+            return None
+
+
+@functools.lru_cache(maxsize=64)
+def _settings(text: str) -> model.MemberSettings:
+    return model.MemberSettings.from_json(text)
+
+
+def newest(records: Iterable[MemberRecord]) -> model.View:
+    """Return the view of the newest record of each process."""
+    chosen: dict[tuple[str, str], MemberRecord] = {}
+    for record in sorted(records, key=lambda record: record.revision):
+        chosen[record.member.host, record.member.incarnation] = record
+    return model.View.of(record.member for record in chosen.values())
+
+
+class Reader(abc.ABC, Generic[T]):
+    """Lists the ids of the group, and reads the data of the new ones."""
+
+    def __init__(self, parse: Parse[T]) -> None:
+        self._parse = parse
+        self._known: dict[bytes, T] = {}
+
+    def read(self) -> Mapping[bytes, T]:
+        """Return the members by id; the same object if nothing has changed."""
+        try:
+            # A member that left between the requests may have another id
+            # now: one that changes its settings is not absent.
+            for _ in range(_ATTEMPTS):
+                ids = self._ids()
+                if ids == self._known.keys():
+                    return self._known
+                data = self._data_of(ids - self._known.keys())
+                if ids <= self._known.keys() | data.keys():
+                    break
+        except coordination.GroupNotCreated:
+            # There were no members yet, or the store was emptied.
+            ids, data = set(), {}
+        found = {i: self._known[i] for i in ids & self._known.keys()}
+        for member_id in data.keys() & ids:
+            found[member_id] = self._parse(member_id, data[member_id])
+        self._known = found
+        return found
+
+    @abc.abstractmethod
+    def _ids(self) -> set[bytes]:
+        """Return the ids of all members."""
+
+    @abc.abstractmethod
+    def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
+        """Return the data of those ids that have not left."""
+
+
+class ToozReader(Reader[T]):
+    """The reader that works with every driver of tooz.
+
+    :param ignored: ids that tooz lists although they are no members.
+    :param in_bulk: see :attr:`Driver.reads_in_bulk`.
+    """
+
+    def __init__(
+        self,
+        coordinator: coordination.CoordinationDriver,
+        group: bytes,
+        parse: Parse[T],
+        *,
+        timeout: float,
+        ignored: frozenset[bytes] = frozenset(),
+        in_bulk: bool = False,
+    ) -> None:
+        super().__init__(parse)
+        self._coordinator, self._group = coordinator, group
+        self._timeout, self._ignored = timeout, ignored
+        self._in_bulk = in_bulk
+
+    def _ids(self) -> set[bytes]:
+        ids = self._answer(self._coordinator.get_members(self._group))
+        return set(ids) - self._ignored
+
+    def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
+        if ids and self._in_bulk:
+            all_data = self._answer(
+                self._coordinator.get_members_with_capabilities(self._group)
+            )
+            return {i: all_data[i] for i in ids if i in all_data}
+        found: dict[bytes, object] = {}
+        for member_id in ids:
+            try:
+                found[member_id] = self._answer(
+                    self._coordinator.get_member_capabilities(
+                        self._group, member_id
+                    )
+                )
+            except coordination.MemberNotJoined:
+                continue  # has left in the meantime
+        return found
+
+    def _answer(self, result: Any) -> Any:
+        return result.get(timeout=self._timeout)
