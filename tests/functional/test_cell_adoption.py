@@ -113,7 +113,7 @@ class AdoptionTest(AdoptionCase):
         self.cell.add_instances('stock', {suite.uuid(1): instance})
         self.adopt(1, 2, 9)
         with mock.patch.object(
-            self.records, 'near', side_effect=AssertionError
+            self.records, 'in_reach', side_effect=AssertionError
         ):
             found = known()
         self.assertEqual(

@@ -253,7 +253,7 @@ class RecordCacheContract(records.RecordsContract):
 
         with mock.patch.multiple(
             self.cache.records,
-            near=mock.Mock(side_effect=AssertionError),
+            in_reach=mock.Mock(side_effect=AssertionError),
             compute_nodes_changed=collected,
         ):
             yield found

@@ -73,7 +73,7 @@ class DatabaseServer(_Kind[D], abc.ABC):
     To create the schema by its migrations takes longer than most tests.
     """
 
-    _emptied: str | None = None
+    _emptied: tuple[str, connection.Database] | None = None
 
     def __init__(self, build: Callable[[pathlib.Path], D]) -> None:
         super().__init__(build)
@@ -96,10 +96,12 @@ class DatabaseServer(_Kind[D], abc.ABC):
         # A test may have left locks, or has dropped it.
         with contextlib.suppress(exceptions.OwnershipError):
             if self._emptied is not None:
-                _delete_rows(self._emptied)
-                return self._emptied
-        self._emptied = self.own()
-        return self._emptied
+                url, opened = self._emptied
+                opened.write(_delete_all)
+                return url
+        url = self.own()
+        self._emptied = url, connection.open_database(url)
+        return url
 
     def for_services(self) -> str:
         """Return the URL of :meth:`empty` for a user with few rights."""
@@ -190,14 +192,6 @@ def _grants(kind: str, database: str) -> str:
     """Return the statements that the documentation has for a user."""
     text = (_GRANTS / f'{kind}.sql').read_text()
     return text.replace('ironic_ownership.', f'{database}.')
-
-
-def _delete_rows(url: str) -> None:
-    opened = connection.open_database(url)
-    try:
-        opened.write(_delete_all)
-    finally:
-        opened.close()
 
 
 def _delete_all(conn: sa.Connection) -> None:

@@ -67,15 +67,17 @@ class TestSnapshot(service.ServiceCase):
         self.ironic.put(world.node(4, shard='a'))
         epoch = self.records.services()[0].epoch
         node = world.node(4, shard='a', instance_uuid='i')
-        near = self.records.near
+        in_reach = self.records.in_reach
 
         def reserved_after(*requested):  # type: ignore[no-untyped-def]
-            found = [*near(*requested)]
+            found = [*in_reach(*requested)]
             claim = Claim(node, reasons.Reason.RESERVED)
             self.records.apply('host1', epoch, [claim])
             return found
 
-        with unittest.mock.patch.object(self.records, 'near', reserved_after):
+        with unittest.mock.patch.object(
+            self.records, 'in_reach', reserved_after
+        ):
             seen = self.take()
         self.assertNotIn(world.uuid(4), set(seen.nodes))
         self.assertNotIn(world.uuid(4), seen.records)
@@ -110,15 +112,17 @@ class TestSnapshot(service.ServiceCase):
         self.assertEqual({uuid(9)}, seen.including([world.node(9)]).changed)
         # One becomes its own after the records were read: it is left out.
         cache.clear()
-        near = self.records.near
+        in_reach = self.records.in_reach
 
         def reserved_after(*requested):  # type: ignore[no-untyped-def]
-            found = [*near(*requested)]
+            found = [*in_reach(*requested)]
             claim = world.node(1, shard='a', name='other', instance_uuid='i')
             self.write(Claim(claim, reasons.Reason.RESERVED))
             return found
 
-        with unittest.mock.patch.object(self.records, 'near', reserved_after):
+        with unittest.mock.patch.object(
+            self.records, 'in_reach', reserved_after
+        ):
             seen = take()
         self.assertEqual(({one}, {three}), (seen.changed, {*seen.nodes}))
         seen = take()
@@ -151,11 +155,11 @@ class TestSnapshot(service.ServiceCase):
             self.addCleanup(patch.stop)
 
         noted(self.records, 'services')
-        noted(self.records, 'near')
+        noted(self.records, 'in_reach')
         noted(self.ironic, 'scan')
         noted(self.hosts[0].backend, 'view')
         self.take()
-        self.assertEqual(['services', 'near', 'scan', 'view'], read)
+        self.assertEqual(['services', 'in_reach', 'scan', 'view'], read)
 
     def test_service_that_left_for_a_while_during_the_scan_is_away(
         self,
