@@ -173,13 +173,20 @@ def check_known(database: connection.Database, found: str | None) -> None:
 
     :raises SchemaError: if it is from a newer release or another program.
     """
-    if found is not None and found not in revisions():
+    if found is None or found in (known := revisions()):
+        return
+    if found.isdecimal() and found < known[0]:
         raise exceptions.SchemaError(
-            f'database {database.where} has the schema {found!r}, which is '
-            'from a newer release or from another program',
-            hint=f'Upgrade ironic-ownership (this one knows up to {HEAD}), '
-            'or correct [database] connection',
+            f'database {database.where} has the schema {found!r} from before '
+            'release 1.0.0',
+            hint='Run ironic-ownership-dbsync upgrade of release 1.0.0 first',
         )
+    raise exceptions.SchemaError(
+        f'database {database.where} has the schema {found!r}, which is from a '
+        'newer release or from another program',
+        hint=f'Upgrade ironic-ownership (this one knows up to {HEAD}), or '
+        'correct [database] connection',
+    )
 
 
 def _check_empty(database: connection.Database, conn: sa.Connection) -> None:

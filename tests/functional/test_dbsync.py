@@ -57,7 +57,7 @@ class _Dbsync:
 
     def test_upgrade_from_the_first_revision_keeps_the_rows(self) -> None:
         url = self.fresh_url()
-        self.assert_done(run(url, 'upgrade', '--revision', '0001'), '0001')
+        self.assert_done(run(url, 'upgrade', '--revision', '0011'), '0011')
         database = connection.open_database(url)
         self.addCleanup(database.close)
         database.write(
@@ -94,7 +94,7 @@ class TestDbsyncOnSqlite(_Dbsync, _Case):
 
     def test_stamp_writes_the_revision_and_no_table(self) -> None:
         url = self.fresh_url()
-        self.assert_done(run(url, 'stamp', '--revision', '0001'), '0001')
+        self.assert_done(run(url, 'stamp', '--revision', '0011'), '0011')
         database = connection.open_database(url)
         self.addCleanup(database.close)
         tables = database.read(lambda c: sa.inspect(c).get_table_names())
@@ -138,7 +138,7 @@ class TestDbsyncOnSqlite(_Dbsync, _Case):
         for command in ('upgrade', 'stamp'):
             url = self.fresh_url()
             self.assert_refused(
-                run(url, command, '--revision', '0099'), '0099', '0001'
+                run(url, command, '--revision', '0099'), '0099', '0011'
             )
             self.assert_done(run(url, 'version'), 'none')
 

@@ -25,7 +25,7 @@ class TestGaleraSchema(unittest.TestCase):
         with concurrent.futures.ProcessPoolExecutor(
             3, multiprocessing.get_context('spawn')
         ) as processes:
-            for start in (None, '0001'):
+            for start in (None, '0011'):
                 urls = databases.GALERA.fresh()
                 if start:
                     database = connection.open_database(urls[0])

@@ -64,6 +64,15 @@ class TestSchema(sqlite.SqliteCase):
         with self.assertRaises(exceptions.SchemaError):
             schema.ensure(database)
 
+    def test_schema_from_before_the_first_release_names_that(self) -> None:
+        database = self.open_with_schema()
+        newer_schema.mark(database, '0007', '0007')
+        for work in (schema.ensure, schema.upgrade):
+            with self.assertRaises(exceptions.SchemaError) as caught:
+                work(database)
+            self.assertIn("'0007' from before", str(caught.exception))
+            self.assertIn('of release 1.0.0', caught.exception.hint)
+
     def test_failed_migration_leaves_no_table(self) -> None:
         database = self.open()
 
