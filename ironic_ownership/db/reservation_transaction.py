@@ -6,7 +6,6 @@ node Ironic gave; the locked rows decide whether the records allow it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -33,8 +32,26 @@ PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 CLOSED = ReservationState.CLOSED
 
 
-def unknown(reservation_id: str) -> exceptions.NotFoundError:
-    """Return the error for a reservation that does not exist."""
+def first(
+    conn: sa.Connection, which: sa.ColumnElement[bool]
+) -> Reservation | None:
+    """Return the reservation for which a condition holds, if there is one."""
+    row = conn.execute(sa.select(tables.reservations).where(which)).first()
+    return None if row is None else rows.reservation(row)
+
+
+def known(conn: sa.Connection, reservation_id: str) -> Reservation:
+    """Return a reservation.
+
+    :raises NotFoundError: if it does not exist.
+    """
+    found = first(conn, _reservations.id == reservation_id)
+    if found is None:
+        raise _unknown(reservation_id)
+    return found
+
+
+def _unknown(reservation_id: str) -> exceptions.NotFoundError:
     return exceptions.NotFoundError(
         f'there is no reservation {reservation_id}'
     )
@@ -48,19 +65,20 @@ def locked(conn: sa.Connection, reservation_id: str) -> Reservation:
         .with_for_update()
     ).first()
     if row is None:
-        raise unknown(reservation_id)
+        raise _unknown(reservation_id)
     return rows.reservation(row)
 
 
 def change(
-    conn: sa.Connection, reservation_id: str, values: Mapping[str, Any]
-) -> None:
+    conn: sa.Connection, reservation_id: str, **values: Any
+) -> Reservation:
     """Write columns of a reservation that is locked."""
     conn.execute(
         sa.update(tables.reservations)
         .where(_reservations.id == reservation_id)
         .values(updated_at=transaction.now_of(conn), **values)
     )
+    return known(conn, reservation_id)
 
 
 def check_writer(
@@ -79,18 +97,32 @@ def check_writer(
 def activate(
     conn: sa.Connection,
     companion: Companion,
-    before: Reservation,
+    reservation_id: str,
     node: model.Node,
+    *,
     epoch: int,
-    origin: Origin,
-) -> None:
-    """Make the service the owner of the node that Ironic gave."""
+    origin: Origin | None = None,
+) -> Reservation:
+    """Record that Ironic gave the node, as one transaction.
+
+    The reservation becomes active, the service the node's owner, the
+    instance is opened on it, and one event is written. Idempotent.
+
+    :param epoch: of the service, read before the request to Ironic.
+    :raises FencedError: if that is not the service's epoch any more, or
+        the service was fenced or deleted.
+    :raises ServiceRefusedError: if the service is disabled.
+    :raises ReservationConflictError: if another service owns the node,
+        or the reservation is neither pending nor active.
+    :raises NotFoundError: if there is no such reservation.
+    """
+    before = known(conn, reservation_id)
     services = _check_may_own(conn, companion, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
     now = locked(conn, before.id)
     if now.state is ACTIVE and now.node_uuid == node.uuid:
-        return
+        return now
     if now.state is not PENDING:
         raise exceptions.ReservationConflictError(
             f'reservation {now.id} is {now.state}, so the node {node.uuid} '
@@ -112,25 +144,35 @@ def activate(
         )
     companions.assign([node.uuid], now.host)
     mark = marks.of(services)
+    origin = origin or Origin(before.host)
     _take(conn, now, node, record, instance, origin, mark)
-    change(
+    return change(
         conn,
         now.id,
-        {'state': ACTIVE.value, 'node_uuid': node.uuid, 'detail': None},
+        state=ACTIVE.value,
+        node_uuid=node.uuid,
+        detail=None,
     )
 
 
 def close(
     conn: sa.Connection,
-    before: Reservation,
+    reservation_id: str,
     detail: str,
-    epoch: int | None,
-    origin: Origin,
-) -> None:
-    """Close a reservation, and release the node that was held for it.
+    *,
+    epoch: int | None = None,
+    origin: Origin | None = None,
+) -> Reservation:
+    """Record that Ironic holds no node for it, as one transaction.
 
-    It may have another owner by now: an operator may have moved it.
+    The reservation and its instance are closed, the node's record is
+    released, and one event is written. Idempotent. The node may have another
+    owner by now: an operator may have moved it.
+
+    :raises FencedError: if the service has no right to write.
+    :raises NotFoundError: if there is no such reservation.
     """
+    before = known(conn, reservation_id)
     uuid = before.node_uuid
     # Read without a lock, because services are locked first.
     owner = (
@@ -149,19 +191,18 @@ def close(
         transaction.lock_service(conn, record['host'])
     now = locked(conn, before.id)
     if now.state is CLOSED:
-        return
-    change(
+        return now
+    if record is not None:
+        origin = origin or Origin(before.host)
+        _give_back(conn, now, record, origin, marks.of(services))
+    return change(
         conn,
         now.id,
-        {
-            'state': CLOSED.value,
-            'open_instance_uuid': None,
-            'expires_at': None,
-            'detail': detail,
-        },
+        state=CLOSED.value,
+        open_instance_uuid=None,
+        expires_at=None,
+        detail=detail,
     )
-    if record is not None:
-        _give_back(conn, now, record, origin, marks.of(services))
 
 
 def _check_may_own(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
@@ -17,10 +15,18 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import (
     connection,
-    reservation_transaction,
     rows,
     tables,
     transaction,
+)
+from ironic_ownership.db.reservation_transaction import (
+    activate,
+    change,
+    check_writer,
+    close,
+    first,
+    known,
+    locked,
 )
 
 _reservations = tables.reservations.c
@@ -71,39 +77,7 @@ class SqlReservations(connection.Port):
             expires_at=row['expires_at'],
         )
 
-    @connection.writes
-    def activate(
-        self,
-        conn: sa.Connection,
-        reservation_id: str,
-        node: model.Node,
-        *,
-        epoch: int,
-        origin: Origin | None = None,
-    ) -> Reservation:
-        """Record that Ironic gave the node, as one transaction.
-
-        The reservation becomes active, the service the node's owner, the
-        instance is opened on it, and one event is written. Idempotent.
-
-        :param epoch: of the service, read before the request to Ironic.
-        :raises FencedError: if that is not the service's epoch any more, or
-            the service was fenced or deleted.
-        :raises ServiceRefusedError: if the service is disabled.
-        :raises ReservationConflictError: if another service owns the node,
-            or the reservation is neither pending nor active.
-        :raises NotFoundError: if there is no such reservation.
-        """
-        before = _known(conn, reservation_id)
-        reservation_transaction.activate(
-            conn,
-            self._companion,
-            before,
-            node,
-            epoch,
-            origin or Origin(before.host),
-        )
-        return _known(conn, reservation_id)
+    activate = connection.joint_transaction(activate)
 
     @connection.writes
     def confirm(self, conn: sa.Connection, reservation_id: str) -> Reservation:
@@ -112,7 +86,7 @@ class SqlReservations(connection.Port):
         :raises ReservationConflictError: if it is not active.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = reservation_transaction.locked(conn, reservation_id)
+        before = locked(conn, reservation_id)
         if before.state is not ReservationState.ACTIVE:
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state}, so it '
@@ -120,7 +94,7 @@ class SqlReservations(connection.Port):
             )
         if before.confirmed:
             return before
-        return _change(conn, reservation_id, confirmed=True, expires_at=None)
+        return change(conn, reservation_id, confirmed=True, expires_at=None)
 
     @connection.writes
     def begin_deletion(
@@ -145,9 +119,9 @@ class SqlReservations(connection.Port):
         :raises FencedError: if the service has no right to write.
         :raises NotFoundError: if there is no such reservation.
         """
-        host = _known(conn, reservation_id).host
-        reservation_transaction.check_writer(conn, host, epoch)
-        before = reservation_transaction.locked(conn, reservation_id)
+        host = known(conn, reservation_id).host
+        check_writer(conn, host, epoch)
+        before = locked(conn, reservation_id)
         if seen is not None and _version(seen) != _version(before):
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state} by now: '
@@ -157,7 +131,7 @@ class SqlReservations(connection.Port):
             before.state is DELETING and seen is None
         ):
             return before
-        return _change(
+        return change(
             conn, reservation_id, state=DELETING.value, detail=detail
         )
 
@@ -173,10 +147,10 @@ class SqlReservations(connection.Port):
         :param detail: why it could not be deleted.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = reservation_transaction.locked(conn, reservation_id)
+        before = locked(conn, reservation_id)
         if before.state is not DELETING or before.node_uuid is None:
             return before
-        return _change(
+        return change(
             conn,
             reservation_id,
             state=ReservationState.ACTIVE.value,
@@ -185,33 +159,13 @@ class SqlReservations(connection.Port):
             detail=detail,
         )
 
-    @connection.writes
-    def close(
-        self,
-        conn: sa.Connection,
-        reservation_id: str,
-        detail: str,
-        *,
-        epoch: int | None = None,
-        origin: Origin | None = None,
-    ) -> Reservation:
-        """Record that Ironic holds no node for it, as one transaction.
-
-        The reservation and its instance are closed, the node's record is
-        released, and one event is written. Idempotent.
-
-        :raises FencedError: if the service has no right to write.
-        :raises NotFoundError: if there is no such reservation.
-        """
-        before = _known(conn, reservation_id)
-        reservation_transaction.close(
-            conn, before, detail, epoch, origin or Origin(before.host)
-        )
-        return _known(conn, reservation_id)
+    close = connection.transaction(close)
 
     def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, if it exists."""
-        return self._database.read(lambda conn: _find(conn, reservation_id))
+        return self._database.read(
+            lambda conn: first(conn, _reservations.id == reservation_id)
+        )
 
     def of_instance(self, instance_uuid: str) -> Reservation | None:
         """Return the open reservation of an instance, if it has one."""
@@ -267,32 +221,7 @@ def _version(
     return reservation.state, reservation.confirmed, reservation.updated_at
 
 
-def _change(
-    conn: sa.Connection, reservation_id: str, **values: Any
-) -> Reservation:
-    reservation_transaction.change(conn, reservation_id, values)
-    return _known(conn, reservation_id)
-
-
-def _known(conn: sa.Connection, reservation_id: str) -> Reservation:
-    found = _find(conn, reservation_id)
-    if found is None:
-        raise reservation_transaction.unknown(reservation_id)
-    return found
-
-
-def _find(conn: sa.Connection, reservation_id: str) -> Reservation | None:
-    return _first(conn, _reservations.id == reservation_id)
-
-
 def _of_instance(
     conn: sa.Connection, instance_uuid: str
 ) -> Reservation | None:
-    return _first(conn, _reservations.open_instance_uuid == instance_uuid)
-
-
-def _first(
-    conn: sa.Connection, which: sa.ColumnElement[bool]
-) -> Reservation | None:
-    row = conn.execute(sa.select(tables.reservations).where(which)).first()
-    return None if row is None else rows.reservation(row)
+    return first(conn, _reservations.open_instance_uuid == instance_uuid)
