@@ -118,18 +118,13 @@ class PlaceMonitor(Worker):
         :returns: whether it may; false also if it was stopped.
         :raises Exception: the error that has ended the process.
         """
-        clock = self.context.clock
-        until, changes = clock() + timeout, self.context.fence.changes
-        while True:
-            seen, state = changes.count, self.state
-            if self._failure is not None:
-                raise self._failure
-            if state in (Role.ACTIVE, Role.STOPPED):
-                return state is Role.ACTIVE
-            remaining = until - clock()
-            if remaining <= 0:
-                return False
-            changes.wait(seen, remaining)
+        self.context.fence.wait_until(
+            lambda: self.state in (Role.ACTIVE, Role.STOPPED, Role.FAILED),
+            timeout,
+        )
+        if self._failure is not None:
+            raise self._failure
+        return self.state is Role.ACTIVE
 
     def stop(self) -> None:
         """Make :meth:`run` return soon, and each wait for the place."""

@@ -12,7 +12,6 @@ import dataclasses
 import threading
 import types
 from collections.abc import (
-    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -164,11 +163,13 @@ class Feed:
         :param timeout: seconds to wait at most.
         :returns: whether there is one.
         """
-        return self._wait(lambda: self.generation != generation, timeout)
+        return self._fence.wait_until(
+            lambda: self.generation != generation, timeout
+        )
 
     def wait_until_complete(self, timeout: float) -> bool:
         """Wait until all owned nodes are known; see :attr:`is_complete`."""
-        return self._wait(lambda: self.is_complete, timeout)
+        return self._fence.wait_until(lambda: self.is_complete, timeout)
 
     def mark(self) -> Mark:
         """Return a mark from before records are read."""
@@ -288,22 +289,6 @@ class Feed:
             changed = self._advance()
         if changed:
             self._fence.changes.notify()
-
-    def _wait(self, condition: Callable[[], bool], timeout: float) -> bool:
-        clock = fence.monotonic
-        until, changes = clock() + timeout, self._fence.changes
-        while True:
-            seen = changes.count
-            if condition():
-                return True
-            remaining = until - clock()
-            if remaining <= 0:
-                return False
-            # The end of a lease is no event: look at the clock then.
-            expiry = self._fence.remaining
-            changes.wait(
-                seen, min(remaining, expiry) if expiry > 0 else remaining
-            )
 
     def _follow_fence(self) -> fence.Lease | None:
         try:

@@ -17,7 +17,7 @@ from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventPosition, Turn
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.ports import Outbox
-from ironic_ownership.engine.worker import Worker, back_off
+from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -34,14 +34,10 @@ transaction have the time at which it began to write."""
 LONGEST_SENDING = 30.0
 """Seconds that one message may take before the loop stands still."""
 
-LONGEST_PAUSE = 60.0
-"""Seconds between two attempts to reach a broker that does not answer."""
-
 PATIENCE = 3
 """Attempts with a broker that does not answer, until another service tries:
 that one sends the last events again."""
 
-_CONDITION = 'notifications'
 _PAGE = 500
 
 
@@ -62,6 +58,8 @@ class NotificationLoop(Worker):
     max_age: float
     conditions: conditions.Conditions
     first_due = 0.0
+    condition = 'notifications'
+    fails = 'events are not sent, and wait'
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,15 +87,12 @@ class NotificationLoop(Worker):
         :returns: the seconds until the next attempt.
         """
         began = self.conditions.clock()
-        try:
-            turn = self.outbox.claim(
-                self.sender, lease=LEASE, max_age=self.max_age
-            )
-            if not turn.is_mine:
-                return self._stand_by(turn)
-            self._send(turn)
-        except exceptions.OwnershipError as exc:
-            return self._failed(exc)
+        turn = self.outbox.claim(
+            self.sender, lease=LEASE, max_age=self.max_age
+        )
+        if not turn.is_mine:
+            return self._stand_by(turn)
+        self._send(turn)
         self._works('notifications are sent again')
         # A long list to read again is read less often.
         return max(INTERVAL, 9 * (self.conditions.clock() - began))
@@ -110,14 +105,14 @@ class NotificationLoop(Worker):
 
     def _works(self, message: str) -> None:
         self._failures, self._failed_at = 0, None
-        self.conditions.clear(_CONDITION, message)
+        self.conditions.clear(self.condition, message)
         self.conditions.succeeded(Loop.NOTIFICATIONS)
 
-    def _failed(self, exc: exceptions.OwnershipError) -> float:
+    def failed(self, error: Exception) -> float:
+        """Report the error; after some, another service may try."""
+        super().failed(error)
+        # In a row, but for steps in which another service has the turn.
         self._failures += 1
-        self.conditions.report(
-            _CONDITION, f'events are not sent, and wait: {exc}', exc
-        )
         if self._failed_at is not None and self._failures >= PATIENCE:
             self._yield()  # another service may reach the broker
         return back_off(self._failures + 1, LONGEST_PAUSE)

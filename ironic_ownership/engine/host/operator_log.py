@@ -79,6 +79,17 @@ class Activity:
             self._changes[kind, reason.value if reason else ''] += 1
 
 
+_LOSSES = {
+    True: ('mass_loss', 'own nodes', 'no record', 'mass loss is over'),
+    False: (
+        'unowned loss',
+        'unowned nodes in scope',
+        'none of their records',
+        'mass loss of unowned nodes is over',
+    ),
+}
+"""Condition and words of a loss, by whether the nodes are own ones."""
+
 _ANY_OTHER = 'any other service'
 _FAILS = 'policies of {}'
 
@@ -272,38 +283,25 @@ class OperatorLog:
                 f'deprecated: {assigner.deprecated}',
             )
 
-    def is_mass_loss(self, found: missing_nodes.Findings, owned: int) -> bool:
-        """Tell whether too many own nodes are missing, and log it."""
-        if found.mass_loss:
-            self._conditions.report(
-                'mass_loss',
-                f'mass loss: {found.unexplained} of {owned} own nodes are '
-                'missing from Ironic: no record is deleted. Check Ironic and '
-                "this service's credential; see [ownership] mass_loss_share",
-                code=MASS_LOSS,
-            )
-            return True
-        self._conditions.clear('mass_loss', 'mass loss is over')
-        return False
-
-    def is_unowned_loss(
-        self, found: missing_nodes.Findings, unowned: int
+    def is_mass_loss(
+        self, found: missing_nodes.Findings, number: int, *, owned: bool = True
     ) -> bool:
-        """Tell whether too many unowned nodes are missing, and log it."""
-        if found.mass_loss:
-            self._conditions.report(
-                'unowned loss',
-                f'mass loss: {found.unexplained} of {unowned} unowned nodes '
-                'in scope are missing from Ironic: none of their records is '
-                "deleted. Check Ironic and this service's credential; see "
-                '[ownership] mass_loss_share',
-                code=MASS_LOSS,
-            )
-            return True
-        self._conditions.clear(
-            'unowned loss', 'mass loss of unowned nodes is over'
+        """Tell whether too many nodes are missing, and log it.
+
+        :param owned: whether they are own nodes, or unowned ones.
+        """
+        condition, nodes, none, over = _LOSSES[owned]
+        if not found.mass_loss:
+            self._conditions.clear(condition, over)
+            return False
+        self._conditions.report(
+            condition,
+            f'mass loss: {found.unexplained} of {number} {nodes} are missing '
+            f"from Ironic: {none} is deleted. Check Ironic and this service's "
+            'credential; see [ownership] mass_loss_share',
+            code=MASS_LOSS,
         )
-        return False
+        return True
 
     def kept_records(self, kept: Mapping[str, Sequence[GateResult]]) -> None:
         """Warn of records that a gate protects from deletion.

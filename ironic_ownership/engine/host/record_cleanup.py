@@ -121,7 +121,7 @@ class RecordCleanup:
         if found.mass_loss and found.pending:
             nodes.ask_again(found.looked_up)
             return 0
-        if self.operator_log.is_unowned_loss(found, len(unowned)):
+        if self.operator_log.is_mass_loss(found, len(unowned), owned=False):
             nodes.ask_again(found.looked_up)
             return 0
         return self._delete(scope, seen, found, nodes)

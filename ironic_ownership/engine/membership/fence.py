@@ -206,6 +206,24 @@ class Fence:
         """
         return self.lease().epoch
 
+    def wait_until(self, met: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a condition is met that follows the right, or the feed.
+
+        :param timeout: seconds to wait at most.
+        :returns: whether it is met.
+        """
+        until = self._clock() + timeout
+        while True:
+            seen = self.changes.count
+            if met():
+                return True
+            left = until - self._clock()
+            if left <= 0:
+                return False
+            # The end of a lease is no event: read the clock then.
+            expiry = self.remaining
+            self.changes.wait(seen, min(left, expiry) if expiry > 0 else left)
+
     @property
     def may_act(self) -> bool:
         """True if there is a right to act at this moment."""

@@ -60,60 +60,62 @@ class TestNotificationLoop(sqlite.SqliteCase):
         return found
 
     def test_each_event_is_sent_once_and_in_order(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         for names in (('x',), (), ('y', 'z'), ()):
             self.happen(*names)
-            self.assertLessEqual(notification_loop.INTERVAL, self.loop.step())
+            self.assertLessEqual(
+                notification_loop.INTERVAL, self.loop.run_step()
+            )
         self.assertEqual(['x', 'y', 'z'], self.hosts())
         self.assertIsNotNone(self.condition(self.loop).succeeded_at)
 
     def test_many_are_sent_page_by_page(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         self.addCleanup(
             setattr, notification_loop, '_PAGE', notification_loop._PAGE
         )
         notification_loop._PAGE = 3
         names = [f'host{number}' for number in range(10)]
         self.happen(*names)
-        self.loop.step()
+        self.loop.run_step()
         self.assertEqual(names, self.hosts())
 
     def test_event_of_a_long_transaction_is_sent_late(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         self.happen('x', 'y')
-        self.loop.step()
+        self.loop.run_step()
         self.happen('z')
         sqlite.run_sql(
             self.database, "UPDATE events SET at = at - 20 WHERE to_host = 'z'"
         )
-        self.loop.step()
+        self.loop.run_step()
         self.assertEqual(['x', 'y', 'z'], self.hosts())
 
     def test_one_of_two_sends(self) -> None:
         other = self.make('b')
-        self.loop.step()
+        self.loop.run_step()
         self.happen('x')
-        self.assertEqual(notification_loop.LEASE / 2, other.step())
-        self.loop.step()
-        other.step()
+        self.assertEqual(notification_loop.LEASE / 2, other.run_step())
+        self.loop.run_step()
+        other.run_step()
         self.assertEqual(['x'], self.hosts())
         self.assertFalse(self.condition(other).fails)
 
     def test_the_other_continues_when_the_first_one_stops(self) -> None:
         other = self.make('b')
-        self.loop.step()
+        self.loop.run_step()
         self.loop.stop()
         self.loop.run()
         self.happen('x')
-        other.step()
+        other.run_step()
         self.assertEqual(['x'], self.hosts())
 
     def test_broker_that_is_away_loses_nothing_and_is_named(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         self.broker.error = DOWN
         self.happen('x', 'y')
         with self.assertLogs('ironic_ownership.engine', 'WARNING') as logs:
-            pauses = [self.loop.step() for _ in range(9)]
+            pauses = [self.loop.run_step() for _ in range(9)]
         self.assertEqual(1, len(logs.records))
         self.assertEqual(sorted(pauses), pauses)
         self.assertEqual(notification_loop.LONGEST_PAUSE, pauses[-1])
@@ -121,33 +123,33 @@ class TestNotificationLoop(sqlite.SqliteCase):
         self.assertEqual('notifications_unavailable', found.code)
         self.assertIn('the message broker is down', found.error)
         self.broker.error = None
-        self.loop.step()
+        self.loop.run_step()
         self.assertEqual(['x', 'y'], self.hosts())
         self.assertFalse(self.condition(self.loop).fails)
 
     def test_another_service_sends_when_one_cannot(self) -> None:
         """The condition of the first one ends then, and not before."""
         other = self.make('b')
-        self.loop.step()
+        self.loop.run_step()
         self.broker.error = DOWN
         self.happen('x')
         for _ in range(notification_loop.PATIENCE):
-            self.assertLess(self.loop.step(), notification_loop.LEASE)
-        other.step()
+            self.assertLess(self.loop.run_step(), notification_loop.LEASE)
+        other.run_step()
         self.assertTrue(self.condition(other).fails)
-        self.loop.step()
+        self.loop.run_step()
         self.assertTrue(self.condition(self.loop).fails)
         self.broker.error = None
-        other.step()
+        other.run_step()
         self.assertEqual(['x'], self.hosts())
-        self.loop.step()
+        self.loop.run_step()
         self.assertFalse(self.condition(self.loop).fails)
 
     def test_unavailable_records_are_a_condition_too(self) -> None:
         down = exceptions.RecordsUnavailableError('database is down')
         for name in ('claim', 'yield_turn'):
             setattr(self.loop.outbox, name, self.failing(down))
-        self.loop.step()
+        self.loop.run_step()
         self.assertEqual('records_unavailable', self.condition(self.loop).code)
         self.loop.stop()
         self.loop.run()
@@ -159,7 +161,7 @@ class TestNotificationLoop(sqlite.SqliteCase):
         return fail
 
     def test_stop_interrupts_a_long_list(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         self.happen('x', 'y')
         broker_send = self.broker.send
 
@@ -168,11 +170,11 @@ class TestNotificationLoop(sqlite.SqliteCase):
             self.loop.stop()
 
         self.broker.send = send  # type: ignore[method-assign]
-        self.loop.step()
+        self.loop.run_step()
         self.assertEqual(['x'], self.hosts())
 
     def test_hanging_broker_is_busy(self) -> None:
-        self.loop.step()
+        self.loop.run_step()
         self.happen('x')
         self.assertIsNone(self.loop.busy())
         sending, answered = threading.Event(), threading.Event()
