@@ -4,9 +4,9 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.contract import newer_schema
 from tests.unit.db import sqlite
-from tests.unit.engine import clock
 
 SETTINGS = model.MemberSettings()
 TTL, INTERVAL, HOUR = 30.0, 5.0, 3600.0
@@ -103,7 +103,7 @@ class TestClockOfTheDatabase(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
         self.open_with_schema()
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.ahead = 1e9
         sqlite.set_clock(self, lambda: self.clock() + self.ahead)
         self.member = self.joined('host1', 'one')

@@ -23,10 +23,10 @@ from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports, Records
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
 from tests.unit.engine import world
-from tests.unit.engine.clock import Clock
 from tests.unit.engine.virtual_time import VirtualTime
 
 TTL, MARGIN, RECHECK, LIMIT = 20.0, 1.0, 600.0, 5000

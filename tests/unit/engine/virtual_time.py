@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.worker import Scheduler, Worker
-from tests.unit.engine.clock import Clock
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 
 
 class VirtualTime(Scheduler):

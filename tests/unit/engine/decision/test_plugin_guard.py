@@ -16,8 +16,8 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.engine.decision import decide, plugin_guard, policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.unit.engine import world
-from tests.unit.engine.clock import Clock
 
 ODD = world.OddPolicy({})
 

@@ -5,8 +5,9 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.contract.suites import fake_inventory
-from tests.unit.engine import clock, world
+from tests.unit.engine import world
 
 RECHECK = 600.0
 
@@ -17,7 +18,7 @@ def uuids(*numbers: int) -> set[str]:
 
 class TestAbsentees(unittest.TestCase):
     def setUp(self) -> None:
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.ironic = fake_inventory.FakeInventory()
         self.missing_nodes = missing_nodes.MissingNodes(
             self.ironic, missing_nodes.Limits(RECHECK, 0.25, 3), self.clock

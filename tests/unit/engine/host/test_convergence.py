@@ -20,9 +20,10 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
-from tests.unit.engine import clock, world
+from tests.unit.engine import world
 from tests.unit.engine.service import TTL, Service, Shared
 
 HOSTS = ('host1', 'host2', 'host3')
@@ -115,7 +116,7 @@ class Story:
     """One deployment, and what happens in it."""
 
     def __init__(self, test, database, runs: model.MemberSettings) -> None:
-        now = clock.Clock()
+        now = FakeClock()
         self.test, self.database, self.runs = test, database, runs
         self.shared = Shared(
             now,

@@ -30,8 +30,8 @@ from ironic_ownership.engine.host.feed import (
     NodeView,
 )
 from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.unit.engine import service, world
-from tests.unit.engine.clock import Clock
 
 TTL = 20.0
 OUT = Unavailable.OUT_OF_SERVICE

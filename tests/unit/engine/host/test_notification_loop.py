@@ -8,8 +8,9 @@ from ironic_ownership.db.outbox import SqlOutbox
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import notification_loop
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.unit.db import sqlite
-from tests.unit.engine import clock, world
+from tests.unit.engine import world
 
 DOWN = exceptions.NotificationError('the message broker is down')
 
@@ -36,7 +37,7 @@ class TestNotificationLoop(sqlite.SqliteCase):
         self.database = self.open_with_schema()
         self.records = SqlRecords(self.database)
         self.broker = Broker()
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.loop = self.make('a')
 
     def make(self, sender: str) -> notification_loop.NotificationLoop:

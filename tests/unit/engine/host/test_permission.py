@@ -19,9 +19,10 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host import action_guard
 from ironic_ownership.engine.host.action_guard import Permission
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.contract.suites import fake_inventory
 from tests.unit.db import sqlite
-from tests.unit.engine import clock, service, world
+from tests.unit.engine import service, world
 from tests.unit.engine.service import Service, Shared
 
 LONGEST = 5.0
@@ -275,7 +276,7 @@ class Story:
 
     def __init__(self, test: sqlite.SqliteCase, database: Any) -> None:
         self.test, self.database = test, database
-        now = clock.Clock()
+        now = FakeClock()
         ironic = fake_inventory.FakeInventory(
             [world.node(1, instance_uuid='i')]
         )

@@ -21,7 +21,8 @@ from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.worker import Scheduler, Worker
-from tests.unit.engine import clock
+from ironic_ownership_plugin_kit.fakes import FakeClock
+from tests.unit.engine import service, world
 from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
@@ -107,7 +108,7 @@ class Refresher:
 class HostCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.fence = fence.Fence(TTL, 1.0, self.clock)
         self.fence.open(self.clock(), 1)
         self.conditions = conditions.Conditions(self.clock)
@@ -403,3 +404,43 @@ class TestStandby(HostCase):
         loop.wake()
         loop.run_step()
         self.assertEqual(1, len(self.refresher.at))
+
+
+class TestWholeHost(service.ServiceCase):
+    """All parts of a host, for minutes that take no time."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(*map(world.node, range(1, 5)))
+        self.host = service.Service('host1', world.ALL, self.shared)
+        self.time = self.host.process.scheduler
+
+    def run_with(self, seconds: float, action: Callable[[], object]) -> None:
+        """Run for ten minutes, with something that happens meanwhile."""
+        worker = Loop(ANY)
+        worker.first_due, worker.step = seconds, action
+        self.time.start('test', worker)
+        self.time.lasts = 600
+        self.host.process.run()
+
+    def test_it_joins_owns_nodes_and_leaves(self) -> None:
+        owners: list[object] = []
+        self.run_with(500, lambda: owners.append({*self.owners().values()}))
+        self.assertEqual([{'host1'}], owners)
+        self.assertEqual(600, self.shared.clock() - 1000)
+        self.assertFalse(self.host.backend.view().hosts)
+        self.assertTrue(self.records.service('host1').away)
+
+    def test_end_of_the_right_is_noticed_within_an_interval(self) -> None:
+        self.run_with(302, self.force_down)
+        self.assertLessEqual(302, self.ended)
+        self.assertLessEqual(self.ended, 302 + 5)
+
+    def force_down(self) -> None:
+        self.ended = float('inf')
+        self.records.set_service('host1', actor='x', forced_down=True)
+        self.host.fence.changes.subscribe(
+            lambda: setattr(
+                self, 'ended', min(self.ended, self.shared.clock() - 1000)
+            )
+        )

@@ -16,8 +16,8 @@ from ironic_ownership.engine.host.tuning import (
     Snapshots,
     Tuning,
 )
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.unit.engine import service, world
-from tests.unit.engine.clock import Clock
 
 KEY = 'zones', 'table'
 

@@ -12,7 +12,8 @@ from ironic_ownership.engine.membership import local_member, registration
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
-from tests.unit.engine import clock, world
+from ironic_ownership_plugin_kit.fakes import FakeClock
+from tests.unit.engine import world
 
 TTL, MARGIN = 20.0, 1.0
 LOGGER = 'ironic_ownership.engine'
@@ -82,7 +83,7 @@ class FakeRecords:
 
 class MemberCase(unittest.TestCase):
     def setUp(self) -> None:
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.store = memory.MemoryStore(self.clock)
         self.records = FakeRecords()
         self.fence = Fence(TTL, MARGIN, self.clock)

@@ -11,8 +11,8 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.membership import backend_guard
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership_plugin_kit import backend
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.contract import test_memory_backend
-from tests.unit.engine.clock import Clock
 
 ORIGIN = "backend 'odd' from their-odd 1.5"
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.membership import fence
-from tests.unit.engine import clock
+from ironic_ownership_plugin_kit.fakes import FakeClock
 
 TTL, MARGIN = 20.0, 1.0
 
 
 class TestFence(unittest.TestCase):
     def setUp(self) -> None:
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.fence = fence.Fence(TTL, MARGIN, self.clock)
 
     def assert_fenced(self) -> None:

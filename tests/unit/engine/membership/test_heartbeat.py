@@ -11,7 +11,7 @@ from ironic_ownership.engine.membership import heartbeat
 from ironic_ownership.engine.membership.fence import Clock, Fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
-from tests.unit.engine import clock
+from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
@@ -26,7 +26,7 @@ class FakeMember:
     :ivar beat_takes: seconds, as is ``look_takes``.
     """
 
-    def __init__(self, now: clock.Clock, fence: Fence) -> None:
+    def __init__(self, now: FakeClock, fence: Fence) -> None:
         self.clock, self.fence = now, fence
         self.is_member = True
         self.may_poll = True
@@ -68,7 +68,7 @@ class Backend:
     :ivar tells: seconds after which something changes, one after the other.
     """
 
-    def __init__(self, now: clock.Clock, call_timeout: float) -> None:
+    def __init__(self, now: FakeClock, call_timeout: float) -> None:
         self.clock = now
         self.call_timeout = call_timeout
         self.capabilities: frozenset[backend.Capability] = frozenset()
@@ -102,7 +102,7 @@ class HeartbeatCase(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.fence = Fence(self.TTL, self.MARGIN, self.clock)
         self.member = FakeMember(self.clock, self.fence)
         self.backend = Backend(self.clock, self.BEAT)

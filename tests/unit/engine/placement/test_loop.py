@@ -8,7 +8,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import loop
-from tests.unit.engine.clock import Clock
+from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0

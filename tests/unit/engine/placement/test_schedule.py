@@ -8,7 +8,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.engine.placement import schedule
-from tests.unit.engine import clock
+from ironic_ownership_plugin_kit.fakes import FakeClock
 
 UUIDS = [str(uuid_.UUID(int=number)) for number in range(1000)]
 
@@ -16,7 +16,7 @@ UUIDS = [str(uuid_.UUID(int=number)) for number in range(1000)]
 class TestStaggeredSchedule(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.clock = clock.Clock()
+        self.clock = FakeClock()
         self.schedule = schedule.StaggeredSchedule(600.0, self.clock)
 
     @hypothesis.given(
@@ -26,7 +26,7 @@ class TestStaggeredSchedule(unittest.TestCase):
     def test_each_uuid_is_due_once_per_interval(
         self, pauses: list[float], start: float
     ) -> None:
-        now = clock.Clock(start)
+        now = FakeClock(start)
         chosen = schedule.StaggeredSchedule(600.0, now)
         counted: collections.Counter[str] = collections.Counter()
         for pause in pauses:
