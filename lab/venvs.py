@@ -45,15 +45,14 @@ def ensure(name: str, requirements: Sequence[str]) -> pathlib.Path:
     venv = cache() / f'{name}-{digest}'
     if (venv / _MARK).exists():
         return venv
-    with locked(venv.with_suffix('.lock')):
+    with _locked(venv.with_suffix('.lock')):
         if not (venv / _MARK).exists():
             _install(venv, requirements)
     return venv
 
 
 @contextlib.contextmanager
-def locked(path: pathlib.Path) -> Iterator[None]:
-    """Let one process after the other do something."""
+def _locked(path: pathlib.Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

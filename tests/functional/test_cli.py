@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator
 from typing import IO
 
-from ironic_ownership.db import connection
-from tests.contract import newer_schema
 from tests.functional.support import command_line, command_line_case
 
 # root reads every file, unless it gives up the right to do so.
@@ -119,55 +117,6 @@ class BadInputTest(command_line_case.CommandLineTestCase):
                 '--config-file', '/nonexistent', 'service', 'list'
             ),
             *(1, '/nonexistent'),
-        )
-
-    def test_malformed_configuration_file(self) -> None:
-        config = self.configured('[DEFAULT\nhost = a\n')
-        self.assert_refused(
-            self.lab.run('service', 'list', config=config), 1, 'odd.conf'
-        )
-
-    def test_configuration_that_is_a_directory_or_binary(self) -> None:
-        self.assert_refused(
-            self.lab.run('service', 'list', config=self.lab.directory), 1
-        )
-        path = self.lab.directory / 'binary.conf'
-        path.write_bytes(b'\xff\xfe\x00\x01')
-        self.assert_refused(
-            self.lab.run('service', 'list', config=path), 1, 'binary.conf'
-        )
-
-    def test_database_of_another_kind(self) -> None:
-        path = self.lab.directory / 'notes'
-        path.write_text('another program wrote this')
-        config = self.configured(
-            f'[database]\nconnection = sqlite:///{path}\n'
-        )
-        self.assert_refused(
-            self.lab.run('service', 'list', config=config), 1, str(path)
-        )
-        self.assertEqual('another program wrote this', path.read_text())
-
-    def test_database_of_a_newer_release(self) -> None:
-        database = connection.open_database(self.lab.url)
-        self.addCleanup(database.close)
-        newer_schema.mark(database, 'f00')
-        for words in (('service', 'list'), ('member', 'list')):
-            self.assert_refused(self.lab.run(*words), 1, 'newer release')
-
-    def test_database_server_that_is_not_there(self) -> None:
-        config = self.configured(
-            '[database]\n'
-            'connection = postgresql+psycopg2://u:hunter2@127.0.0.1:1/x\n'
-        )
-        done = self.lab.run('service', 'list', config=config)
-        self.assert_refused(done, 1, '127.0.0.1')
-        self.assertNotIn('hunter2', done.stderr)
-
-    def test_log_file_that_cannot_be_written(self) -> None:
-        self.assert_refused(
-            self.lab.run('--log-file', '/nonexistent/x', 'service', 'list'),
-            *(1, '--log-file', '/nonexistent/x'),
         )
 
     def test_unreadable_file(self) -> None:

@@ -135,21 +135,3 @@ class ExplainTest(ironics.IronicTestCase):
             for config in elsewhere:
                 self.assertEqual(here, self.explain(name, config=config))
         self.assertEqual([], self.proxy.lists)
-
-    def test_advice_names_commands(self) -> None:
-        left = self.explain('left')
-        self.assertEqual('rack2', left['decided_owner'])
-        self.assertIn('rack2 is not alive', self.advice(left))
-        self.assertIn(
-            f'compute node move {self.nodes["left"]} --service',
-            self.advice(left),
-        )
-        case = self.explain('case')
-        self.assertEqual('not_admitted', case['reason'])
-        self.assertIn(
-            f'baremetal node set {self.nodes["case"]} --shard rack1',
-            self.advice(case),
-        )
-        why = {m['host']: m['why'] for m in case['members']}
-        self.assertIn('only the case differs', why['rack1'])
-        self.assertEqual(['Nothing to do'], self.explain('owned')['advice'])

@@ -43,7 +43,7 @@ class InstallTest(testtools.TestCase):
         return installations.wheel_of(source, target)
 
     def test_clone_without_tags_installs_as_the_sdist_does(self) -> None:
-        wheel = installations.own_wheel()
+        wheel = self._built_from(self.clone)
         self.assertEqual(self.wheel.name, wheel.name)
         self.assertEqual(self._files(self.wheel), self._files(wheel))
         self.assertEqual(self._metadata(self.wheel), self._metadata(wheel))

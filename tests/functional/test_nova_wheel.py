@@ -26,7 +26,7 @@ class TestInstalledDriver(novas.NovaTestCase):
         installations.pip(self.nova, 'uninstall', '--yes', *_OURS)
 
     def test_launcher_then_nova_compute_then_nova_alone(self) -> None:
-        wheels = [installations.own_wheel(p) for p in ('.', 'nova_driver')]
+        wheels = self.wheels()
         config = self.config_of_records(ownership={'policies': 'peer_list'})
         self.enrol(_NODES)
         # Nova is in another directory of packages: the launcher.
@@ -75,6 +75,16 @@ class TestInstalledDriver(novas.NovaTestCase):
 
     def owners(self) -> dict[str, str | None]:
         return {row.uuid: row.host for row in self.records.compute_nodes()}
+
+    def wheels(self) -> list[pathlib.Path]:
+        """Build the wheels of the package and of its driver."""
+        source = self.root / 'source'
+        source.mkdir()
+        package = installations.own_wheel(source)
+        target = self.root / 'driver'
+        target.mkdir()
+        driver = source / 'clone' / 'nova_driver'
+        return [package, installations.wheel_of(driver, target)]
 
 
 def _packages(venv: pathlib.Path) -> pathlib.Path:

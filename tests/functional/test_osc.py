@@ -54,7 +54,7 @@ class OpenStackClientTest(ironics.IronicTestCase):
         installations.run(
             *(sys.executable, '-m', 'pip', 'install', '--quiet'),
             *('--no-deps', '--target', cls.site),
-            installations.own_wheel(),
+            installations.own_wheel(root),
             cwd=root,
         )
         cls.forks = preloaded.Forks(

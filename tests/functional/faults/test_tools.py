@@ -6,7 +6,6 @@ import contextlib
 import http.server
 import pathlib
 import queue
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -19,67 +18,12 @@ from lab import (
     faketime,
     ironic_cache,
     network,
-    nova_neighbours,
     process,
     proxy,
-    small_disk,
 )
-from tests.functional.support import databases, hosts, programs
+from tests.functional.support import databases, hosts
 
 CLOCKS = 'import time; print(time.time(), time.monotonic())'
-
-
-class ProgramsTest(unittest.TestCase):
-    """Forks of a process with all imports are as programs are."""
-
-    def test_output_and_status_are_those_of_the_program(self) -> None:
-        wrong = ['dbsync', 'nosuch']
-        done = programs.run(wrong, 180, programs.DBSYNC)
-        self.assertEqual((2, ''), (done.returncode, done.stdout), done)
-        self.assertIn('nosuch', done.stderr)
-        as_one = programs.run(wrong, 180, programs.DBSYNC, as_one=True)
-        self.assertEqual(
-            (2, done.stderr, ''),
-            (as_one.returncode, as_one.stdout, as_one.stderr),
-        )
-
-    def test_processes_are_signalled_and_end_for_themselves(self) -> None:
-        directory = databases.temporary_directory('programs')
-        config = directory / 'host.conf'
-        config.write_text(
-            f'[DEFAULT]\nhost = host1\nstate_path = {directory}\n'
-            '[ownership]\npolicies = all\n[ironic]\nauth_type = none\n'
-            'endpoint_override = http://127.0.0.1:1\n'
-        )
-        one, two = (
-            programs.begin(
-                programs.HOST,
-                ['--config-file', str(config)],
-                directory / f'{number}.log',
-            ).start()
-            for number in (1, 2)
-        )
-        for host in (one, two):
-            self.addCleanup(host.kill)
-            host.wait_until(lambda host=host: host.tail() != '', 'start')
-        one.freeze()
-        one.kill()
-        self.assertEqual(-signal.SIGKILL, one.returncode)
-        self.assertIsNone(two.returncode)
-        two.signal(signal.SIGTERM)
-        self.assertEqual(0, two.wait())
-
-
-class NeighboursTest(unittest.TestCase):
-    def test_stop_ends_also_if_a_server_before_them_did_not_start(
-        self,
-    ) -> None:
-        stopping = threading.Thread(
-            target=nova_neighbours.Neighbours().stop, daemon=True
-        )
-        stopping.start()
-        stopping.join(hosts.TIMEOUT)
-        self.assertFalse(stopping.is_alive())
 
 
 class NetworkTest(unittest.TestCase):
@@ -261,15 +205,3 @@ class CacheTest(unittest.TestCase):
         # What the server says that knows no POST.
         self.assertEqual(501, refused.exception.code)
         refused.exception.close()
-
-
-class DiskTest(unittest.TestCase):
-    def test_full_disk_takes_nothing_more_until_it_is_freed(self) -> None:
-        directory = databases.temporary_directory('disk')
-        disk = small_disk.SmallDisk(directory, 1 << 20)
-        self.addCleanup(disk.close)
-        self.assertFalse(disk.is_full)
-        disk.fill()
-        self.assertTrue(disk.is_full)
-        disk.free()
-        self.assertFalse(disk.is_full)

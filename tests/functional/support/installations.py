@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pathlib
 import shutil
@@ -11,8 +10,6 @@ import sys
 import tempfile
 import unittest
 from typing import ClassVar
-
-from lab import venvs
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 _GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
@@ -81,7 +78,12 @@ def clone(target: pathlib.Path) -> None:
         *(CHECKOUT, target),
         cwd=CHECKOUT,
     )
-    for name in _files():
+    listed = run(
+        *('git', 'ls-files', '-z', '--cached', '--others'),
+        '--exclude-standard',
+        cwd=CHECKOUT,
+    )
+    for name in filter(None, listed.split('\0')):
         if (CHECKOUT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(CHECKOUT / name, target / name)
@@ -106,49 +108,11 @@ def wheel_of(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
     return wheel
 
 
-def own_wheel(part: str = '.') -> pathlib.Path:
-    """Return a wheel of this checkout, which the first who needs it builds.
-
-    :param part: directory of the distribution.
-    """
-    home = CHECKOUT / '.lab'
-    home.mkdir(exist_ok=True)
-    wheels = home / f'wheels-{_state()}'
-    with venvs.locked(home / 'wheels.lock'):
-        for old in {*home.glob('wheels-*')} - {wheels}:
-            shutil.rmtree(old)
-        target = wheels / part.replace('.', 'ironic_ownership')
-        if not target.exists():
-            with tempfile.TemporaryDirectory(prefix='wheel-') as made:
-                root = pathlib.Path(made)
-                clone(root / 'clone')
-                (root / 'wheel').mkdir()
-                wheel_of(root / 'clone' / part, root / 'wheel')
-                shutil.copytree(root / 'wheel', target)
-    (wheel,) = target.glob('*.whl')
-    return wheel
-
-
-def _files() -> list[str]:
-    """Return the names of the files of the checkout, deleted ones as well."""
-    listed = run(
-        *('git', 'ls-files', '-z', '--cached', '--others'),
-        '--exclude-standard',
-        cwd=CHECKOUT,
-    )
-    return [name for name in listed.split('\0') if name]
-
-
-def _state() -> str:
-    """Return a digest of the commit and of all files of the checkout."""
-    state = hashlib.sha256(
-        run('git', 'rev-parse', 'HEAD', cwd=CHECKOUT).encode()
-    )
-    for name in _files():
-        file = CHECKOUT / name
-        state.update(f'{name}\0'.encode())
-        state.update(file.read_bytes() if file.is_file() else b'')
-    return state.hexdigest()[:16]
+def own_wheel(directory: pathlib.Path) -> pathlib.Path:
+    """Build the wheel of this checkout, from a clone in ``directory``."""
+    clone(directory / 'clone')
+    (directory / 'wheel').mkdir()
+    return wheel_of(directory / 'clone', directory / 'wheel')
 
 
 def fresh_environment(
