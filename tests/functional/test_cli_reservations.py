@@ -111,24 +111,3 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assert_sound()
         self.assertEqual({}, self.held_by_ironic())
-
-    def test_node_that_goes_into_maintenance_meanwhile_is_not_reserved(
-        self,
-    ) -> None:
-        left = self.nodes[-1]
-
-        def into_maintenance(method: str, path: str) -> None:
-            if method == 'POST' and path == '/v1/allocations':
-                for node in self.nodes:
-                    if node != left:
-                        self.enrolment.set_maintenance(node, True)
-
-        self.gate.stop_at = into_maintenance
-        made = reservation_case.result(
-            self.create(reservation_case.instance())
-        )
-        self.assertEqual(left, made['node_uuid'])
-        done = self.create(reservation_case.instance())
-        self.assertEqual(3, done.returncode)
-        self.assertIn('maintenance 3', done.stderr)
-        self.assert_sound()

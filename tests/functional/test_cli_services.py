@@ -6,7 +6,7 @@ import os
 import pty
 import subprocess
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from tests.functional.support import command_line, command_line_case
 
 NODE = '00000000-0000-4000-8000-00000000000{}'
@@ -82,19 +82,6 @@ class SetServiceTest(_Case):
                 self.service('rack1').disabled,
                 self.service('rack1').disabled_reason,
             ),
-        )
-
-    def test_forced_down_service_cannot_write_any_more(self) -> None:
-        shown = self.lab.json('service', 'set', 'rack1', '--down', '--yes')
-        self.assertEqual(
-            (True, True, self.epoch + 1),
-            (shown['forced_down'], shown['fenced'], shown['epoch']),
-        )
-        with self.assertRaises(exceptions.FencedError):
-            self.lab.claim('rack1', self.epoch, model.Node(NODE.format(3)))
-        shown = self.lab.json('service', 'set', 'rack1', '--up', '--yes')
-        self.assertEqual(
-            (False, True), (shown['forced_down'], shown['fenced'])
         )
 
 

@@ -191,20 +191,6 @@ class TestConductors(conductors.ConductorsCase):
         (event,) = self.told(self.of_manual)
         self.assertIn(self.manual.hostname, event)
 
-    def test_maintenance_and_its_end_are_followed(self) -> None:
-        path = f'/nodes/{self.of_plain}/maintenance'
-        self.ironic.request('PUT', path, json={'reason': 'fans'})
-        self.wait_for_code(self.of_plain, 'maintenance')
-        self.ironic.request('DELETE', path)
-        self.wait_for_code(self.of_plain, None)
-        self.assertEqual(
-            [
-                'available -> maintenance: provision state available',
-                'maintenance -> available',
-            ],
-            self.told(self.of_plain),
-        )
-
 
 class TestValidate(conductors.ConductorsCase):
     """Validation refuses at least what Ironic refuses."""

@@ -92,15 +92,6 @@ class DeleteTest(deletion_case.DeletionTestCase):
         )
         self.assertIn('refused', self.evidence['node_is_gone'])
 
-    def test_page_of_a_proxy_is_no_deletion(self) -> None:
-        self.lab.ironic = f'{self.placement_server.endpoint}/nothing'
-        self.lab.config = self.lab.configure(more=self.placement_section())
-        self.assert_refused(
-            node_is_gone='unknown',
-            no_mass_loss='unknown',
-            sees_all_nodes='unknown',
-        )
-
     def test_placement_down_is_no_deletion(self) -> None:
         self.placement_server.kill()
         outcomes = self.check(self.gone, code=3)
@@ -111,12 +102,6 @@ class DeleteTest(deletion_case.DeletionTestCase):
         )
         self.assertEqual(['no_allocation'], row['failed_gates'])
         self.assert_all_kept()
-
-    def test_what_is_not_placement_is_no_deletion(self) -> None:
-        self.lab.config = self.lab.configure(
-            more=self.placement_section(self.server.endpoint)
-        )
-        self.assert_refused(no_allocation='unknown')
 
     def test_deployment_without_placement_is_reported(self) -> None:
         self.lab.config = self.lab.configure()

@@ -116,21 +116,6 @@ class ReportTest(_Reporting):
         self.next_refresh()
         self.assertEqual(before, self.generations(others))
 
-    def test_new_owner_writes_nothing_again(self) -> None:
-        self.assertEqual(0, self.host.terminate())
-        before = self.writes()
-        sharing = [
-            self.start(name, 'peer_list') for name in ('host1', 'host3')
-        ]
-        self.deployment.wait_until(
-            lambda: self.deployment.owned_by('host3'), 'hand-over'
-        )
-        new = self.enrolment.enrol(10)
-        self.wait_for_report(new)
-        self.assert_only_these_were_written(new, len(before))
-        for host in sharing:
-            self.assertEqual([], host.lines('Placement is not updated'))
-
     def test_nodes_of_a_dead_service_are_not_offered_until_it_returns(
         self,
     ) -> None:
@@ -151,15 +136,6 @@ class ReportTest(_Reporting):
             ),
             f'nodes are offered: {offered}',
         )
-
-    def assert_only_these_were_written(
-        self, new: Collection[str], since: int
-    ) -> None:
-        """Each got a provider, and no other was even tried to be made."""
-        writes = self.writes()[since:]
-        made = [uuid for method, uuid in writes if method == 'POST']
-        self.assertEqual([''] * len(new), made)
-        self.assertEqual({*new, ''}, {uuid for _, uuid in writes})
 
     def unavailable(self, uuid: str) -> str | None:
         (record,) = self.deployment.records.compute_nodes_by_uuid([uuid])
@@ -275,16 +251,6 @@ class CapacityTest(_Reporting):
         self.assertEqual(
             {inventory_diff.service_uuid('host1')},
             self.placement_server.providers(),
-        )
-
-    def test_nodes_take_the_place_of_the_sums(self) -> None:
-        for host in self.hosts.values():
-            self.assertEqual(0, host.terminate())
-        self.start('host1', 'all')
-        self.wait_for_report(self.nodes)
-        self.wait_for_capacity('host1', None)
-        self.assertLessEqual(
-            set(self.nodes), self.placement_server.providers()
         )
 
 

@@ -123,28 +123,6 @@ class MoveTest(move_case.MoveTestCase):
         self.move(uuid, to='other')
         self.assertEqual(sorted((free, uuid)), self.owned_by('other'))
 
-    def test_gate_can_be_overridden_with_a_reason_that_is_stored(
-        self,
-    ) -> None:
-        self.enrolment.delete(self.nodes[3])
-        words = [self.nodes[3]]
-        for gate in (
-            *('destination_admits', 'node_exists'),
-            *('instance_agrees', 'no_operation_in_progress'),
-        ):
-            words += ['--override', gate]
-        self.move(*words, code=2)
-        self.assertIn('--reason', self.stderr)
-        self.move(*words, '--reason', 'it burned', code=4)
-        self.assertIn('Ironic does not have it', self.stderr)
-        self.assertEqual([self.nodes[3]], self.owned_by('new'))
-        shown = self.lab.json(
-            'move', 'show', self.the_move().request_id, '--nodes'
-        )
-        self.assertEqual('it burned', shown['reason'])
-        self.assertIn('node_exists', shown['overrides'])
-        self.assertIn('node_exists', shown['nodes'][0]['detail'])
-
     def test_request_id_is_in_ironic_and_in_the_log(self) -> None:
         done = self.lab.run(
             *('-v', 'compute', 'node', 'move', *self.nodes),
@@ -169,13 +147,6 @@ class PlaceTest(move_case.MoveTestCase):
         self.rack1 = self.enrol(2, shard='Rack1')
         self.rack2 = self.enrol(1, shard='rack2', conductor_group='g1')
         self.stop('old')
-
-    def test_shard_is_that_of_ironic_and_not_the_one_on_record(self) -> None:
-        self.enrolment.set_shard(self.rack1[0], 'rack2')
-        self.move('--shard', 'rack2')
-        self.assertEqual(
-            sorted([*self.rack2, self.rack1[0]]), self.owned_by('new')
-        )
 
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         self.lab.records.set_service('old', actor='test', disabled=False)
@@ -243,9 +214,3 @@ class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
         self.assertEqual(sorted(self.nodes), self.owned_by('new'))
         log = self.placement_server.directory / 'placement.log'
         self.assertIn(self.the_move().request_id, log.read_text())
-
-    def test_outage_of_placement_stops_no_move(self) -> None:
-        self.stop_placement()
-        self.move(*self.nodes, config=self.config, code=4)
-        self.assertIn('Placement could not be compared', self.stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('new'))

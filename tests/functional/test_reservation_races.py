@@ -94,15 +94,6 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
         self.assertEqual(set(self.nodes), {one['node_uuid'] for one in made})
         self.assert_sound()
 
-    def test_concurrent_equal_requests_are_one_reservation(self) -> None:
-        one = reservation_case.instance()
-        found = self.run_at_once([self.create_words(one, 'rack1')] * 3)
-        self.assertEqual(
-            1, len({reservation_case.result(done)['id'] for done in found})
-        )
-        self.assertEqual([one], list(self.held_by_ironic()))
-        self.assert_sound()
-
     def test_concurrent_deletion_and_creation_leave_it_reserved_or_free(
         self,
     ) -> None:

@@ -210,13 +210,3 @@ class TestRestart(_Case):
         self.assertEqual(
             new - set(self.uuids), set(self.changes()[len(before) :])
         )
-
-    def test_grace_ends_when_it_is_over(self) -> None:
-        again = {'membership': {'restart_grace': 2}}
-        self.first.terminate()
-        short = self.deployment.start('host1', **again)
-        self.deployment.wait_until(
-            lambda: short.lines('host1 registered'), 'return'
-        )
-        self.assertEqual(0, short.terminate())
-        self.deployment.wait_for_owners(self.alone)
