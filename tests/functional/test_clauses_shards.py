@@ -5,8 +5,6 @@ Everything that every host asks Ironic for, through crashes and changes.
 
 from __future__ import annotations
 
-import contextlib
-import http.server
 import re
 
 from tests.functional.support import hosts, ironics, reload_case
@@ -16,18 +14,10 @@ LOOK_UP = re.compile('/v1/nodes/[0-9a-f-]{36}')
 NO_NODES = ('/', '/v1', '/v1/', '/v1/conductors')
 
 
-class Proxy(ironics.RecordingProxy):
-    """Keeps quiet when a host dies while it waits for an answer."""
-
-    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
-        with contextlib.suppress(ConnectionError):
-            super().hand_on(handler)
-
-
 class TestShards(reload_case.ReloadsTestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.proxy = Proxy(self.server.endpoint)
+        self.proxy = ironics.RecordingProxy(self.server.endpoint)
         self.addCleanup(self.proxy.stop)
 
     def start(self, name: str, policies: str, **ironic: object):

@@ -6,10 +6,7 @@ import http.client
 import http.server
 from typing import Any
 
-from oslo_config import cfg
-
 from ironic_ownership.clients.ironic import allocations as ironic_allocations
-from ironic_ownership.clients.ironic import client
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.allocations import Allocations
 from tests.contract.suites import allocations
@@ -49,12 +46,7 @@ class FaultyProxy(ironics.RecordingProxy):
 
 def open_allocations(url: str) -> Allocations:
     """Open what reserves nodes as the programs do."""
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
-    conf.set_override('auth_type', 'none', 'ironic')
-    conf.set_override('endpoint_override', url, 'ironic')
-    return ironic_allocations.open_allocations(conf)
+    return ironic_allocations.open_allocations(ironics.configured(url))
 
 
 class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
