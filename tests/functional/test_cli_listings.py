@@ -87,11 +87,6 @@ class ServiceTest(command_line_case.CommandLineTestCase):
         self.assertEqual('incarnation-of-rack1', shown['incarnation'])
         self.assertRegex(shown['joined_at'], r'^\d{4}-\d\d-\d\dT.*\+00:00$')
 
-    def test_unknown_service_is_answered_with_similar_names(self) -> None:
-        self.assert_refused(
-            self.lab.run('service', 'show', 'rakc1'), 1, "'rakc1'", 'rack1'
-        )
-
     def test_members_are_the_live_ones_with_their_settings(self) -> None:
         (member,) = self.lab.json('member', 'list')
         self.assertEqual(

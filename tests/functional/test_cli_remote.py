@@ -7,11 +7,10 @@ many more in one process.
 from __future__ import annotations
 
 import json
-import uuid
 
 from ironic_ownership.contracts import model
 from lab import process
-from tests.functional.support import both_ways, command_line, reservation_case
+from tests.functional.support import both_ways, command_line
 
 GONE = '00000000-0000-4000-8000-0000000000a1'
 
@@ -60,56 +59,6 @@ class ReadingTest(both_ways.BothWaysCase):
         (line,) = done.stderr.splitlines()
         request_id = line.rpartition(' ')[2]
         self.assertIn(request_id, self.api.process.log.read_text())
-
-
-class ReservationTest(both_ways.BothWaysCase):
-    nodes_of_each = 0
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.lab.serve('rack1', reservation_case.RESERVING)
-        self.free = self.enrolment.enrol(2)
-
-    def create(self, instance: str, *more: str) -> list[str]:
-        return [
-            *('reservation', 'create', '--service', 'rack1'),
-            *('--resource-class', reservation_case.CLASS),
-            *('--instance', instance, *more),
-        ]
-
-    def test_whole_life_of_a_reservation(self) -> None:
-        one, other = map(str, (uuid.uuid4(), uuid.uuid4()))
-        found = self.same_in_all_formats(0, *self.create(one, '--dry-run'))
-        self.assertEqual(set(self.free), set(found['candidates']))
-        self.same(2, *self.create(one))
-        self.same(2, *self.create('x', '--yes'))
-        for run, instance in ((self.remote, one), (self.local, other)):
-            done = run(*self.create(instance, '--yes', '-f', 'json'))
-            self.assertEqual((0, ''), (done.returncode, done.stderr), done)
-            made = json.loads(done.stdout)
-            self.assertEqual(instance, made['instance_uuid'])
-            # Made before: shown by both.
-            self.same(0, *self.create(instance, '--yes'))
-        self.same_in_all_formats(
-            0, 'reservation', 'list', '--limit', '1', '--service', 'RACK1'
-        )
-        full = self.create(str(uuid.uuid4()), '--yes')
-        self.same(3, *full)
-        for verb in ('show', 'confirm', 'delete'):
-            dry = () if verb == 'show' else ('--dry-run',)
-            self.same_in_all_formats(0, 'reservation', verb, one, *dry)
-        confirmed = self.remote('reservation', 'confirm', one, '--yes')
-        self.assertEqual(0, confirmed.returncode, confirmed)
-        self.same(0, 'reservation', 'confirm', one, '--yes')
-        for instance in (one, other):
-            done = self.remote('reservation', 'delete', instance, '--yes')
-            self.assertEqual((0, ''), (done.returncode, done.stderr), done)
-        self.assertEqual(
-            [], self.same_in_all_formats(0, 'reservation', 'list')
-        )
-        listed = self.same_in_all_formats(0, 'reservation', 'list', '--all')
-        self.assertEqual(2, len(listed))
-        self.same(0, 'reservation', 'delete', listed[0]['id'], '--yes')
 
 
 class MoveTest(both_ways.BothWaysCase):
