@@ -13,20 +13,12 @@ EXITS = """
     import sys
     import threading
 
-    class Unspeakable(Exception):
-        def __str__(self):
-            raise LookupError('no text')
-
     def act(method):
         how, _, where = mood().partition(' ')
         if where != method:
             return
         if how == 'exit':
             sys.exit(0)
-        if how == 'interrupt':
-            raise KeyboardInterrupt
-        if how == 'unspeakable':
-            raise Unspeakable
         if how == 'base':
             raise BaseException('all of it')
         while mood() == f'hang {where}':
@@ -230,9 +222,7 @@ class TestExits(ConditionsCase):
         self.deployment.wait_for_owners(owners)
         moods = (
             ('exit admits', 'SystemExit'),
-            ('interrupt admits', 'KeyboardInterrupt'),
             ('base admits', 'all of it'),
-            ('unspeakable admits', 'Unspeakable'),
             ('exit constructor', 'exiting'),
         )
         for number, (mood, words) in enumerate(moods):
@@ -292,9 +282,6 @@ class TestBackends(ConditionsCase):
         named = "backend 'store' from their-exits 1.5"
         for mood, words in (
             ('exit view', 'view() failed: SystemExit'),
-            ('exit beat', 'beat() failed: SystemExit'),
-            ('interrupt view', 'KeyboardInterrupt'),
-            ('unspeakable beat', 'Unspeakable'),
             ('garbage view', 'a int, not a View'),
             ('hang view', 'view() has not returned'),
         ):
