@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib
 import pathlib
 import pkgutil
+import re
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import SupportsIndex
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
-_PACKAGES = (
+PACKAGES = (
     *('api', 'backends', 'cli', 'clients', 'cmd', 'db', 'engine'),
     *('observe', 'policies', 'wiring'),
 )
+_ELSEWHERE = re.compile(r'\.migrations\.|\.web\.wsgi$')
+"""Imported by other programs; the latter sets up logging."""
 _IMPORTED_LATE = (
     'benchmarks.nemesis.driver',
     'cliff.formatters.table',
@@ -44,19 +48,24 @@ def _sleep(seconds: float | SupportsIndex) -> None:
     threading.Event().wait(float(seconds))
 
 
-def main() -> None:
-    """Import all that a host or a command needs."""
-    time.sleep = _sleep  # before any module takes the other one
-    sys.path.insert(0, str(_CHECKOUT))
-    for name in _PACKAGES:
+def import_all(packages: Iterable[str], late: Iterable[str]) -> None:
+    """Import every module of our packages, and what they import later."""
+    for name in packages:
         package = importlib.import_module(f'ironic_ownership.{name}')
         for module in pkgutil.walk_packages(
             package.__path__, f'{package.__name__}.'
         ):
-            if '.migrations.' not in module.name:
+            if not _ELSEWHERE.search(module.name):
                 importlib.import_module(module.name)
-    for name in _IMPORTED_LATE:
+    for name in late:
         importlib.import_module(name)
+
+
+def main() -> None:
+    """Import all that a host or a command needs."""
+    time.sleep = _sleep  # before any module takes the other one
+    sys.path.insert(0, str(_CHECKOUT))
+    import_all(PACKAGES, _IMPORTED_LATE)
 
 
 if __name__ == '__main__':
