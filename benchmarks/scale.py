@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -30,7 +31,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import command_line, deployment, table
+from benchmarks import deployment, table
 from lab import enrolment, ironic, postgresql
 
 LONG = 86_400
@@ -40,6 +41,26 @@ RECOVERY_DELAY = 5
 SERVICES = 10
 FULL_REFRESHES_AN_HOUR = 2
 """At most, with the default interval; see ``FleetReader``."""
+
+_WALL = 2.0
+"""Seconds that a command may take which answers from the records."""
+
+_MEMORY = 100
+"""MiB that it may need, for any number of nodes."""
+
+_PROGRAM = """\
+import pathlib, sys
+from ironic_ownership.cmd.cli import main
+code = main()
+status = pathlib.Path('/proc/self/status').read_text()
+peak = next(one for one in status.splitlines() if one.startswith('VmHWM:'))
+print(int(peak.split()[1]) / 1024, file=sys.stderr)
+sys.exit(code)
+"""
+"""A command, and then its highest memory in MiB on a line of its own."""
+
+_DONE = (0, 4)
+"""Exit codes: 4 says that a service is down or a node has no owner."""
 
 Figures = dict[str, float]
 
@@ -66,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ours = bench.measure('changes', LONG, args.rounds)
         # In a deployment they are never older than a minute.
         records.wait_for_statistics('changes', 'compute_nodes')
-        commands = command_line.measure(directory / 'changes.conf', 'changes')
+        commands = _commands(directory / 'changes.conf', 'changes')
     return _show(args.nodes, args.changed, ours, peer, commands)
 
 
@@ -264,6 +285,54 @@ def _show(
             *commands,
         ],
     )
+
+
+def _commands(config: pathlib.Path, host: str) -> list[table.Row]:
+    """Run commands, each in a process of its own.
+
+    :param config: configuration file of a deployment.
+    :param host: a service with many nodes.
+    """
+    recorded = ('compute', 'node', 'list', '--recorded')
+    return [
+        row
+        for words, bound in (
+            (('service', 'list'), _WALL),
+            ((*recorded, '--service', host, '-f', 'csv'), _WALL),
+            ((*recorded, '--service', host, '-f', 'json'), _WALL),
+            (('compute', 'node', 'list', '-f', 'csv'), None),
+            (('check',), None),
+        )
+        for row in _rows(config, words, bound)
+    ]
+
+
+def _rows(
+    config: pathlib.Path, words: tuple[str, ...], bound: float | None
+) -> list[table.Row]:
+    began = time.monotonic()
+    done = subprocess.run(
+        [
+            *(sys.executable, '-c', _PROGRAM),
+            *('--config-file', str(config), *words),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    wall = time.monotonic() - began
+    if done.returncode not in _DONE:
+        raise SystemExit(f'{" ".join(words)} failed: {done.stderr}')
+    name = f'{" ".join(words)}: {done.stdout.count(chr(10))} lines'
+    memory = float(done.stderr.splitlines()[-1])
+    print(f'{name}, {wall:.2f} s, {memory:.0f} MiB', flush=True)
+    return [
+        table.Row(f'{name}, wall', wall, _WALL, 's', math.inf, bound),
+        table.Row(
+            *(f'{name}, peak memory', memory, _MEMORY, 'MiB', math.inf),
+            bound=_MEMORY if bound else None,
+        ),
+    ]
 
 
 if __name__ == '__main__':
