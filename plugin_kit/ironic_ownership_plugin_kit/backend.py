@@ -23,7 +23,6 @@ from ironic_ownership_plugin_kit import (
     backend_case,
     backend_members,
     backend_outages,
-    backend_processes,
     backend_watch,
 )
 
@@ -31,7 +30,7 @@ SETTINGS, OTHER = backend_case.SETTINGS, backend_case.OTHER
 
 
 class BackendContract(
-    backend_members.MemberContract, backend_processes.ProcessContract
+    backend_members.MemberContract, backend_members.ProcessContract
 ):
     """Membership: needs ``make_backend`` and ``elapse``."""
 

@@ -6,7 +6,7 @@ import unittest
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import policy as contract
-from ironic_ownership_plugin_kit import policy, policy_laws
+from ironic_ownership_plugin_kit import policy
 from tests.unit.plugin_kit import broken_determinism as determinism
 from tests.unit.plugin_kit import broken_policies as broken
 from tests.unit.plugin_kit import planted_faults as planted
@@ -164,7 +164,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
 
 def suite_of(
     target: type[contract.Policy],
-) -> type[policy_laws.PolicyContract]:
+) -> type[policy.PolicyContract]:
     """Return the suite for one policy, without notes for its author."""
     found: dict[str, object] = {
         'policy_class': target,

@@ -12,7 +12,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_plugin_kit import (
     backend_case,
     fakes,
-    policy_laws,
+    policy,
     runner,
 )
 from tests.unit.plugin_kit import broken_determinism as determinism
@@ -172,7 +172,7 @@ class TestPolicies(unittest.TestCase):
         """Check some laws, or all, and return what was found by law."""
         with (
             unittest.mock.patch.object(
-                policy_laws.PolicyContract, 'timed_nodes', 100
+                policy.PolicyContract, 'timed_nodes', 100
             ),
             _only(laws),
         ):
