@@ -44,38 +44,41 @@ class MemberReader(members.Reader[members.T]):
     ) -> None:
         super().__init__(parse)
         self._client, self._prefix = client, prefix
-        self._revision, self._newest = '', b''
+        # Revision and newest key: of the last list, and of the last one of
+        # which all data were read.
+        self._listed = self._complete = '', b''
 
     def read(self) -> Mapping[bytes, members.T]:
         if self._is_unchanged():
             return self._known
         found = super().read()
-        if found.keys() != self._listed:
-            self._revision = ''  # some left again and again: not complete
+        self._complete = self._listed
         return found
 
     def _is_unchanged(self) -> bool:
-        if not self._revision or not self._newest:
+        revision, key = self._complete
+        if not key:
             return False
-        newest = {'key': _encode(self._newest), 'keys_only': True}
+        newest = {'key': _encode(key), 'keys_only': True}
         answer = self._client.transaction(
             {'success': [{'request_range': newest}]}
         )
         (response,) = answer['responses']
         return bool(
-            answer['header']['revision'] == self._revision
+            answer['header']['revision'] == revision
             and _rows(response['response_range'])
         )
 
     def _ids(self) -> set[bytes]:
         answer = self._range(keys_only=True)
         # The next read sees the members that came or left after this answer.
-        self._revision = answer['header']['revision']
         newest = max(_rows(answer), key=_mod_revision, default=None)
-        self._newest = _key(newest) if newest else b''
+        self._listed = (
+            answer['header']['revision'],
+            _key(newest) if newest else b'',
+        )
         keys = map(_key, _rows(answer))
-        self._listed = {key[len(self._prefix) :] for key in keys} - {b''}
-        return self._listed
+        return {key[len(self._prefix) :] for key in keys} - {b''}
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
         if len(ids) > _FEW:

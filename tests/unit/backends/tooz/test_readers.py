@@ -64,19 +64,27 @@ class Etcd:
 
     def __init__(self, members: Changing) -> None:
         self._members = members
-        self._revision = 1
+        self.fails = False
+
+    @property
+    def _header(self) -> Any:
+        return {'revision': max(map(str, self._members.members), default='')}
 
     def get_url(self, path: str) -> str:
         return path
 
-    def transaction(self, _request: object) -> Any:
-        self._revision += 1
+    def transaction(self, request: Any) -> Any:
+        (one,) = request['success']
         return {
-            'header': {'revision': str(self._revision)},
-            'responses': [{'response_range': {}}],
+            'header': self._header,
+            'responses': [
+                {'response_range': self.post('', one['request_range'])}
+            ],
         }
 
     def post(self, _url: str, json: Any) -> Any:
+        if self.fails and 'keys_only' not in json:
+            raise OSError('no answer')
         first = base64.b64decode(json['key'])
         rows = [
             {
@@ -87,9 +95,10 @@ class Etcd:
             for i, data in self._members.members.items()
             if 'range_end' in json or first == PREFIX + i
         ]
+        header = self._header
         if 'range_end' in json:
             self._members.change()
-        return {'header': {'revision': str(self._revision)}, 'kvs': rows}
+        return {'header': header, 'kvs': rows}
 
 
 def parse(_id: bytes, data: object) -> object:
@@ -119,3 +128,17 @@ class TestReaders(unittest.TestCase):
             for changes in (0, 1, 3):
                 reader = self.readers(Changing(changes))[number]
                 self.assertEqual(1, len(reader.read()), (number, changes))
+
+    def test_member_is_seen_after_a_read_of_its_data_failed(self) -> None:
+        members = Changing(0)
+        etcd = Etcd(members)
+        reader = etcd_members.MemberReader(etcd, PREFIX, parse)
+        self.assertEqual({b'0'}, set(reader.read()))
+        members.left = 1
+        members.change()
+        etcd.fails = True
+        with self.assertRaises(OSError):
+            reader.read()
+        etcd.fails = False
+        self.assertEqual({b'1'}, set(reader.read()))
+        self.assertIs(reader.read(), reader.read())
