@@ -247,7 +247,7 @@ def _shown(one: Reservation) -> Answer:
     return Answer(cells(DETAILED, one))
 
 
-_ANSWERS = {200: ('The reservation.', schemas.thing(DETAILED))}
+_ANSWERS = schemas.answer('The reservation.', DETAILED)
 
 OPERATIONS = (
     Operation(
@@ -257,12 +257,7 @@ OPERATIONS = (
         'List reservations, oldest first: the open ones, or all.',
         _list,
         Access.READ_RESERVATIONS,
-        {
-            200: (
-                'A page of reservations.',
-                schemas.page('reservations', schemas.thing(RESERVATION)),
-            )
-        },
+        schemas.pages('A page of reservations.', 'reservations', RESERVATION),
         query=(
             Parameter(
                 'service',
@@ -333,7 +328,7 @@ OPERATIONS = (
         'Release a reserved node; idempotent.',
         _delete,
         Access.SERVICE,
-        {200: ('The reservation, closed.', schemas.thing(DETAILED))},
+        schemas.answer('The reservation, closed.', DETAILED),
         description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.contracts import events, model
+from ironic_ownership.contracts import events, exceptions, model
 from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.reservations import (
     Request,
@@ -23,6 +23,7 @@ from ironic_ownership.engine.reservations import (
 from tests.contract.suites import fake_allocations
 from tests.unit.engine import service, world
 
+DOWN = exceptions.IronicUnavailableError('503')
 ORIGIN = events.Origin('operator@somewhere', 'req-1')
 RESERVING = world.runs(all=None, reservation=None)
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
@@ -133,6 +134,13 @@ class ReservingCase(service.ServiceCase):
 
     def create(self, number: int = 1, **values: Any) -> Reservation:
         return self.reserver.create(request(number, **values), origin=ORIGIN)
+
+    def leave_pending(self) -> None:
+        """Begin a reservation that an outage of Ironic leaves unfinished."""
+        self.allocations.failures['create'] = DOWN
+        with self.assertRaises(exceptions.ReservationUnfinishedError):
+            self.create()
+        self.allocations.failures.clear()
 
     def everything(self) -> list[Reservation]:
         return list(self.reservations.reservations(states=[*ReservationState]))

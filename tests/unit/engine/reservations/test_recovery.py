@@ -12,10 +12,15 @@ from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
     CLOSED,
     DELETING,
+    DOWN,
+    ORIGIN,
     PENDING,
+    RESERVING,
+    instance,
+    node,
+    request,
 )
 
-DOWN = exceptions.IronicUnavailableError('503')
 LONG = lifecycle.TAKE_OVER_AFTER + 1
 _PORT = ('begin', 'activate', 'confirm', 'begin_deletion', 'keep', 'close')
 _IRONIC = ('create', 'get', 'delete')
@@ -78,7 +83,7 @@ class TestPowerCuts(reserver_case.ReservingCase):
     def forget(self) -> None:
         """Start again with the same nodes."""
         for held in list(self.reservations.reservations()):
-            self.reserver.delete(held.id, origin=reserver_case.ORIGIN)
+            self.reserver.delete(held.id, origin=ORIGIN)
         self.assert_nothing_is_held()
 
     def each_step(
@@ -96,10 +101,10 @@ class TestPowerCuts(reserver_case.ReservingCase):
         self.fail('never came to its end')
 
     def create_one(self, reserver: Any) -> None:
-        reserver.create(reserver_case.request(), origin=reserver_case.ORIGIN)
+        reserver.create(request(), origin=ORIGIN)
 
     def delete_one(self, reserver: Any) -> None:
-        reserver.delete(reserver_case.instance(), origin=reserver_case.ORIGIN)
+        reserver.delete(instance(), origin=ORIGIN)
 
     def test_creation_cut_at_any_step_is_settled_by_the_next_refresh(
         self,
@@ -164,22 +169,16 @@ class TestRecovery(reserver_case.ReservingCase):
         self.assert_reserved(made)
 
     def test_reservation_in_progress_is_left_alone(self) -> None:
-        self.allocations.failures['create'] = DOWN
-        with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.create()
-        self.allocations.failures.clear()
+        self.leave_pending()
         self.recover(after=1)
         self.assertEqual([PENDING], [r.state for r in self.everything()])
         self.recover(after=LONG)
         self.assertEqual([CLOSED], [r.state for r in self.everything()])
 
     def test_node_that_ironic_still_looks_for_is_waited_for(self) -> None:
-        self.allocations.failures['create'] = DOWN
-        with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.create()
-        self.allocations.failures.clear()
+        self.leave_pending()
         looking = allocations.Allocation(
-            reserver_case.instance(), allocations.AllocationState.ALLOCATING
+            instance(), allocations.AllocationState.ALLOCATING
         )
         self.allocations.get = lambda _: looking  # type: ignore
         self.recover(after=LONG)
@@ -188,7 +187,7 @@ class TestRecovery(reserver_case.ReservingCase):
     def test_what_ironic_does_not_hold_any_more_is_closed(self) -> None:
         made = self.create()
         # The instance was destroyed, and its allocation went with it.
-        self.ironic.put(reserver_case.node(int(str(made.node_uuid)[-4:])))
+        self.ironic.put(node(int(str(made.node_uuid)[-4:])))
         self.recover()
         self.assert_nothing_is_held()
         (closed,) = self.everything()
@@ -196,23 +195,23 @@ class TestRecovery(reserver_case.ReservingCase):
 
     def test_allocation_without_a_record_is_released(self) -> None:
         self.allocations.create(
-            reserver_case.instance(),
+            instance(),
             resource_class='gold',
             candidates=[world.uuid(2)],
             owner='host1',
         )
         self.allocations.create(
-            reserver_case.instance(2),
+            instance(2),
             resource_class='gold',
             candidates=[world.uuid(3)],
             owner='host2',
         )
         self.recover()
-        self.assertEqual([reserver_case.instance(2)], list(self.made))
+        self.assertEqual([instance(2)], list(self.made))
 
     def test_reservation_that_was_moved_is_not_given_back(self) -> None:
         made = self.create()
-        other = self.start('host2', reserver_case.RESERVING)
+        other = self.start('host2', RESERVING)
         for table in ('reservations', 'compute_nodes', 'instances'):
             self.operator(f"UPDATE {table} SET host = 'host2'")
         self.recover(after=1)
@@ -248,11 +247,11 @@ class TestRecovery(reserver_case.ReservingCase):
     def test_node_that_is_used_since_the_list_does_not_expire(self) -> None:
         made = self.create()
         listed = list(self.ironic.nodes.values())
-        for node in listed:
-            if node.uuid == made.node_uuid:
-                self.ironic.put(
-                    dataclasses.replace(node, provision_state='active')
-                )
+        assert made.node_uuid is not None
+        used = dataclasses.replace(
+            self.ironic.nodes[made.node_uuid], provision_state='active'
+        )
+        self.ironic.put(used)
         self.age(7200)
         self.repair_only(listed)
         self.assertNotIn(

@@ -16,10 +16,14 @@ from tests.unit.engine.reservations import reserver_case
 from tests.unit.engine.reservations.reserver_case import (
     CLOSED,
     DELETING,
+    DOWN,
+    ORIGIN,
     PENDING,
+    RESERVING,
+    instance,
+    node,
+    request,
 )
-
-DOWN = exceptions.IronicUnavailableError('503')
 
 
 class TestCreate(reserver_case.ReservingCase):
@@ -59,9 +63,9 @@ class TestCreate(reserver_case.ReservingCase):
         self,
     ) -> None:
         self.ironic.put(
-            reserver_case.node(1, resource_class='silver'),
-            reserver_case.node(2, maintenance=True),
-            reserver_case.node(3, traits=('CUSTOM_A',)),
+            node(1, resource_class='silver'),
+            node(2, maintenance=True),
+            node(3, traits=('CUSTOM_A',)),
         )
         with self.assertRaises(refusals.NoMatchError) as caught:
             self.create(traits=['CUSTOM_B'])
@@ -90,11 +94,11 @@ class TestCreate(reserver_case.ReservingCase):
     def test_node_that_was_taken_or_left_meanwhile_is_not_retried_forever(
         self,
     ) -> None:
-        self.reserver.preview(reserver_case.request())
+        self.reserver.preview(request())
         # Not seen yet: the cached snapshot is older.
         self.ironic.put(
-            reserver_case.node(1, maintenance=True),
-            reserver_case.node(2, instance_uuid='i'),
+            node(1, maintenance=True),
+            node(2, instance_uuid='i'),
         )
         del self.ironic.nodes[world.uuid(3)]
         made = self.create()
@@ -104,9 +108,9 @@ class TestCreate(reserver_case.ReservingCase):
     def test_node_that_goes_into_maintenance_meanwhile_is_no_match(
         self,
     ) -> None:
-        self.reserver.preview(reserver_case.request())
+        self.reserver.preview(request())
         for number in range(1, 5):
-            self.ironic.put(reserver_case.node(number, maintenance=True))
+            self.ironic.put(node(number, maintenance=True))
         with self.assertRaises(refusals.NoMatchError) as caught:
             self.create()
         self.assertIn('maintenance', str(caught.exception))
@@ -126,7 +130,7 @@ class TestCreate(reserver_case.ReservingCase):
         self.assertIsNone(self.create(service='host3').expires_at)
 
     def test_preview_changes_nothing(self) -> None:
-        choice = self.reserver.preview(reserver_case.request())
+        choice = self.reserver.preview(request())
         self.assertEqual(4, choice.fitting)
         self.assert_nothing_is_held()
         self.assertEqual([], self.everything())
@@ -156,7 +160,7 @@ class TestServices(reserver_case.ReservingCase):
             self.shared.clock.elapse(eligibility.LONGEST_AGE + 1)
             self.refuse(word)
         self.records.set_service('host1', actor='x', forced_down=False)
-        other = self.start('host3', reserver_case.RESERVING)
+        other = self.start('host3', RESERVING)
         self.settle(other)
         self.settle(other)
         self.refuse('not alive')
@@ -171,7 +175,7 @@ class TestServices(reserver_case.ReservingCase):
             if not epochs:
                 self.records.register(
                     'host1',
-                    reserver_case.RESERVING,
+                    RESERVING,
                     incarnation=self.records.services()[0].incarnation,
                 )
             epochs.append(epoch)
@@ -237,7 +241,7 @@ class TestConductors(reserver_case.ReservingCase):
 
     def test_without_a_live_conductor_nothing_is_left(self) -> None:
         dead = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
-        for request, workers in ((1, dead), (2, None)):
+        for number, workers in ((1, dead), (2, None)):
             self.ironic.workers = workers
             if workers is None:
                 # They die after the nodes were read.
@@ -250,7 +254,7 @@ class TestConductors(reserver_case.ReservingCase):
             with self.assertRaises(
                 exceptions.IronicUnavailableError
             ) as caught:
-                self.create(request)
+                self.create(number)
             self.assertIn('no conductor', str(caught.exception))
             self.assertIn('c1', caught.exception.hint)
         self.assertEqual({}, self.made)
@@ -265,7 +269,7 @@ class TestEarlierReleases(reserver_case.ReservingCase):
         made = self.create()
         self.operator("UPDATE reservations SET method = 'instance_uuid'")
         with self.assertRaises(exceptions.AllocationInUseError) as caught:
-            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+            self.reserver.delete(made.id, origin=ORIGIN)
         self.assertIn('Undeploy the node', caught.exception.hint)
         self.assert_reserved(self.reserver.find(made.id))
 
@@ -313,17 +317,14 @@ class TestOutages(reserver_case.ReservingCase):
         self.assertEqual(1, len(self.made))
 
     def test_what_another_one_asked_for_is_waited_for(self) -> None:
-        self.allocations.failures['create'] = DOWN
-        with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.create()
-        self.allocations.failures.clear()
+        self.leave_pending()
         self.allocations.create(
-            reserver_case.instance(),
+            instance(),
             resource_class='gold',
             candidates=[world.uuid(2)],
             owner='host1',
         )
-        given = self.made[reserver_case.instance()]
+        given = self.made[instance()]
         looking = dataclasses.replace(
             given,
             state=allocations.AllocationState.ALLOCATING,
@@ -341,7 +342,7 @@ class TestOutages(reserver_case.ReservingCase):
             self.create()
         self.slept.clear()
         looking = allocations.Allocation(
-            reserver_case.instance(), allocations.AllocationState.ALLOCATING
+            instance(), allocations.AllocationState.ALLOCATING
         )
         self.allocations.get = lambda _: looking  # type: ignore
         with self.assertRaises(exceptions.ReservationUnfinishedError):
@@ -350,14 +351,12 @@ class TestOutages(reserver_case.ReservingCase):
         self.assertGreater(60, sum(self.slept))
 
     def test_allocation_of_another_client_is_left_alone(self) -> None:
-        self.made[reserver_case.instance()] = allocations.Allocation(
-            reserver_case.instance(),
+        self.made[instance()] = allocations.Allocation(
+            instance(),
             allocations.AllocationState.ACTIVE,
             world.uuid(2),
         )
-        self.ironic.put(
-            reserver_case.node(2, instance_uuid=reserver_case.instance())
-        )
+        self.ironic.put(node(2, instance_uuid=instance()))
         with self.assertRaises(exceptions.AllocationConflictError):
             self.create()
         self.assertEqual(1, len(self.made))
@@ -367,13 +366,13 @@ class TestOutages(reserver_case.ReservingCase):
         self,
     ) -> None:
         self.allocations.create(
-            reserver_case.instance(),
+            instance(),
             resource_class='gold',
             candidates=[world.uuid(2)],
             owner='host1',
         )
         self.ironic.put(
-            reserver_case.node(5, traits=('CUSTOM_A',)),
+            node(5, traits=('CUSTOM_A',)),
         )
         made = self.create(traits=['CUSTOM_A'])
         self.assertEqual(world.uuid(5), made.node_uuid)
@@ -385,7 +384,7 @@ class TestDelete(reserver_case.ReservingCase):
     def test_node_is_free_for_the_next(self) -> None:
         made = self.create()
         for key in (made.id, made.id):
-            closed = self.reserver.delete(key, origin=reserver_case.ORIGIN)
+            closed = self.reserver.delete(key, origin=ORIGIN)
             self.assertIs(CLOSED, closed.state)
             self.assert_nothing_is_held()
         again = self.create()
@@ -396,7 +395,7 @@ class TestDelete(reserver_case.ReservingCase):
         made = self.create()
         key = made.instance_uuid
         self.assertEqual(made, self.reserver.find(key))
-        self.reserver.delete(key, origin=reserver_case.ORIGIN)
+        self.reserver.delete(key, origin=ORIGIN)
         with self.assertRaises(exceptions.NotFoundError):
             self.reserver.find(key)
 
@@ -408,7 +407,7 @@ class TestDelete(reserver_case.ReservingCase):
         )
         self.ironic.put(deployed)
         with self.assertRaises(exceptions.AllocationInUseError):
-            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+            self.reserver.delete(made.id, origin=ORIGIN)
         kept = self.reserver.find(made.id)
         self.assert_reserved(kept)
         self.assertTrue(kept.confirmed)
@@ -417,16 +416,16 @@ class TestDelete(reserver_case.ReservingCase):
         made = self.create()
         self.allocations.failures['delete'] = DOWN
         with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+            self.reserver.delete(made.id, origin=ORIGIN)
         self.assertIs(DELETING, self.reserver.find(made.id).state)
         self.allocations.failures.clear()
         # The process that began it may still be running.
         with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+            self.reserver.delete(made.id, origin=ORIGIN)
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.age(3600)
-        self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+        self.reserver.delete(made.id, origin=ORIGIN)
         self.assert_nothing_is_held()
 
     def test_reservation_by_another_client_meanwhile_is_left_alone(
@@ -436,7 +435,7 @@ class TestDelete(reserver_case.ReservingCase):
         self.made[made.instance_uuid] = dataclasses.replace(
             self.made[made.instance_uuid], owner=None
         )
-        closed = self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+        closed = self.reserver.delete(made.id, origin=ORIGIN)
         self.assertIs(CLOSED, closed.state)
         self.assertEqual(1, len(self.made))
 
@@ -445,7 +444,7 @@ class TestDelete(reserver_case.ReservingCase):
         confirmed = self.reserver.confirm(made.id)
         self.assertTrue(confirmed.confirmed)
         self.assertIsNone(confirmed.expires_at)
-        self.reserver.delete(made.id, origin=reserver_case.ORIGIN)
+        self.reserver.delete(made.id, origin=ORIGIN)
         with self.assertRaises(exceptions.ReservationConflictError):
             self.reserver.confirm(made.id)
 
@@ -472,12 +471,7 @@ class TestAtOnce(reserver_case.ReservingCase):
 
     def test_concurrent_equal_requests_have_one_answer(self) -> None:
         found = self.at_once(
-            *[
-                lambda reserver: reserver.create(
-                    reserver_case.request(), origin=reserver_case.ORIGIN
-                )
-            ]
-            * 4
+            *[lambda reserver: reserver.create(request(), origin=ORIGIN)] * 4
         )
         self.assertEqual(1, len({one.id for one in found}), found)
         self.assert_reserved(found[0])
@@ -487,7 +481,7 @@ class TestAtOnce(reserver_case.ReservingCase):
         found = self.at_once(
             *[
                 lambda reserver, n=n: reserver.create(
-                    reserver_case.request(n), origin=reserver_case.ORIGIN
+                    request(n), origin=ORIGIN
                 )
                 for n in range(1, 7)
             ]
