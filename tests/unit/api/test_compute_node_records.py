@@ -45,16 +45,6 @@ class TestRecords(app_case.SiteCase):
         self.assertEqual(['node1', 'node3', 'node5'], self.names('shard=a'))
         self.assertEqual([], self.names('conductor_group=g'))
 
-    def test_unknown_service_is_not_found(self) -> None:
-        self.get(f'{PATH}?service=odl', 404)
-
-    def test_pages_follow_each_other(self) -> None:
-        page = self.read('limit=4')
-        self.assertEqual(4, len(page['compute_node_records']))
-        last = self.get(page['next'])
-        self.assertEqual(2, len(last['compute_node_records']))
-        self.assertIsNone(last['next'])
-
     def test_age_is_that_of_the_last_refresh(self) -> None:
         (remark,) = self.read()['notes']
         self.assertIn('no refresh is on record of old', remark)

@@ -24,25 +24,6 @@ class ComputeNodesTest(app_case.SiteCase):
             following = page['next']
         return found
 
-    def test_pages_are_walked_without_loss_or_repetition(self) -> None:
-        everything = [world.uuid(number) for number in range(1, 7)]
-        for limit in (1, 2, 4, 6, 7, 100):
-            path = f'/v1/compute-nodes?limit={limit}'
-            self.assertEqual(everything, self.walk(path), limit)
-
-    def test_pages_keep_the_filters(self) -> None:
-        self.assertEqual(
-            [world.uuid(number) for number in (1, 3, 5)],
-            self.walk(
-                '/v1/compute-nodes?shard=a&state=owned&state=unowned&limit=1'
-            ),
-        )
-
-    def test_walk_lists_the_nodes_of_ironic_once(self) -> None:
-        self.walk('/v1/compute-nodes?limit=1')
-        scans = [name for name, _ in self.ironic.calls if name == 'scan']
-        self.assertEqual(1, len(scans))
-
     def test_first_page_is_always_read_again(self) -> None:
         self.assertEqual(6, len(self.walk('/v1/compute-nodes')))
         self.ironic.put(world.node(7))

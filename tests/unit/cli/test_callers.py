@@ -1,4 +1,4 @@
-"""Commands through three callers: the same output and exit code.
+"""Commands through three callers: the same output, exit code and status.
 
 In this process, over HTTP, and as OpenStackClient runs them.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from ironic_ownership import plugins
 from ironic_ownership.cli import errors
+from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.osc import commands
 from tests.unit.cli import test_move
@@ -35,6 +36,7 @@ ROWS = (
     ('compute node list --recorded --long', 2),
     ('compute node list --recorded --state owned', 2),
     ('compute node list --service odl', 1),
+    ('compute node list --recorded --service odl', 1),
     ('compute node list --shard A', 1),
     (f'compute node show {NODE}', 0),
     (f'compute node show {NODE.upper()} --events 0', 0),
@@ -114,7 +116,10 @@ class CallersTest(test_move.CommandCase):
         raise AssertionError(words)
 
     def outcome(self, kind: Any, words: list[str]) -> tuple[int, str, str]:
-        """Return exit code, output and error of a command."""
+        """Return exit code, output and error of a command.
+
+        An error of the HTTP service has the status of the local one.
+        """
         stdout = io.StringIO()
         app = types.SimpleNamespace(
             api=self.caller(),
@@ -132,6 +137,9 @@ class CallersTest(test_move.CommandCase):
             code = command.run(command.get_parser('test').parse_args(words))
         except exceptions.OwnershipError as exc:
             code, error = errors.exit_code(exc), errors.line(exc)
+            if isinstance(exc, ownership.RemoteError):
+                self.assertEqual(self.expected, self.status, words)
+            self.expected = exc.http_status
         shown = _REQUEST.sub('req', stdout.getvalue())
         return code, shown, _REQUEST.sub('req', error)
 

@@ -41,6 +41,7 @@ class _Client:
     def send(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._case.client.open(path, method=method, json=body)
         found = answer.get_json()
+        self._case.status = answer.status_code
         if answer.status_code < 300:
             return found
         error = found['error']
