@@ -12,12 +12,12 @@ from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.changes.services import (
+    SETTINGS,
     Change,
     DeleteService,
     Failover,
     FailOverService,
     SetService,
-    Settings,
 )
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -110,11 +110,7 @@ def _set(request: Request) -> Answer:
     operation = SetService(request.context.records)
     change = operation.propose(
         request.path['host'],
-        Settings(
-            body.get('disabled'),
-            body.get('disabled_reason'),
-            body.get('forced_down'),
-        ),
+        {name: body[name] for name in SETTINGS if name in body},
     )
     if not dry_run:
         change = operation.execute(change, request.origin, body.get('reason'))

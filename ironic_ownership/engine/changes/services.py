@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
@@ -31,13 +32,8 @@ PATIENCE = 30.0
 _PAUSE = 0.05
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """The settings that an operator decides; ``None`` stays as it is."""
-
-    disabled: bool | None = None
-    disabled_reason: str | None = None
-    forced_down: bool | None = None
+SETTINGS = ('disabled', 'disabled_reason', 'forced_down')
+"""The settings that an operator decides; what is not given stays as it is."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +45,15 @@ class Change:
 
     before: model.Service
     after: model.Service
-    wanted: Settings
+    wanted: Mapping[str, Any]
 
     @property
     def changed(self) -> list[str]:
         """The names of the settings that are not as before."""
         return [
-            field.name
-            for field in dataclasses.fields(Settings)
-            if getattr(self.before, field.name)
-            != getattr(self.after, field.name)
+            name
+            for name in SETTINGS
+            if getattr(self.before, name) != getattr(self.after, name)
         ]
 
 
@@ -68,15 +63,15 @@ class SetService:
 
     records: Records
 
-    def propose(self, host: str, wanted: Settings) -> Change:
+    def propose(self, host: str, wanted: Mapping[str, Any]) -> Change:
         """Return the change that the settings would make.
 
         :param host: name of the service; case does not count.
+        :param wanted: some of :data:`SETTINGS`.
         :raises NotFoundError: with the nearest names.
         """
         before = _known(self.records, host)
-        after = before.decided(**dataclasses.asdict(wanted))
-        return Change(before, after, wanted)
+        return Change(before, before.decided(**wanted), wanted)
 
     def execute(
         self, proposed: Change, origin: Origin, reason: str | None = None
@@ -93,7 +88,7 @@ class SetService:
             actor=origin.actor,
             reason=reason,
             request_id=origin.request_id,
-            **dataclasses.asdict(proposed.wanted),
+            **proposed.wanted,
         )
         return dataclasses.replace(proposed, after=after)
 

@@ -13,7 +13,6 @@ from ironic_ownership.engine.changes.services import (
     Deletion,
     FailOverService,
     SetService,
-    Settings,
 )
 from tests.unit.engine import service, world
 
@@ -28,7 +27,7 @@ class TestSetAndDeleteService(service.ServiceCase):
     def test_repetition_writes_nothing(self) -> None:
         operation = SetService(self.records)
         for _ in range(2):
-            proposed = operation.propose('host1', Settings(disabled=True))
+            proposed = operation.propose('host1', {'disabled': True})
             operation.execute(proposed, Origin('operator'))
         self.assertEqual([], proposed.changed)
         kinds = [event.kind for event in self.records.events()]
