@@ -25,9 +25,7 @@ from tests.contract.suites import (
     record_queries,
     record_services,
     removals,
-    reservation_activation,
-    reservation_beginning,
-    reservation_end,
+    reservations,
 )
 
 _BACKEND, _RECORDS = database.BackendOnDatabase, database.RecordsOnDatabase
@@ -55,10 +53,10 @@ SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Removals': (database.RemovalsOnDatabase, removals.RemovalContract),
     'Imports': (database.ImportsOnDatabase, node_imports.NodeImportContract),
     'Outbox': (database.OutboxOnDatabase, outbox.OutboxContract),
-    'Beginning': (_RESERVATIONS, reservation_beginning.BeginningContract),
-    'Activation': (_RESERVATIONS, reservation_activation.ActivationContract),
-    'End': (_RESERVATIONS, reservation_end.EndContract),
-    'Moved': (_RESERVATIONS, reservation_end.MovedReservationContract),
+    'Beginning': (_RESERVATIONS, reservations.BeginningContract),
+    'Activation': (_RESERVATIONS, reservations.ActivationContract),
+    'End': (_RESERVATIONS, reservations.EndContract),
+    'Moved': (_RESERVATIONS, reservations.MovedReservationContract),
 }
 """What builds the subject of each contract, and the contract."""
 
