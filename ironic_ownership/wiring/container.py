@@ -225,7 +225,9 @@ class Container(Stores):
         """
         from ironic_ownership.clients.placement import options
 
-        return self.companion is None and options.reports(self.conf)
+        return self.companion is None and bool(
+            options.value(self.conf, 'report_inventory')
+        )
 
     @built
     def reports_status(self) -> bool:
@@ -236,7 +238,9 @@ class Container(Stores):
         """
         from ironic_ownership.clients.placement import options
 
-        return self.companion is None and options.reports_status(self.conf)
+        return self.companion is None and bool(
+            options.value(self.conf, 'disable_stopped')
+        )
 
     def notifier(self) -> Callable[[model.Event], None] | None:
         """Return what sends an event, if a message broker is configured.

@@ -134,7 +134,7 @@ def _placement_loop(
     if wired.reports_inventory:
         inventory = PlacementReport(
             *(context, placement),
-            compare_interval=options.compare_interval(wired.conf),
+            compare_interval=options.value(wired.conf, 'compare_interval'),
         )
     if status is None and inventory is None:
         return None

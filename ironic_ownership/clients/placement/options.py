@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import pathlib
 from collections.abc import Iterable
+from typing import Any
 
 from oslo_config import cfg
 
@@ -97,24 +98,12 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
     return enabled
 
 
-def reports(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether inventories are reported to Placement."""
-    return is_configured(conf) and bool(
-        session.value(conf, GROUP, 'report_inventory')
-    )
+def value(conf: cfg.ConfigOpts, name: str) -> Any:
+    """Return the value of one option; ``None`` where Placement is not used.
 
-
-def reports_status(conf: cfg.ConfigOpts) -> bool:
-    """Tell whether the scheduler follows the state of services."""
-    return is_configured(conf) and bool(
-        session.value(conf, GROUP, 'disable_stopped')
-    )
-
-
-def compare_interval(conf: cfg.ConfigOpts) -> float:
-    """Return the seconds between two comparisons of one provider."""
-    is_configured(conf)
-    return float(session.value(conf, GROUP, 'compare_interval'))
+    :raises ConfigurationError: for a misspelt group, or the type of a value.
+    """
+    return session.value(conf, GROUP, name) if is_configured(conf) else None
 
 
 def open_placement(

@@ -222,21 +222,21 @@ class OptionsTest(configurations.ConfiguredCase):
             (True, '[placement]\nenabled = true\nreport_inventory = true'),
             (False, '[placement]\nenabled = true\nreport_inventory = false'),
         ):
-            found = options.reports(self.configure(text))
+            conf = self.configure(text)
+            found = bool(options.value(conf, 'report_inventory'))
             self.assertIs(reports, found, text)
-        with self.assertRaises(exceptions.ConfigurationError):
-            options.reports(
-                self.configure('[placement]\nreport_inventory = perhaps')
-            )
 
     def test_providers_are_compared_if_an_interval_is_set(self) -> None:
         for seconds, line in ((0, ''), (60, 'compare_interval = 60')):
             conf = self.configure(f'[placement]\nenabled = true\n{line}')
-            self.assertEqual(seconds, options.compare_interval(conf))
-        with self.assertRaises(exceptions.ConfigurationError):
-            options.compare_interval(
-                self.configure('[placement]\ncompare_interval = -1')
-            )
+            self.assertEqual(seconds, options.value(conf, 'compare_interval'))
+        for name, text in (
+            ('report_inventory', 'perhaps'),
+            ('compare_interval', '-1'),
+        ):
+            conf = self.configure(f'[placement]\n{name} = {text}')
+            with self.assertRaises(exceptions.ConfigurationError):
+                options.value(conf, name)
 
     def test_wrong_type_is_an_error(self) -> None:
         for line in ('enabled = maybe', 'auth_type = none\ntimeout = soon'):
