@@ -55,13 +55,6 @@ class ComputeNodesTest(app_case.SiteCase):
             path = f'/v1/compute-nodes?state={state}'
             self.assertEqual(count, len(self.walk(path)), state)
 
-    def test_unknown_service_shard_and_group_are_told(self) -> None:
-        for query in ('service=odl', 'shard=c', 'conductor_group=x'):
-            error = self.refused('GET', f'/v1/compute-nodes?{query}', 404)
-            self.assertEqual('not_found', error['code'])
-        error = self.refused('GET', '/v1/compute-nodes?service=odl', 404)
-        self.assertIn('Did you mean old', error['hint'])
-
     def test_every_fault_of_a_query_is_reported(self) -> None:
         error = self.refused(
             'GET', '/v1/compute-nodes?limit=0&shard=&state=odd&colour=red', 400
@@ -164,11 +157,6 @@ class ServicesTest(app_case.SiteCase):
         page = self.get('/v1/services?long=true')
         self.assertIn('Ironic is unknown: down', page['warnings'])
         self.assertIsNone(page['services'][1]['unavailable'])
-
-    def test_one_service_is_shown_in_any_case(self) -> None:
-        self.assertEqual('old', self.get('/v1/services/OLD')['host'])
-        error = self.refused('GET', '/v1/services/odl', 404)
-        self.assertIn('Did you mean old', error['hint'])
 
     def test_members_say_who_is_active(self) -> None:
         (row,) = self.get('/v1/members')['members']

@@ -148,11 +148,7 @@ class MovesTest(app_case.SiteCase):
         self.assertEqual(3, len(found))
         self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
 
-    def test_unknown_move_is_not_found(self) -> None:
-        unknown = f'/v1/moves/req-{world.uuid(1)}'
-        self.refused('GET', unknown, 404)
-        self.refused('POST', f'{unknown}/resume', 404, json={})
-        self.refused('GET', '/v1/moves/first', 404)
+    def test_blank_in_the_name_of_a_move_is_refused(self) -> None:
         self.refused('GET', '/v1/moves/the%20first', 400)
 
 
@@ -390,7 +386,3 @@ class DrainTest(app_case.SiteCase):
         self.assertEqual(5, len(answer['moves'][0]['nodes']))
         (row,) = answer['unplaceable']
         self.assertEqual(('refused', 'node1'), (row['state'], row['name']))
-
-    def test_unknown_service_is_not_found(self) -> None:
-        error = self.refused('POST', '/v1/services/odl/drain', 404, json={})
-        self.assertIn('old', error['hint'])

@@ -159,15 +159,6 @@ class ReservationsTest(ReservingCase):
             content_type='application/json',
         )
 
-    def test_unknown_reservation_is_not_found(self) -> None:
-        for method, more in (
-            ('GET', ''),
-            ('DELETE', ''),
-            ('POST', '/confirm'),
-        ):
-            path = f'{PATH}/{world.uuid(1)}{more}'
-            self.refused(method, path, 404)
-
     def test_metrics_count_them(self) -> None:
         self.reserve()
         text = self.client.get('/metrics').text
