@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import collections
+import csv
+import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
-from ironic_ownership.cli import base, change, errors, owner_file
+from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
+from ironic_ownership.engine.suggestions import is_uuid
 
 _Row = Mapping[str, Any]
 
@@ -100,7 +105,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         return self._shown(parsed_args, done)
 
     def _entries(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        found = owner_file.read(parsed_args.file)
+        found = read_owners(parsed_args.file)
         for fault in found.faults:
             self._say(fault)
         if found.faults and not parsed_args.skip_invalid:
@@ -160,3 +165,129 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def _say(self, text: str) -> None:
         self.app.stderr.write(f'{errors.PROG}: {text}\n')
+
+
+_OWNER = ('owner', 'service', 'host')
+"""Names of the column of the owner."""
+
+_NAME = re.compile(r'[^/\s]{1,255}')
+
+Pair = tuple[str, str, str]
+"""Place, uuid and owner."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Owners:
+    """The content of a file.
+
+    :param owners: by the node's uuid in lower case, in the file's order.
+    :param faults: one sentence for each entry that cannot be used.
+    """
+
+    owners: dict[str, str]
+    faults: Sequence[str]
+
+
+def read_owners(path: str) -> Owners:
+    """Read a file.
+
+    JSON is a list of objects with ``uuid`` and ``owner``, or one object with
+    owners by uuid. All else is CSV: a line for each node with uuid and owner,
+    separated by a comma, after an optional header that names the columns;
+    lines that begin with ``#`` are comments.
+
+    :param path: of the file; ``-`` is standard input.
+    :raises UsageError: if it cannot be read.
+    """
+    text = node_file.text_of(path)
+    pairs = (
+        _of_json(text, path)
+        if text.lstrip().startswith(('[', '{'))
+        else _of_csv(text, path)
+    )
+    owners: dict[str, str] = {}
+    places: dict[str, str] = {}
+    faults = []
+    for place, node, service in pairs:
+        uuid, owner = node.strip().lower(), service.strip()
+        fault = _fault(uuid, owner, places)
+        if fault:
+            faults.append(f'{path}: {place}: {fault}')
+        else:
+            owners[uuid], places[uuid] = owner, place
+    return Owners(owners, faults)
+
+
+def _fault(uuid: str, owner: str, places: dict[str, str]) -> str | None:
+    if not is_uuid(uuid):
+        return f'{uuid[:80]!r} is not a uuid'
+    if uuid in places:
+        return f'{uuid} is a duplicate of {places[uuid]}'
+    if not owner:
+        return f'{uuid} has no owner'
+    if not (_NAME.fullmatch(owner) and owner.isprintable()):
+        return f'{owner[:80]!r} cannot be the name of a service'
+    return None
+
+
+def _of_csv(text: str, path: str) -> Iterator[Pair]:
+    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    uuid_at, owner_at, is_first = 0, 1, True
+    try:
+        for row in reader:
+            if not any(row) or row[0].lstrip().startswith('#'):
+                continue
+            names = [cell.strip().lower() for cell in row]
+            if is_first and 'uuid' in names:
+                uuid_at, owner_at = _columns(names, path)
+                is_first = False
+                continue
+            is_first = False
+            uuid, owner = (
+                row[at] if at < len(row) else '' for at in (uuid_at, owner_at)
+            )
+            yield f'line {reader.line_num}', uuid, owner
+    except csv.Error as exc:
+        raise errors.UsageError(
+            f'{path}: line {reader.line_num}: {exc}'
+        ) from exc
+
+
+def _columns(names: Sequence[str], path: str) -> tuple[int, int]:
+    owners = [names.index(name) for name in _OWNER if name in names]
+    if not owners:
+        raise errors.UsageError(
+            f'{path}: the header has no column of the owner',
+            hint=f'Name it {" or ".join(_OWNER)}',
+        )
+    return names.index('uuid'), owners[0]
+
+
+def _of_json(text: str, path: str) -> Iterator[Pair]:
+    try:
+        data = json.loads(text, object_pairs_hook=_every_pair)
+    except (ValueError, RecursionError) as exc:
+        raise errors.UsageError(f'{path} is not JSON: {exc}') from exc
+    if isinstance(data, _Object):
+        for number, (uuid, owner) in enumerate(data.pairs, start=1):
+            yield f'entry {number}', uuid, _word(owner)
+        return
+    for number, one in enumerate(data, start=1):
+        values = dict(one.pairs) if isinstance(one, _Object) else {}
+        owner = next((values[n] for n in _OWNER if values.get(n)), '')
+        yield f'entry {number}', _word(values.get('uuid')), _word(owner)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Object:
+    """A JSON object with all its pairs: one of equal names is not lost."""
+
+    pairs: Sequence[tuple[str, Any]]
+
+
+def _every_pair(pairs: Iterable[tuple[str, Any]]) -> _Object:
+    return _Object(list(pairs))
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ''

@@ -6,20 +6,20 @@ import pathlib
 import tempfile
 import unittest
 
-from ironic_ownership.cli import errors, owner_file
+from ironic_ownership.cli import errors, node_import
 
 A = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a0'
 B = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a1'
 
 
 class TestOwnerFile(unittest.TestCase):
-    def read(self, content: str | bytes) -> owner_file.Owners:
+    def read(self, content: str | bytes) -> node_import.Owners:
         directory = self.enterContext(tempfile.TemporaryDirectory())
         path = pathlib.Path(directory) / 'owners'
         path.write_bytes(
             content.encode() if isinstance(content, str) else content
         )
-        return owner_file.read(str(path))
+        return node_import.read_owners(str(path))
 
     def test_both_formats_name_the_same_owners(self) -> None:
         for content in (
@@ -76,4 +76,4 @@ class TestOwnerFile(unittest.TestCase):
                     continue
                 self.assertTrue(found.faults)
         with self.assertRaises(errors.UsageError):
-            owner_file.read('/nowhere/owners.csv')
+            node_import.read_owners('/nowhere/owners.csv')
