@@ -37,7 +37,6 @@ _SETTINGS = model.MemberSettings(
 )
 _SCOPE = model.Scope(shard='shard-0001')
 _TTL = 1e6
-_CHUNK = 500
 
 Operation = Callable[[connection.Database], object]
 

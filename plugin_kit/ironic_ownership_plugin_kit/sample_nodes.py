@@ -180,11 +180,6 @@ def plain(value: object) -> object:
     return value
 
 
-def without_extra(nodes: Iterable[model.Node]) -> list[model.Node]:
-    """Return nodes whose ``extra`` is empty."""
-    return [dataclasses.replace(node, extra={}) for node in nodes]
-
-
 def with_extra(nodes: Iterable[model.Node]) -> list[model.Node]:
     """Return nodes with any ``extra``."""
     return [

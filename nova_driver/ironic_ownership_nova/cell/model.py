@@ -16,8 +16,6 @@ class CellService:
 
     id: int
     host: str
-    disabled: bool = False
-    forced_down: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -63,9 +63,7 @@ class SqlCell(connection.Port):
         """Return the services, and Ironic's nodes and instances."""
         found = self._cell.tables
         service, instance = found.services.c, found.instances.c
-        services = sa.select(
-            service.id, service.host, service.disabled, service.forced_down
-        ).where(found.is_compute)
+        services = sa.select(service.id, service.host).where(found.is_compute)
         # Without a join: Nova has no index by node.
         running = sa.select(instance.uuid, instance.node, instance.host).where(
             instance.deleted == 0, instance.host.is_not(None)
@@ -76,12 +74,7 @@ class SqlCell(connection.Port):
             names = {one.name for one in of_ironic}
             return cell.CellSnapshot(
                 [
-                    cell.CellService(
-                        row.id,
-                        row.host,
-                        bool(row.disabled),
-                        bool(row.forced_down),
-                    )
+                    cell.CellService(*row)
                     for row in conn.execute(services.order_by(service.id))
                 ],
                 of_ironic,

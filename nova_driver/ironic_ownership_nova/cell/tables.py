@@ -44,7 +44,6 @@ class CellTables:
             sa.Column('disabled_reason', sa.String(255)),
             sa.Column('forced_down', sa.Boolean),
             sa.Column('last_seen_up', sa.DateTime),
-            sa.Column('version', sa.Integer),
         )
         self.compute_nodes = self._table(
             'compute_nodes',
@@ -60,7 +59,6 @@ class CellTables:
             sa.Column('uuid', sa.String(36)),
             sa.Column('host', sa.String(255)),
             sa.Column('node', sa.String(255)),
-            sa.Column('vm_state', sa.String(255)),
         )
 
     def _table(self, name: str, *columns: sa.Column[Any]) -> sa.Table:

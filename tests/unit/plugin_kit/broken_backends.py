@@ -567,8 +567,6 @@ class ReadsWhenNoWatchWaits(Broken):
 
 
 class NotifiesUntilTheFirstOutage(Broken):
-    _deaf = False
-
     def watch(self, timeout):
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:

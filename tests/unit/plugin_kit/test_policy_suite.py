@@ -34,6 +34,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.RefusesWithoutWords: '',
     },
     'every_node_gets_an_answer': {
+        broken.AnswersLess: '',
         broken.AssumesTypes: '',
         planted.FailsForItsClass: 'no h100',
         planted.FailsForItsHall: 'no hall',
