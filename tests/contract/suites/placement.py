@@ -8,6 +8,7 @@ suite, :class:`PlacementContract`, run against a real Placement.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import unittest
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -317,15 +318,14 @@ class PlacementContract(_Case):
         )
 
     def test_writing_to_a_missing_provider_is_an_error(self) -> None:
-        for generation in (None, FIRST_GENERATION):
-            with self.assertRaises(exceptions.NoProviderError):
-                self.placement.put_inventory(
-                    MISSING, ONE, generation=generation
-                )
-            with self.assertRaises(exceptions.NoProviderError):
-                self.placement.put_traits(MISSING, (), generation=generation)
-            with self.assertRaises(exceptions.NoProviderError):
-                self.placement.put_disabled(MISSING, True)
+        refuses = functools.partial(
+            self.assertRaises, exceptions.NoProviderError
+        )
+        for known in (None, FIRST_GENERATION):
+            put = self.placement.put_inventory
+            refuses(put, MISSING, ONE, generation=known)
+            refuses(self.placement.put_traits, MISSING, (), generation=known)
+        refuses(self.placement.put_disabled, MISSING, True)
 
     def test_provider_is_created_once_and_then_stays(self) -> None:
         self.assertIs(True, self.placement.put_provider(NEW, NEW))

@@ -80,30 +80,26 @@ class AllocationsTest(unittest.TestCase):
             with self.assertRaises(exceptions.IronicError):
                 self.client.delete(INSTANCE)
 
-    def test_something_else_than_a_list_is_an_error(self) -> None:
-        for body in ({}, {'allocations': 1, 'nodes': {}}, [], 'x'):
-            self.answer(signed(200, body))
-            with self.assertRaises(exceptions.IronicError):
-                self.client.mine('one')
-
-    def test_page_without_a_place_for_the_next_is_an_error(self) -> None:
-        for item in (7, {}, {'uuid': None}):
-            page = [item]
-            self.answer(
-                signed(200, {'allocations': page, 'nodes': page, 'next': 'x'})
-            )
-            with self.assertRaises(exceptions.IronicError):
-                self.client.mine('one')
-
     def test_odd_answers_are_errors(self) -> None:
-        for body in (
-            {},
-            {'uuid': 'x'},
-            allocation(state='resting'),
+        # A page without a place for the next one, too.
+        pages = [
+            {'allocations': [item], 'nodes': [item], 'next': 'x'}
+            for item in (7, {}, {'uuid': None})
+        ]
+        for read, bodies in (
+            (
+                lambda: self.client.mine('one'),
+                ({}, {'allocations': 1, 'nodes': {}}, [], 'x', *pages),
+            ),
+            (
+                lambda: self.client.get(INSTANCE),
+                ({}, {'uuid': 'x'}, allocation(state='resting')),
+            ),
         ):
-            self.answer(signed(200, body))
-            with self.assertRaises(exceptions.IronicError):
-                self.client.get(INSTANCE)
+            for body in bodies:
+                self.answer(signed(200, body))
+                with self.assertRaises(exceptions.IronicError):
+                    read()
 
     def test_mark_that_is_no_text_is_not_ours(self) -> None:
         for extra in (None, [], {}, {allocations.MARKER: ['one']}):

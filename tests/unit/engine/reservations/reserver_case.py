@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.contracts import events, exceptions, model
@@ -134,6 +135,17 @@ class ReservingCase(service.ServiceCase):
 
     def create(self, number: int = 1, **values: Any) -> Reservation:
         return self.reserver.create(request(number, **values), origin=ORIGIN)
+
+    @staticmethod
+    def before(of: object, name: str, act: Callable[[], object]) -> None:
+        """Act before each call of a method."""
+        method = getattr(of, name)
+
+        def late(*args: Any, **values: Any) -> Any:
+            act()
+            return method(*args, **values)
+
+        setattr(of, name, late)
 
     def leave_pending(self) -> None:
         """Begin a reservation that an outage of Ironic leaves unfinished."""

@@ -263,7 +263,7 @@ class TestRecovery(reserver_case.ReservingCase):
 
     def test_service_that_was_disabled_is_given_nothing(self) -> None:
         activate = self.reservations.activate
-        self.reservations.activate = self._power_cut  # type: ignore
+        self.before(self.reservations, 'activate', self._power_cut)
         with self.assertRaises(PowerCut):
             self.create()
         self.reservations.activate = activate  # type: ignore
@@ -272,7 +272,7 @@ class TestRecovery(reserver_case.ReservingCase):
         self.assert_nothing_is_held()
 
     @staticmethod
-    def _power_cut(*args: Any, **values: Any) -> None:
+    def _power_cut() -> None:
         raise PowerCut
 
     def test_service_without_a_right_settles_nothing(self) -> None:

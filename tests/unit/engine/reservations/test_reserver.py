@@ -168,31 +168,27 @@ class TestServices(reserver_case.ReservingCase):
     def test_service_that_registers_again_meanwhile_gets_its_node(
         self,
     ) -> None:
-        activate = self.reservations.activate
-        epochs = []
+        calls: list[None] = []
 
-        def late(reservation_id, node, *, epoch, origin=None):  # type: ignore
-            if not epochs:
+        def register() -> None:
+            calls.append(None)
+            if len(calls) == 1:
+                incarnation = self.records.services()[0].incarnation
                 self.records.register(
-                    'host1',
-                    RESERVING,
-                    incarnation=self.records.services()[0].incarnation,
+                    'host1', RESERVING, incarnation=incarnation
                 )
-            epochs.append(epoch)
-            return activate(reservation_id, node, epoch=epoch, origin=origin)
 
-        self.reservations.activate = late  # type: ignore[method-assign]
+        self.before(self.reservations, 'activate', register)
         self.assert_reserved(self.create())
-        self.assertEqual(2, len(epochs))
+        self.assertEqual(2, len(calls))
 
     def test_service_that_is_disabled_meanwhile_gets_nothing(self) -> None:
-        activate = self.reservations.activate
-
-        def late(*args, **values):  # type: ignore[no-untyped-def]
-            self.records.set_service('host1', actor='x', disabled=True)
-            return activate(*args, **values)
-
-        self.reservations.activate = late  # type: ignore[method-assign]
+        self.before(
+            *(self.reservations, 'activate'),
+            lambda: self.records.set_service(
+                'host1', actor='x', disabled=True
+            ),
+        )
         with self.assertRaises(exceptions.ServiceRefusedError):
             self.create()
         self.assert_nothing_is_held()
@@ -276,15 +272,13 @@ class TestEarlierReleases(reserver_case.ReservingCase):
 
 class TestOutages(reserver_case.ReservingCase):
     def test_outage_that_passes_is_waited_for(self) -> None:
-        create = self.allocations.create
         answers = [DOWN, DOWN]
 
-        def sometimes(*args, **values):  # type: ignore[no-untyped-def]
+        def sometimes() -> None:
             if answers:
                 raise answers.pop()
-            return create(*args, **values)
 
-        self.allocations.create = sometimes  # type: ignore[method-assign]
+        self.before(self.allocations, 'create', sometimes)
         self.assert_reserved(self.create())
         self.assertEqual(2, len(self.slept))
 
