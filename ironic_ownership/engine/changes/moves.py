@@ -275,9 +275,7 @@ class MoveNodes(Releaser):
             stored.
         :raises LostMoveError: if the database loses the move.
         """
-        verification = Verification(
-            self.ports, self.moves, sharded=self.sharded
-        )
+        verification = Verification(self)
         total = sum(len(proposal.planned) for proposal in proposals)
         done = 0
         results: list[Proposal] = []

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, Change
@@ -96,13 +96,19 @@ class Releaser:
             sharded=self.sharded,
         )
 
+    def read_nodes(
+        self, uuids: Collection[str], shards: Collection[str | None]
+    ) -> dict[str, model.Node | None]:
+        """Read a summary of nodes that are expected in these shards."""
+        return read_nodes(
+            self.ports.source, uuids, shards, self.sharded, summary=True
+        )
+
     def _occupied(self, uuids: Collection[str]) -> dict[str, str]:
         """Return why nodes are no longer free in Ironic."""
         records = self.ports.records.compute_nodes_by_uuid(uuids)
         shards = {record.shard for record in records}
-        nodes = read_nodes(
-            self.ports.source, uuids, shards, self.sharded, summary=True
-        )
+        nodes = self.read_nodes(uuids, shards)
         found = {}
         for uuid, node in nodes.items():
             if node is None:

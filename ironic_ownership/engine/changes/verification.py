@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove
-from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import Proposal
+from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.engine.ports import Moves, Ports
 
 SAMPLE = 200
 """The maximum number of providers to compare: each costs requests twice."""
@@ -33,15 +32,9 @@ _Provider = tuple[frozenset[str] | None, frozenset[str] | None]
 
 @dataclasses.dataclass
 class Verification:
-    """A snapshot before some moves, and a comparison after them.
+    """A snapshot before the moves of an operation, and a comparison after."""
 
-    :param sharded: whether every list of nodes has to name a shard.
-    """
-
-    ports: Ports
-    moves: Moves
-    _: dataclasses.KW_ONLY
-    sharded: bool
+    operation: Releaser
     _before: dict[str, _Provider] = dataclasses.field(
         default_factory=dict, init=False
     )
@@ -68,17 +61,15 @@ class Verification:
         uuids = [node.uuid for result in results for node in result.moved]
         if not uuids:
             return results
-        known = self.ports.records.compute_nodes_by_uuid(uuids)
+        known = self.operation.ports.records.compute_nodes_by_uuid(uuids)
         records = {record.uuid: record for record in known}
         shards = {record.shard for record in known}
         nodes: _Nodes
         try:
-            nodes = selection.read_nodes(
-                self.ports.source, uuids, shards, self.sharded, summary=True
-            )
+            nodes = self.operation.read_nodes(uuids, shards)
         except exceptions.IronicError as exc:
             nodes = str(exc)
-        separated = set(self.moves.separated())
+        separated = set(self.operation.moves.separated())
         return [
             dataclasses.replace(
                 result,
@@ -131,7 +122,7 @@ class Verification:
         ]
 
     def _providers(self, uuids: Iterable[str]) -> Mapping[str, _Provider]:
-        source = self.ports.placement
+        source = self.operation.ports.placement
         if source is None:
             return {}
         seen: dict[str, _Provider] = {}

@@ -22,7 +22,7 @@ class VerificationTest(move_case.MoveCase):
         self.placement = placement.FakePlacement(self.uuids)
 
     def compare(self, *nodes: NodeMove) -> list[str]:
-        verification = Verification(self.ports, self.moves, sharded=False)
+        verification = Verification(self.operation)
         order = Move('req-1', 'new', 'operator')
         move = Proposal(order, [PlannedNode(node) for node in nodes])
         (result,) = verification.compare([move])
