@@ -16,11 +16,8 @@ LONG = 300.0
 
 
 class _Caller(caller.Caller):
-    def _execute(self, *args: Any) -> Any:
-        return {}
-
-    def _page(self, *args: Any) -> Any:
-        return {}
+    def _send(self, *args: Any) -> Any:
+        return {}, None
 
 
 class TestDeadline(unittest.TestCase):
