@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from oslo_config import cfg
 from oslo_log import log
@@ -26,12 +27,15 @@ from ironic_ownership.engine.host.embedding_monitors import (
 )
 from ironic_ownership.engine.host.feed import Feed, FeedChanges
 from ironic_ownership.engine.host.feed_entries import NodeView
+from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring.opts import Overrides, apply
 
 LOG = log.getLogger(__name__)
 
 PlaceState = Role
+
+T = TypeVar('T')
 
 __all__ = (
     'NO_INSTANCE',
@@ -85,7 +89,8 @@ class EmbeddedHost:
         self._overrides = dict(overrides or {})
         self._on_lost_place = on_lost_place
         self._thread: threading.Thread | None = None
-        self._served: _Served | None = None
+        self._host: Host | None = None
+        self._place: PlaceMonitor | None = None
 
     def start(self) -> None:
         """Read the configuration, and begin to serve; return at once.
@@ -95,16 +100,32 @@ class EmbeddedHost:
         :raises OwnershipError: if the configuration can't be used, or
             something that it names.
         """
-        if self._served is not None:
+        if self._host is not None:
             raise RuntimeError('an embedded host starts only once')
         try:
             conf = new(self._files, 'embedded', logs=False, search=False)
             apply(conf, self._overrides)
         except cfg.Error as exc:
             raise exceptions.ConfigurationError([str(exc)]) from exc
-        self._served = served = _Served(conf, self._on_lost_place)
+        wired = wiring.Wiring(conf)
+        try:
+            host = wired.host(embedded=True)
+        except BaseException:
+            wired.close()
+            raise
+        for remark in wired.settings.remarks:
+            LOG.warning('%s', remark)
+        wake = host.refresh_loop.wake
+        records = RecordMonitor(host.context, host.feed, wake)
+        host.member.watch_row(records.row_read)
+        place = PlaceMonitor(host.member, host.feed, wake, self._on_lost_place)
+        host.workers |= {'records': records, 'place': place}
+        self._host, self._place = host, place
         self._thread = threading.Thread(
-            target=served.run, name='ownership', daemon=True
+            target=_serve,
+            args=(wired, host, place),
+            name='ownership',
+            daemon=True,
         )
         self._thread.start()
 
@@ -115,34 +136,34 @@ class EmbeddedHost:
         intervals if a server does not answer. The row of the service and its
         records stay. Does nothing if it has not started, or has stopped.
         """
-        if self._served is not None:
-            self._served.stop()
+        if self._host is not None:
+            self._host.stop()
         if self._thread is not None:
             self._thread.join()
 
     @property
     def name(self) -> str:
         """The host name of the service, in lower case."""
-        return self._running.host.context.host
+        return _started(self._host).context.host
 
     @property
     def state(self) -> PlaceState:
         """The state of this moment, as far as this process knows."""
-        if self._served is None:
+        if self._place is None:
             return PlaceState.STARTING
-        return self._served.place.state
+        return self._place.state
 
     @property
     def feed(self) -> Feed:
         """The nodes that the service owns; answers without a request."""
-        return self._running.host.feed
+        return _started(self._host).feed
 
     def refresh(self) -> None:
         """Request a refresh now; return at once.
 
         For a program that has changed what a refused claim depends on.
         """
-        self._running.host.refresh_loop.wake()
+        _started(self._host).refresh_loop.wake()
 
     def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
         """Call a function with each change of the feed, in order.
@@ -150,7 +171,7 @@ class EmbeddedHost:
         In the thread of ``on_lost_place``, and beginning with all nodes that
         are owned now.
         """
-        self._running.place.subscribe(receive)
+        _started(self._place).subscribe(receive)
 
     def wait_until_active(self, timeout: float) -> bool:
         """Wait until this process holds the place of its host.
@@ -165,7 +186,7 @@ class EmbeddedHost:
             stopped.
         :raises OwnershipError: the error that has ended its threads.
         """
-        return self._running.place.wait_until_active(timeout)
+        return _started(self._place).wait_until_active(timeout)
 
     def guard(
         self,
@@ -194,50 +215,24 @@ class EmbeddedHost:
             :class:`WrongScopeError`, :class:`NodeOutOfServiceError`, or an
             outage.
         """
-        return self._running.host.guard.check(
+        return _started(self._host).guard.check(
             node_uuid, patience=patience, instance_uuid=instance_uuid
         )
 
-    @property
-    def _running(self) -> _Served:
-        if self._served is None:
-            raise RuntimeError('the embedded host was not started')
-        return self._served
+
+def _serve(wired: wiring.Wiring, host: Host, place: PlaceMonitor) -> None:
+    """Serve until the stop, or an error."""
+    failure: Exception | None = None
+    try:
+        host.run()
+    except Exception as exc:  # noqa: BLE001 - given to those who wait
+        failure = exc
+    host.scheduler.join('place')
+    place.ended(failure)
+    wired.close()
 
 
-class _Served:
-    """The objects of a started host."""
-
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        on_lost_place: Callable[[LostPlace], None] | None,
-    ) -> None:
-        self._wired = wiring.Wiring(conf)
-        try:
-            self.host = self._wired.host(embedded=True)
-        except BaseException:
-            self._wired.close()
-            raise
-        for remark in self._wired.settings.remarks:
-            LOG.warning('%s', remark)
-        host, wake = self.host, self.host.refresh_loop.wake
-        records = RecordMonitor(host.context, host.feed, wake)
-        host.member.watch_row(records.row_read)
-        self.place = PlaceMonitor(host.member, host.feed, wake, on_lost_place)
-        host.workers |= {'records': records, 'place': self.place}
-
-    def stop(self) -> None:
-        """Make :meth:`run` return."""
-        self.host.stop()
-
-    def run(self) -> None:
-        """Serve until the stop, or an error."""
-        failure: Exception | None = None
-        try:
-            self.host.run()
-        except Exception as exc:  # noqa: BLE001 - given to those who wait
-            failure = exc
-        self.host.scheduler.join('place')
-        self.place.ended(failure)
-        self._wired.close()
+def _started(part: T | None) -> T:
+    if part is None:
+        raise RuntimeError('the embedded host was not started')
+    return part
