@@ -147,13 +147,6 @@ class TestTracker(TrackerCase):
         self.assertEqual(0, self.host.refresh().applied)
         self.assertEqual(before, self.state())
 
-    def test_other_reasons_need_no_conductor(self) -> None:
-        self.ironic.outage_counts = False
-        self.die('c1', 'c2')
-        self.ironic.put(free(1, maintenance=True))
-        self.host.refresh()
-        self.assertEqual('maintenance', self.codes()[1])
-
     def test_unreadable_conductors_rewrite_nothing(self) -> None:
         self.die('c2')
         self.host.refresh()
@@ -168,12 +161,6 @@ class TestTracker(TrackerCase):
                 self.assertEqual(0, self.host.refresh().applied)
             self.assertEqual(before, self.state())
             self.assertIn(str(error), logs.records[0].getMessage())
-
-    def test_refresh_goes_on_without_the_conductors(self) -> None:
-        self.ironic.failures = {'conductors': exceptions.IronicError('403')}
-        self.ironic.put(free(7))
-        self.host.refresh()
-        self.assertEqual('host1', self.owners()[7])
 
     def test_conductors_are_read_once_for_any_number_of_nodes(self) -> None:
         self.ironic.put(*(free(n) for n in range(10, 200)))
@@ -199,11 +186,6 @@ class TestTracker(TrackerCase):
         self.host.refresh()
         self.assertEqual('reserved', self.codes()[1])
         self.assertEqual([], self.received(1))
-
-    def test_group_of_a_node_counts(self) -> None:
-        self.ironic.put(free(1, conductor_group='g'))
-        self.host.refresh()
-        self.assertEqual(OUT, self.codes()[1])
 
 
 class TestOwners(TrackerCase):

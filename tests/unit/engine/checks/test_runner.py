@@ -110,16 +110,41 @@ class TestNodes(CheckCase):
     def test_nothing_is_found_where_nothing_is_wrong(self) -> None:
         self.assertEqual([], self.check())
 
-    def test_node_that_no_service_admits_is_unowned(self) -> None:
-        self.nodes.append(world.node(3, shard='c'))
-        self.assert_found('unowned', world.uuid(3))
-        self.assertEqual(['shard_without_service', 'unowned'], self.codes())
+    def test_each_problem_names_its_nodes_and_services(self) -> None:
+        for code, change, number, services in (
+            (
+                'unowned',
+                lambda: self.nodes.append(world.node(3, shard='c')),
+                *(3, ()),
+            ),
+            ('unclaimed', lambda: self.records.pop(1), 2, ('host2',)),
+            (
+                'conflict',
+                lambda: self.members.append(world.member('host3', A, 9.0)),
+                *(1, ('host1', 'host3')),
+            ),
+            (
+                'record_keeps',
+                lambda: self.records.append(world.record(2, 'host1')),
+                *(2, ('host1', 'host2')),
+            ),
+            ('filtered', self.leave_its_shard, 2, ('host2',)),
+            ('misplaced', self.share, 1, ('host1', 'host2')),
+        ):
+            with self.subTest(code):
+                self.setUp()
+                change()
+                found = self.assert_found(code, world.uuid(number))
+                self.assertEqual(services, found.services)
 
-    def test_node_without_a_record_is_unclaimed(self) -> None:
-        self.records.pop()
-        found = self.assert_found('unclaimed', world.uuid(2))
-        self.assertEqual(('host2',), found.services)
-        self.assertEqual(['unclaimed'], self.codes())
+    def leave_its_shard(self) -> None:
+        self.nodes[1] = world.node(2, shard='a', instance_uuid='i')
+        self.records[1] = world.record(2, 'host2', 'i')
+
+    def share(self) -> None:
+        self.members = world.members(world.RING, 'host1', 'host2')
+        self.nodes = [world.node(1), world.node(6)]
+        self.records = [world.record(1, 'host1'), world.record(6, 'host1')]
 
     def test_node_that_the_assigner_withholds_is_no_problem(self) -> None:
         odd = world.runs(odd=None)
@@ -127,13 +152,6 @@ class TestNodes(CheckCase):
         self.nodes = [world.node(2)]
         self.records = []
         self.assertEqual([], self.codes())
-
-    def test_free_node_on_its_way_is_misplaced(self) -> None:
-        self.members = world.members(world.RING, 'host1', 'host2')
-        self.nodes = [world.node(1), world.node(6)]
-        self.records = [world.record(1, 'host1'), world.record(6, 'host1')]
-        found = self.assert_found('misplaced', world.uuid(1))
-        self.assertEqual(('host1', 'host2'), found.services)
 
     def test_services_that_disagree_contest_a_node(self) -> None:
         self.members.append(world.member('host3', world.ALL))
@@ -146,26 +164,10 @@ class TestNodes(CheckCase):
             [(world.uuid(1),), (world.uuid(2),)], [p.subjects for p in found]
         )
 
-    def test_services_with_one_filter_are_in_conflict(self) -> None:
-        self.members.append(world.member('host3', A, 9.0))
-        found = self.assert_found('conflict', world.uuid(1))
-        self.assertEqual(('host1', 'host3'), found.services)
-        self.assert_found('shard_shared', 'host1', 'host3')
-
     def test_node_that_stock_nova_keeps_is_no_problem(self) -> None:
         self.records[1] = world.record(2, 'stock')
         self.services.append(model.Service('stock', up_in_nova=True))
         self.assertEqual([], self.codes())
-
-    def test_record_that_policies_give_to_another_is_named(self) -> None:
-        self.records[1] = world.record(2, 'host1')
-        found = self.assert_found('record_keeps', world.uuid(2))
-        self.assertIn('release UUID, then host2 claims', found.hint)
-
-    def test_deployed_node_that_left_its_shard_is_filtered(self) -> None:
-        self.nodes[1] = world.node(2, shard='a', instance_uuid='i')
-        self.records[1] = world.record(2, 'host2', 'i')
-        self.assert_found('filtered', world.uuid(2))
 
     def test_orphans_are_those_that_ironic_denied(self) -> None:
         self.records += [world.record(3, 'host1'), world.record(4, 'host1')]
@@ -192,19 +194,26 @@ class TestOwners(CheckCase):
         self.assertEqual(severities, (deployed.severity, free.severity))
         self.assertEqual(('host1',), free.services)
 
-    def test_dead_owner(self) -> None:
-        del self.members[0]
-        self.assert_left('owner_dead', ('error', 'warning'))
-
-    def test_owner_that_is_no_service(self) -> None:
-        del self.members[0], self.services[0]
-        self.assert_left('owner_gone', ('error', 'error'))
-
-    def test_forced_down_owner_alive_or_not(self) -> None:
-        self.row('host1', forced_down=True)
-        self.assert_left('owner_forced_down', ('error', 'warning'))
-        del self.members[0]
-        self.assert_left('owner_forced_down', ('error', 'warning'))
+    def test_each_state_of_an_owner_has_a_code(self) -> None:
+        for code, severities, alive, row in (
+            ('owner_dead', ('error', 'warning'), False, {}),
+            ('owner_gone', ('error', 'error'), False, None),
+            ('owner_away', ('warning', 'warning'), False, {'away': True}),
+            *(
+                ('owner_forced_down', ('error', 'warning'), alive, row)
+                for alive in (True, False)
+                for row in ({'forced_down': True},)
+            ),
+            ('owner_disabled', ('warning',) * 2, True, {'disabled': True}),
+        ):
+            with self.subTest(code, alive=alive):
+                self.setUp()
+                self.members = self.members[not alive :]
+                if row is None:
+                    del self.services[0]
+                else:
+                    self.row('host1', **row)
+                self.assert_left(code, severities)
 
     def test_owner_that_stock_nova_serves_is_alive(self) -> None:
         del self.members[0]
@@ -218,15 +227,6 @@ class TestOwners(CheckCase):
         # With the driver its membership counts.
         self.row('host1', registered_at=1.0, up_in_nova=True)
         self.assert_left('owner_dead', ('error', 'warning'))
-
-    def test_owner_that_is_away_is_expected_back(self) -> None:
-        del self.members[0]
-        self.row('host1', away=True)
-        self.assert_left('owner_away', ('warning', 'warning'))
-
-    def test_disabled_owner(self) -> None:
-        self.row('host1', disabled=True)
-        self.assert_left('owner_disabled', ('warning', 'warning'))
 
 
 class TestPlaces(CheckCase):
@@ -429,7 +429,16 @@ class Failing(policy.FilterPolicy):
         raise LookupError('its own mistake')
 
 
-class TestLostCommits(CheckCase):
+class TestReports(CheckCase):
+    def test_skew_that_services_noticed_is_one_problem(self) -> None:
+        text = status_report.text_of(
+            status_report.Parts(clock_skew='that of host2 is 5.0 s ahead')
+        )
+        self.row('host1', config_error=text)
+        found = self.assert_found('clock_skew', 'host1')
+        self.assertIn('that of host2 is 5.0 s ahead', found.what)
+        self.assertNotIn('config_error', self.codes())
+
     def test_loss_that_services_noticed_is_one_problem(self) -> None:
         text = status_report.text_of(
             status_report.Parts(lost_commits='2 changes of host2, at 10:00')
@@ -442,18 +451,6 @@ class TestLostCommits(CheckCase):
         for host in ('host1', 'host2'):
             self.row(host, config_error=text, forced_down=host == 'host2')
         self.assert_found('records_rewound', 'host1')
-
-
-class TestClockSkew(CheckCase):
-    def test_skew_that_services_noticed_is_one_problem(self) -> None:
-        text = status_report.text_of(
-            status_report.Parts(clock_skew='that of host2 is 5.0 s ahead')
-        )
-        self.row('host1', config_error=text)
-        found = self.assert_found('clock_skew', 'host1')
-        self.assertIn('that of host2 is 5.0 s ahead', found.what)
-        self.assertIs(problem.Severity.WARNING, found.severity)
-        self.assertNotIn('config_error', self.codes())
 
 
 class TestPolicies(CheckCase):

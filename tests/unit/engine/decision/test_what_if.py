@@ -166,10 +166,21 @@ class TestWhatIf(unittest.TestCase):
             after.services[0].settings,
         )
 
-    def test_empty_list_of_peers_stays_empty(self) -> None:
-        before = situation(world.members(GROUP, 'host1'))
+    def test_empty_list_and_the_settings_of_others_stay(self) -> None:
+        other = world.member('other', world.runs(peer_list=('host1',)))
+        before = situation([*world.members(GROUP, 'host1'), other])
         after = before.joined_like('host3', 'host1')
-        self.assertEqual({GROUP}, {m.settings for m in after.view.members})
+        self.assertEqual(
+            {'host1': GROUP, 'host3': GROUP, 'other': other.settings},
+            {m.host: m.settings for m in after.view.members},
+        )
+
+    def test_fenced_service_that_joins_has_registered_again(self) -> None:
+        rows = [model.Service('host3', fenced=True)]
+        before = situation(world.members(GROUP, 'host1'), rows)
+        after = before.joined_like('host3', 'host1')
+        (group,) = after.peer_groups(world.interpret).groups
+        self.assertEqual(('host1', 'host3'), group.hosts)
 
     def test_written_list_of_peers_is_kept_without_a_member(self) -> None:
         runs = world.runs(peer_list=('host1', 'host2'))

@@ -82,6 +82,10 @@ class TestActionCheck(service.ServiceCase):
         self.refused(exceptions.WrongScopeError, 'shard is b')
         self.put(instance_uuid='i')
         self.assertEqual('host1', self.check().host)
+        self.host.refresh()
+        # Gone from Ironic, and still on record.
+        self.put(instance_uuid=None)
+        self.assertEqual('host1', self.check().host)
         with self.assertRaises(exceptions.WrongScopeError):
             node_query.check_action(
                 self.ports, world.uuid(1), own_scope_only=True
