@@ -137,7 +137,7 @@ def _request(wish: Mapping[str, Any]) -> Request:
     )
 
 
-_FLEET = evaluation.Fleet.of(
+_FLEET = evaluation.Conductors.of(
     [model.Conductor('conductor-1', drivers=frozenset(('redfish',)))]
 )
 

@@ -16,7 +16,7 @@ from ironic_ownership.engine.availability import evaluation
 class Known:
     """The conductors, or the error of reading them."""
 
-    fleet: evaluation.Fleet | None = None
+    fleet: evaluation.Conductors | None = None
     error: exceptions.IronicError | None = None
 
 
@@ -24,7 +24,7 @@ def read(source: inventory.Inventory) -> Known:
     """Read the conductors, in one list."""
     try:
         return Known(
-            evaluation.Fleet.of(
+            evaluation.Conductors.of(
                 source.conductors(), outage_counts=source.outage_counts
             )
         )
@@ -32,7 +32,7 @@ def read(source: inventory.Inventory) -> Known:
         return Known(error=exc)
 
 
-def required(source: inventory.Inventory) -> evaluation.Fleet | None:
+def required(source: inventory.Inventory) -> evaluation.Conductors | None:
     """Return the conductors; ``None`` if Ironic does not show them.
 
     :raises IronicUnavailableError: if it does not answer.

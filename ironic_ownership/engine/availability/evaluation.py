@@ -22,7 +22,7 @@ _CLEANING = frozenset(('cleaning', 'clean wait', 'clean failed', 'clean hold'))
 
 
 @dataclasses.dataclass(frozen=True)
-class Fleet:
+class Conductors:
     """The conductors of one moment, by driver and group.
 
     :param living: places that a live conductor serves.
@@ -47,7 +47,7 @@ class Fleet:
         conductors: Iterable[model.Conductor],
         *,
         outage_counts: bool = True,
-    ) -> Fleet:
+    ) -> Conductors:
         """Build a fleet that does not depend on the order of conductors."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
@@ -96,7 +96,7 @@ class Fleet:
 
 
 def evaluate(
-    node: model.Node, fleet: Fleet | None = None
+    node: model.Node, fleet: Conductors | None = None
 ) -> availability.Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
@@ -108,7 +108,7 @@ def evaluate(
     return _evaluate_state(node)
 
 
-def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
+def is_out_of_service(node: model.Node, fleet: Conductors | None) -> bool:
     """Tell whether no live conductor supports the node.
 
     Source: out-of-service: with all conductors dead every node is unavailable.
@@ -122,7 +122,9 @@ def is_out_of_service(node: model.Node, fleet: Fleet | None) -> bool:
     )
 
 
-def _out_of_service(node: model.Node, fleet: Fleet) -> availability.Evaluation:
+def _out_of_service(
+    node: model.Node, fleet: Conductors
+) -> availability.Evaluation:
     needed = fleet.needed(node.driver, node.conductor_group)
     return availability.Evaluation(
         Code.OUT_OF_SERVICE,
@@ -157,7 +159,9 @@ def _evaluate_state(node: model.Node) -> availability.Evaluation:
 
 
 def evaluate_for_observer(
-    node: model.Node, record: model.ComputeNode | None, fleet: Fleet | None
+    node: model.Node,
+    record: model.ComputeNode | None,
+    fleet: Conductors | None,
 ) -> availability.Evaluation:
     """Evaluate a node for a process that is not its owner.
 
@@ -178,7 +182,7 @@ def evaluate_for_observer(
     return found
 
 
-def check_in_service(node: model.Node, fleet: Fleet | None) -> None:
+def check_in_service(node: model.Node, fleet: Conductors | None) -> None:
     """Refuse to act on a node that is out of service.
 
     :param fleet: as for :func:`evaluate`.
@@ -210,12 +214,12 @@ class FlapDamper:
     def __init__(self, recovery_delay: float) -> None:
         self.recovery_delay = recovery_delay
         self._since: dict[Place, float] = {}
-        self._fleet: Fleet | None = None
+        self._fleet: Conductors | None = None
         self._now = 0.0
         self._last_step = 0.0
         self._outage_at: float | None = None
 
-    def observe(self, fleet: Fleet | None, now: float) -> None:
+    def observe(self, fleet: Conductors | None, now: float) -> None:
         """Record the live conductors.
 
         :param fleet: ``None`` if they are not known; then, as when none is

@@ -31,10 +31,10 @@ class AvailabilityTracker:
     conditions: Conditions
     damper: evaluation.FlapDamper
     clock: fence.Clock = fence.monotonic
-    fleet: evaluation.Fleet | None = None
+    fleet: evaluation.Conductors | None = None
 
     def __post_init__(self) -> None:
-        self._evaluated_with: evaluation.Fleet | None = None
+        self._evaluated_with: evaluation.Conductors | None = None
 
     def observe(self, *, any_nodes: bool) -> bool:
         """Read the conductors, if there are any nodes.
@@ -87,7 +87,7 @@ class AvailabilityTracker:
                     completed.append(Update(node, found))
         return completed
 
-    def _fleet(self) -> evaluation.Fleet | None:
+    def _fleet(self) -> evaluation.Conductors | None:
         known = conductors.read(self.source)
         fleet = known.fleet
         if fleet is None:

@@ -84,7 +84,7 @@ def validate(entries: Iterable[Entry], seen: Deployment) -> list[Fault]:
             faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
-        faults += _service(entry, seen.fleet or evaluation.Fleet())
+        faults += _service(entry, seen.fleet or evaluation.Conductors())
         faults += _scheduling(entry, seen)
     return faults
 
@@ -132,7 +132,7 @@ def _is_uuid(value: object) -> bool:
         return False
 
 
-def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
+def _service(entry: Entry, fleet: evaluation.Conductors) -> Iterable[Fault]:
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
         yield _fault(
@@ -171,7 +171,7 @@ def _service(entry: Entry, fleet: evaluation.Fleet) -> Iterable[Fault]:
         )
 
 
-def _elsewhere(driver: str, fleet: evaluation.Fleet) -> str:
+def _elsewhere(driver: str, fleet: evaluation.Conductors) -> str:
     groups = sorted(g for d, g in fleet.living if d == driver)
     names = suggestions.listed([_named(group) for group in groups])
     return f'It is available in: {names}'

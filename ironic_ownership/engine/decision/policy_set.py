@@ -85,7 +85,7 @@ class PolicySet:
         scope = model.Scope()
         for filter_ in self.filters:
             with self._faults_of(filter_, 'scope'):
-                scope = scope.intersect(_plain_scope(filter_.scope()))
+                scope = scope.intersect(plain_scope(filter_.scope()))
         self.known_scope.keep(scope)
         return scope
 
@@ -157,6 +157,11 @@ class PolicySet:
     def releases_free(self) -> bool:
         """True if a node has an owner only while it is reserved."""
         return self.assigner is not None and self.assigner.releases_free
+
+    @property
+    def reads_owners(self) -> bool:
+        """True if a decision depends on the owners on record."""
+        return self.assigner is not None and self.assigner.reads_owners
 
     def admits(self, node: model.Node) -> bool:
         """Tell whether every filter admits the node.
@@ -252,7 +257,7 @@ class PolicySet:
     def _known(
         self, nodes: Sequence[model.Node], owners: Mapping[str, str | None]
     ) -> dict[str, str]:
-        if self.assigner is None or not self.assigner.reads_owners:
+        if not self.reads_owners:
             return {}
         found = ((node.uuid, owners.get(node.uuid)) for node in nodes)
         return {uuid: owner for uuid, owner in found if owner is not None}
@@ -330,7 +335,7 @@ class PolicySet:
         )
 
 
-def _plain_scope(found: object) -> model.Scope:
+def plain_scope(found: object) -> model.Scope:
     """Return a scope of plain values: it is compared with those of others.
 
     :raises TypeError: if it is no scope.
@@ -338,11 +343,8 @@ def _plain_scope(found: object) -> model.Scope:
     if not isinstance(found, model.Scope):
         raise TypeError(f'{found!r} is not a Scope')
     shard, group, nothing = found.shard, found.conductor_group, found.nothing
-    for text in (shard, group):
-        if text is not None and type(text) is not str:
-            raise TypeError(f'a {type(text).__name__} in a Scope is no text')
-    if type(nothing) is not bool:
-        raise TypeError(f'a {type(nothing).__name__} in a Scope is no flag')
+    for kind in {type(shard), type(group)} - _HOSTS | {type(nothing)} - {bool}:
+        raise TypeError(f'a {kind.__name__} in a Scope')
     return model.Scope(shard, group, nothing)
 
 

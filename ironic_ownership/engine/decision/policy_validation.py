@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
-from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 _NO_SECRETS: Mapping[str, model.Value] = {}
 _COMPARED, _SEARCHED = 4, 8
@@ -90,9 +90,7 @@ def validate(
             raise TypeError(f'{given!r} is not a sequence of lines')
     if isinstance(candidate, FilterPolicy):
         with plugin_guard.faults_of(candidate, 'scope', origin):
-            scope = candidate.scope()
-            if not isinstance(scope, model.Scope):
-                raise TypeError(f'{scope!r} is not a Scope')
+            policy_set.plain_scope(candidate.scope())
     lines = tuple(map(foreign_errors.plain, remarks))
     return ValidatedPolicy(candidate, options, lines, values)
 

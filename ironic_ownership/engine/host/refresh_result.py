@@ -76,7 +76,7 @@ class RefreshResult:
     policies: policy_set.PolicySet = dataclasses.field(
         default_factory=policy_set.PolicySet
     )
-    fleet: evaluation.Fleet | None = None
+    fleet: evaluation.Conductors | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -380,7 +380,7 @@ def _batches(
 def _why(
     node: model.Node,
     record: model.ComputeNode | None,
-    fleet: evaluation.Fleet | None,
+    fleet: evaluation.Conductors | None,
 ) -> str | None:
     if record is not None and record.host is not None:
         if record.unavailable:

@@ -101,7 +101,7 @@ class Spread:
 
 
 def usable(
-    node: model.Node | None, fleet: evaluation.Fleet | None = None
+    node: model.Node | None, fleet: evaluation.Conductors | None = None
 ) -> bool:
     """Tell whether a node can carry an instance, as Ironic describes it.
 
@@ -146,7 +146,7 @@ def loads(
     records: Iterable[model.ComputeNode],
     nodes: Mapping[str, model.Node] | None,
     peer_groups: PeerGroups | None,
-    fleet: evaluation.Fleet | None = None,
+    fleet: evaluation.Conductors | None = None,
 ) -> dict[str, Load]:
     """Return the load of each service.
 

@@ -84,7 +84,7 @@ class Deployment:
         default_factory=dict
     )
     nodes: Mapping[str, model.Node] = dataclasses.field(default_factory=dict)
-    fleet: evaluation.Fleet | None = None
+    fleet: evaluation.Conductors | None = None
     unshown: exceptions.IronicError | None = None
     gone: frozenset[str] = frozenset()
     unverified: frozenset[str] = frozenset()

@@ -103,10 +103,10 @@ class Explanation:
         return self.preferred.owner if self.preferred else None
 
 
-def scope_decided_together(
+def decided_together(
     node: model.Node, peer_groups: PeerGroups
-) -> model.Scope | None:
-    """Return the scope of the nodes that are decided together with this one.
+) -> policy_set.PolicySet | None:
+    """Return policies that decide a node together with those of a scope.
 
     :returns: ``None`` if the node is decided by itself.
     """
@@ -114,23 +114,15 @@ def scope_decided_together(
     assigner = group.policies.assigner if group else None
     if group is None or assigner is None or assigner.node_by_node:
         return None
-    return group.policies.scope
-
-
-def reads_owners(node: model.Node, peer_groups: PeerGroups) -> bool:
-    """Tell whether the decision for a node depends on owners on record."""
-    group = _deciding(node, peer_groups)
-    assigner = group.policies.assigner if group else None
-    return assigner is not None and assigner.reads_owners
+    return group.policies
 
 
 def explain(uuid: str, deployment: Deployment) -> Explanation:
     """Explain who owns a node, and why.
 
     :param deployment: with the node, unless Ironic answers 404, with its
-        record, if there is one, with all nodes of
-        :func:`scope_decided_together`, and with their records, if
-        :func:`reads_owners`.
+        record, if there is one, and with all nodes that are decided
+        together with it, and their records if the assigner reads owners.
     """
     groups, node = deployment.peer_groups, deployment.nodes.get(uuid)
     group = preferred = None

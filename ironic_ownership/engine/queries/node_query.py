@@ -50,16 +50,17 @@ def explain(
     if node is None:
         return explanation.explain(uuid, seen) if records else None
     nodes = {uuid: node}
-    scope = explanation.scope_decided_together(node, seen.peer_groups)
-    if scope is not None:
-        if scope.shard is None and sharded():
+    policies = explanation.decided_together(node, seen.peer_groups)
+    if policies is not None:
+        if policies.scope.shard is None and sharded():
             raise exceptions.OwnershipError(
                 f'node {uuid} is decided together with other nodes, which '
                 'may not be listed with a shard key set',
                 hint='Use a configuration without shard_key',
             )
-        nodes = {one.uuid: one for one in ports.source.scan(scope)} | nodes
-        if explanation.reads_owners(node, seen.peer_groups):
+        found = ports.source.scan(policies.scope)
+        nodes = {one.uuid: one for one in found} | nodes
+        if policies.reads_owners:
             records = _records(ports, nodes) | records
     seen = dataclasses.replace(
         seen, nodes=nodes, records=records, fleet=fleet_of(ports.source)
@@ -182,7 +183,7 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
     return ports.source.node_of_instance(uuid)
 
 
-def fleet_of(source: inventory.Inventory) -> evaluation.Fleet | None:
+def fleet_of(source: inventory.Inventory) -> evaluation.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
     known = conductors.read(source)
     if known.fleet is None:

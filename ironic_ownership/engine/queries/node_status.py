@@ -116,7 +116,7 @@ def of(
     record: model.ComputeNode | None,
     decisions: decide.Decisions,
     peer_groups: PeerGroups,
-    fleet: evaluation.Fleet | None,
+    fleet: evaluation.Conductors | None,
 ) -> NodeStatus:
     """Return the status of a node, a record, or both."""
     decision = decisions.get(uuid) or _gone(record)

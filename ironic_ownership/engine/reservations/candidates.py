@@ -34,7 +34,7 @@ class Snapshot:
     """Nodes of one read, and the conductors if Ironic lists them."""
 
     nodes: Sequence[model.Node]
-    fleet: evaluation.Fleet | None
+    fleet: evaluation.Conductors | None
 
 
 @dataclasses.dataclass

@@ -16,8 +16,10 @@ from tests.unit.engine import world
 FREE = world.node(
     1, driver='d', provision_state='available', power_state='power off'
 )
-SERVED = evaluation.Fleet.of([model.Conductor('c1', '', frozenset({'d'}))])
-OTHERS = evaluation.Fleet.of(
+SERVED = evaluation.Conductors.of(
+    [model.Conductor('c1', '', frozenset({'d'}))]
+)
+OTHERS = evaluation.Conductors.of(
     [
         model.Conductor('c1', '', frozenset({'e'})),
         model.Conductor('c2', 'g', frozenset({'d'})),
@@ -25,8 +27,8 @@ OTHERS = evaluation.Fleet.of(
     ]
 )
 DEAD = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
-GONE = evaluation.Fleet.of(DEAD)
-IGNORED = evaluation.Fleet.of(DEAD, outage_counts=False)
+GONE = evaluation.Conductors.of(DEAD)
+IGNORED = evaluation.Conductors.of(DEAD, outage_counts=False)
 """The outage of an operator who chose that it changes nothing."""
 
 conductors = st.builds(
@@ -37,7 +39,7 @@ conductors = st.builds(
     st.booleans(),
 )
 fleets = st.builds(
-    evaluation.Fleet.of,
+    evaluation.Conductors.of,
     st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname),
     outage_counts=st.booleans(),
 )
@@ -56,7 +58,7 @@ nodes = st.builds(
 )
 
 
-def codes_of(fleet: evaluation.Fleet | None = SERVED, **values):
+def codes_of(fleet: evaluation.Conductors | None = SERVED, **values):
     node = dataclasses.replace(FREE, **values)
     return evaluation.evaluate(node, fleet).code
 
@@ -137,7 +139,7 @@ class TestEvaluate(unittest.TestCase):
         self.assertIsNone(codes_of(OTHERS, conductor_group='g'))
 
     def test_without_any_live_conductor_every_node_is_out(self) -> None:
-        for fleet in (GONE, evaluation.Fleet()):
+        for fleet in (GONE, evaluation.Conductors()):
             self.assertEqual('out_of_service', codes_of(fleet))
         found = evaluation.evaluate(FREE, GONE)
         self.assertIn('c1', found.detail)
@@ -183,7 +185,9 @@ class TestEvaluate(unittest.TestCase):
     def test_order_of_conductors_means_nothing(self, some, random) -> None:
         other = list(some)
         random.shuffle(other)
-        self.assertEqual(evaluation.Fleet.of(some), evaluation.Fleet.of(other))
+        self.assertEqual(
+            evaluation.Conductors.of(some), evaluation.Conductors.of(other)
+        )
 
 
 class TestCheckInService(unittest.TestCase):

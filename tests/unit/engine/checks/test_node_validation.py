@@ -16,7 +16,7 @@ from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
-FLEET = evaluation.Fleet.of(
+FLEET = evaluation.Conductors.of(
     [
         model.Conductor('c1', '', frozenset({'ipmi', 'redfish'})),
         model.Conductor('c2', 'rack-a', frozenset({'ipmi'})),
@@ -99,7 +99,7 @@ class TestValidate(unittest.TestCase):
             (fault,) = faults(
                 GOOD,
                 deployment=dataclasses.replace(
-                    DEPLOYMENT, fleet=evaluation.Fleet.of(some)
+                    DEPLOYMENT, fleet=evaluation.Conductors.of(some)
                 ),
             )
             self.assertEqual('driver_unknown', fault.code)

@@ -76,7 +76,7 @@ class CheckCase(unittest.TestCase):
                 by_uuid(answer(Part.IRONIC, self.nodes)),
                 None
                 if conductors is None
-                else evaluation.Fleet.of(conductors),
+                else evaluation.Conductors.of(conductors),
                 unshown=self.unshown,
                 gone=frozenset(self.gone),
                 unverified=frozenset(self.unverified),

@@ -12,7 +12,9 @@ from tests.unit.engine import service, world
 from tests.unit.engine.placement.test_report import BM, DOWN, node
 
 SERVICE = inventory_diff.service_uuid('host1')
-FLEET = evaluation.Fleet.of([model.Conductor('c1', drivers=frozenset({'d1'}))])
+FLEET = evaluation.Conductors.of(
+    [model.Conductor('c1', drivers=frozenset({'d1'}))]
+)
 
 
 class CapacityCase(service.ServiceCase):

@@ -37,7 +37,7 @@ class TestUsable(unittest.TestCase):
             (True, {'e'}, False),
             (False, {'d'}, False),
         ):
-            fleet = evaluation.Fleet.of(
+            fleet = evaluation.Conductors.of(
                 [model.Conductor('c', '', frozenset(drivers), alive)]
             )
             self.assertIs(usable, balance.usable(node, fleet))

@@ -302,7 +302,7 @@ class TestConditions(unittest.TestCase):
         self.assertEqual({'policies': 1}, dict(choice.removed))
 
     def test_dead_conductor_is_a_condition(self) -> None:
-        fleet = evaluation.Fleet.of(
+        fleet = evaluation.Conductors.of(
             [model.Conductor('c', drivers=frozenset(('redfish',)))]
         )
         nodes = [node(1), node(2, driver='redfish')]
