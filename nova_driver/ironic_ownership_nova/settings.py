@@ -15,7 +15,8 @@ from nova import exception
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership_nova import nova_options, options
+from ironic_ownership_nova import options
+from ironic_ownership_nova.cell import nova_options
 
 LOG = log.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from ironic_ownership_nova.cell.model import (
     CellSnapshot,
     Drift,
 )
+from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
-from ironic_ownership_nova.nova_options import NovaConfiguration
 
 
 @dataclasses.dataclass(frozen=True)

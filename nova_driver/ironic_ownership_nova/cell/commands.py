@@ -76,8 +76,7 @@ missing permission comes with the statement that gives it."""
         return '\n'.join(cell) if isinstance(cell, list) else cell
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        from ironic_ownership_nova import nova_options
-        from ironic_ownership_nova.cell import check, plugin
+        from ironic_ownership_nova.cell import check, nova_options, plugin
 
         conf = self.wiring.conf
         conf.register_opts(plugin.OPTS, plugin.GROUP)  # without [nova], too

@@ -8,8 +8,8 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_nova.cell import model as cell
+from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
-from ironic_ownership_nova.nova_options import NovaConfiguration
 from tests.contract.suites import fake_inventory
 from tests.unit.engine import world
 

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership_nova import nova_options
+from ironic_ownership_nova.cell import nova_options
 
 
 class TestRead(unittest.TestCase):
