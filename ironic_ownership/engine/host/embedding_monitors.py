@@ -229,10 +229,10 @@ class RecordMonitor(Worker):
 
         :raises RecordsError: if the records do not answer.
         """
-        mark, host = self.feed.mark(), self.context.host
+        token, host = self.feed.read_token(), self.context.host
         found = self.context.ports.records.in_reach(host, _NO_NODES)
         own = {record.uuid for record in found}
-        if self.feed.retain(mark, own):
+        if self.feed.retain(token, own):
             self.refresh()
 
     def failed(self, error: Exception) -> None:

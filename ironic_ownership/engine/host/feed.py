@@ -59,14 +59,14 @@ class FeedChanges:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
+class ReadToken:
     """The time at which a caller began to read the records.
 
-    :param stint: of the right to act; what was read in one says nothing
+    :param period: of the right to act; what was read in one says nothing
         about the next.
     """
 
-    stint: int
+    period: int
     generation: int
     order: int
 
@@ -93,7 +93,7 @@ class Feed:
         self._lost: dict[str, int] = {}
         self._forgotten = 0
         self._has_changed = False
-        self._stint = self._marks = 0
+        self._period = self._reads = 0
         self._retained: tuple[int, Collection[str]] = 0, ()
         self._withheld: frozenset[str] = frozenset()
         self._term: int | None = None
@@ -171,16 +171,16 @@ class Feed:
         """Wait until all owned nodes are known; see :attr:`is_complete`."""
         return self._fence.wait_until(lambda: self.is_complete, timeout)
 
-    def mark(self) -> Mark:
-        """Return a mark from before records are read."""
+    def read_token(self) -> ReadToken:
+        """Return a token from before records are read."""
         with self._lock:
             self._follow_fence()
-            self._marks += 1
-            return Mark(self._stint, self._generation, self._marks)
+            self._reads += 1
+            return ReadToken(self._period, self._generation, self._reads)
 
     def listed(
         self,
-        mark: Mark,
+        token: ReadToken,
         own: Collection[str],
         nodes: Mapping[str, model.Node],
         among: Collection[str] | None = None,
@@ -190,7 +190,7 @@ class Feed:
 
         An own node that is not listed stays as it was known, if it was.
 
-        :param mark: from before the records were read.
+        :param token: from before the records were read.
         :param own: uuids of all own records.
         :param nodes: as Ironic listed them, of any owner, by uuid.
         :param among: uuids of all nodes and records that may differ from
@@ -198,17 +198,17 @@ class Feed:
         :param records: have the availability of the nodes, by uuid.
         """
         with self._lock:
-            lease = self._lease(mark)
+            lease = self._lease(token)
             if lease is None:
                 return
             order, retained = self._retained
             for uuid, node in self._to_compare(own, nodes, among):
                 is_own = uuid in own and (
-                    mark.order >= order or uuid in retained
+                    token.order >= order or uuid in retained
                 )
                 if is_own and node is None:
                     continue
-                if self._changed_at(uuid) > mark.generation:
+                if self._changed_at(uuid) > token.generation:
                     self._unlisted.add(uuid)
                     continue
                 if is_own and node is not None:
@@ -222,13 +222,13 @@ class Feed:
         if changed:
             self._fence.changes.notify()
 
-    def completed(self, mark: Mark) -> None:
+    def completed(self, token: ReadToken) -> None:
         """Note that a refresh has written all that it could claim.
 
-        :param mark: from the begin of the refresh.
+        :param token: from the begin of the refresh.
         """
         with self._lock:
-            if self._lease(mark) is None or self._is_complete:
+            if self._lease(token) is None or self._is_complete:
                 return
             self._is_complete = True
         self._fence.changes.notify()
@@ -246,19 +246,19 @@ class Feed:
         if changed:
             self._fence.changes.notify()
 
-    def retain(self, mark: Mark, own: Collection[str]) -> bool:
+    def retain(self, token: ReadToken, own: Collection[str]) -> bool:
         """Drop nodes whose records are no longer own ones.
 
-        :param mark: from before the records were read.
+        :param token: from before the records were read.
         :param own: uuids of all own records.
         :returns: whether own nodes are missing here: a refresh has them.
         """
         with self._lock:
-            if self._lease(mark) is None:
+            if self._lease(token) is None:
                 return False
             # Also against a refresh that has read the records before.
-            self._retained = mark.order, own
-            self._keep_only(own, mark)
+            self._retained = token.order, own
+            self._keep_only(own, token)
             changed = self._advance()
             missing = any(
                 uuid not in self._entries and uuid not in self._withheld
@@ -268,19 +268,19 @@ class Feed:
             self._fence.changes.notify()
         return missing
 
-    def written(self, mark: Mark, changes: Iterable[Change]) -> None:
+    def written(self, token: ReadToken, changes: Iterable[Change]) -> None:
         """Take changes of this service that its records accepted.
 
-        :param mark: from before they were written.
+        :param token: from before they were written.
         """
         with self._lock:
-            lease = self._lease(mark)
+            lease = self._lease(token)
             if lease is None:
                 return
             order, retained = self._retained
             for change in changes:
                 if isinstance(change, Claim | Update):
-                    if mark.order < order and change.uuid not in retained:
+                    if token.order < order and change.uuid not in retained:
                         continue
                     code = self._availability_after(change)
                     self._put(NodeView(change.node, lease.epoch, code))
@@ -298,7 +298,7 @@ class Feed:
         term = lease.term if lease else None
         if term != self._term:
             self._term = term
-            self._stint += 1
+            self._period += 1
             self._is_complete = False
             for uuid in list(self._entries):
                 self._lose(uuid)
@@ -306,9 +306,9 @@ class Feed:
             self._advance()
         return lease
 
-    def _lease(self, mark: Mark) -> fence.Lease | None:
+    def _lease(self, token: ReadToken) -> fence.Lease | None:
         lease = self._follow_fence()
-        is_current = self._has_readers and mark.stint == self._stint
+        is_current = self._has_readers and token.period == self._period
         return lease if is_current else None
 
     def _changed_at(self, uuid: str) -> int:
@@ -334,9 +334,9 @@ class Feed:
             if uuid in own:
                 yield uuid, node
 
-    def _keep_only(self, own: Collection[str], mark: Mark) -> None:
+    def _keep_only(self, own: Collection[str], token: ReadToken) -> None:
         for uuid, entry in list(self._entries.items()):
-            if uuid not in own and entry.changed_at <= mark.generation:
+            if uuid not in own and entry.changed_at <= token.generation:
                 self._lose(uuid)
 
     def _availability_after(self, change: Claim | Update) -> str | None:

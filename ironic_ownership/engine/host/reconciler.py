@@ -154,14 +154,14 @@ class Reconciler:
         while batch := list(itertools.islice(remaining, BATCH)):
             # Confirmed before the commit as well: the database may have
             # delayed the transaction until after the lease.
-            mark = self.feed.mark()
+            token = self.feed.read_token()
             outcome = self.context.ports.records.apply(
                 self.context.host,
                 fence.epoch(),
                 batch,
                 confirm=fence.epoch,
             )
-            self.feed.written(mark, outcome.applied)
+            self.feed.written(token, outcome.applied)
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
             self.operator_log.applied(outcome)

@@ -186,11 +186,11 @@ class RecordCleanup:
         return None if begun else CHANGED
 
     def _apply(self, change: Change) -> bool:
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         outcome = self._records.apply(
             self.context.host, self.context.fence.epoch(), [change]
         )
-        self.feed.written(mark, outcome.applied)
+        self.feed.written(token, outcome.applied)
         for applied in outcome.applied:
             self.operator_log.changed(applied)
         return not outcome.refused

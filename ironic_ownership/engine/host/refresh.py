@@ -13,7 +13,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     MissingNodes,
 )
 from ironic_ownership.engine.host import snapshot
-from ironic_ownership.engine.host.feed import Mark
+from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.planner import Planner
@@ -166,7 +166,7 @@ class Refresher:
 
     def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
-        mark = self._feed.mark()
+        token = self._feed.read_token()
         if self.reader.interval <= 0:
             self._forget()
         began = self.context.clock()
@@ -201,7 +201,7 @@ class Refresher:
         if not self._feed.is_complete:
             changed = None
         if changed is None or changed:
-            self._feed.listed(mark, own, seen.nodes, changed, seen.records)
+            self._feed.listed(token, own, seen.nodes, changed, seen.records)
         summary.owned = len(own)
         found = self._examine(
             self._missing, summary, now - began, is_whole=seen.is_whole
@@ -209,15 +209,15 @@ class Refresher:
         if found.elsewhere:
             elsewhere = {node.uuid: node for node in found.elsewhere}
             self._feed.listed(
-                mark, own, elsewhere, elsewhere.keys(), seen.records
+                token, own, elsewhere, elsewhere.keys(), seen.records
             )
         summary.pending = found.pending
         try:
-            self._reconcile(seen, found, summary, mark)
+            self._reconcile(seen, found, summary, token)
         except exceptions.OwnershipError:
             self.missing_nodes.ask_again(found.looked_up)
             raise
-        self._feed.completed(mark)
+        self._feed.completed(token)
         if summary.pending or summary.list_again:
             self.reader.require_whole()
         return summary
@@ -272,7 +272,7 @@ class Refresher:
         seen: snapshot.Snapshot,
         found: Findings,
         summary: Summary,
-        mark: Mark,
+        token: ReadToken,
     ) -> None:
         if found.mass_loss and found.pending:
             # Look all of them up first: they may not be lost.
@@ -303,7 +303,7 @@ class Refresher:
                 decided, filtered=[*decided.filtered, *found.remembered]
             )
         )
-        self._feed.completed(mark)
+        self._feed.completed(token)
         self._notify(seen.nodes)
         if seen.is_whole:
             self._cache.clear()  # as rarely, everything is read again

@@ -26,8 +26,8 @@ from ironic_ownership.engine.host import embedding_monitors
 from ironic_ownership.engine.host.feed import (
     Feed,
     FeedChanges,
-    Mark,
     NodeView,
+    ReadToken,
 )
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
@@ -67,7 +67,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.epoch = 0
         self.records: set[int] = set()
         self.powers = dict.fromkeys(range(6), 'on')
-        self.pending: tuple[Mark, set[int]] | None = None
+        self.pending: tuple[ReadToken, set[int]] | None = None
         self.known: dict[str, NodeView] = {}
         self.generation = 0
         self.lazy: dict[str, NodeView] = {}
@@ -96,56 +96,56 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule()
     def refresh_begins(self) -> None:
-        self.pending = self.feed.mark(), set(self.records)
+        self.pending = self.feed.read_token(), set(self.records)
 
     @rule()
     def refresh_lists(self) -> None:
         if self.pending is None:
             return
-        mark, numbers = self.pending
+        token, numbers = self.pending
         self.feed.listed(
-            mark,
+            token,
             {world.uuid(number) for number in numbers},
             {
                 world.uuid(number): node(number, power)
                 for number, power in self.powers.items()
             },
         )
-        self.feed.completed(mark)
+        self.feed.completed(token)
 
     @rule(number=st.integers(0, 5))
     def claim(self, number: int) -> None:
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         if not self.fence.may_act:
             return
         self.records.add(number)
         change = Claim(
             node(number, self.powers[number]), reasons.Reason.EXCLUSIVE
         )
-        self.feed.written(mark, [change])
+        self.feed.written(token, [change])
 
     @rule(number=st.integers(0, 5), forget=st.booleans())
     def release(self, number: int, forget: bool) -> None:
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         if not self.fence.may_act:
             return
         self.records.discard(number)
         uuid = world.uuid(number)
         change = Forget(uuid) if forget else Release(uuid)
-        self.feed.written(mark, [change])
+        self.feed.written(token, [change])
 
     @rule(number=st.integers(0, 5), power=st.sampled_from(['on', 'off']))
     def changed(self, number: int, power: str) -> None:
         self.powers[number] = power
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         if self.fence.may_act and number in self.records:
-            self.feed.written(mark, [Update(node(number, power))])
+            self.feed.written(token, [Update(node(number, power))])
 
     @rule(numbers=SETS)
     def moved_away(self, numbers: set[int]) -> None:
         self.records -= numbers
         own = {world.uuid(number) for number in self.records}
-        self.feed.retain(self.feed.mark(), own)
+        self.feed.retain(self.feed.read_token(), own)
 
     @rule()
     def lazy_program_reads(self) -> None:
@@ -197,7 +197,7 @@ class TestFeed(unittest.TestCase):
 
     def list(self, *numbers: int) -> None:
         self.feed.listed(
-            self.feed.mark(),
+            self.feed.read_token(),
             {world.uuid(number) for number in numbers},
             {world.uuid(number): node(number) for number in numbers},
         )
@@ -211,24 +211,24 @@ class TestFeed(unittest.TestCase):
         """Another service may have taken the nodes meanwhile."""
         self.list(1)
         self.clock.elapse(TTL)
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         self.fence.extend(self.clock())
         self.assertEqual({}, dict(self.feed.owned()))
-        self.feed.listed(mark, {world.uuid(1)}, {world.uuid(1): node(1)})
+        self.feed.listed(token, {world.uuid(1)}, {world.uuid(1): node(1)})
         self.assertEqual({}, dict(self.feed.owned()))
         self.list(1)
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
 
     def test_older_read_adds_nothing_that_a_later_one_lacks(self) -> None:
         """The node was never in the feed, so it is not known as lost."""
-        before = self.feed.mark()
-        self.feed.retain(self.feed.mark(), set())
+        before = self.feed.read_token()
+        self.feed.retain(self.feed.read_token(), set())
         self.feed.listed(before, {world.uuid(1)}, {world.uuid(1): node(1)})
         self.assertEqual({}, dict(self.feed.owned()))
         claim = Claim(node(1), reasons.Reason.EXCLUSIVE)
         self.feed.written(before, [claim])
         self.assertEqual({}, dict(self.feed.owned()))
-        self.feed.written(self.feed.mark(), [claim])
+        self.feed.written(self.feed.read_token(), [claim])
         self.assertEqual({world.uuid(1)}, {*self.feed.owned()})
 
     def test_availability_is_that_on_record(self) -> None:
@@ -238,13 +238,13 @@ class TestFeed(unittest.TestCase):
 
         def listed(record: model.ComputeNode) -> tuple[str | None, bool]:
             self.feed.listed(
-                *(self.feed.mark(), set(nodes), nodes, None),
+                *(self.feed.read_token(), set(nodes), nodes, None),
                 {record.uuid: record},
             )
             return current()
 
         def written(found: Evaluation | None) -> tuple[str | None, bool]:
-            self.feed.written(self.feed.mark(), [Update(node(1), found)])
+            self.feed.written(self.feed.read_token(), [Update(node(1), found)])
             return current()
 
         def current() -> tuple[str | None, bool]:
@@ -262,28 +262,28 @@ class TestFeed(unittest.TestCase):
         self.assertEqual((in_use, False), written(Evaluation(in_use)))
         self.assertEqual((OUT, True), written(Evaluation(OUT)))
         # A refresh that read the record before does not undo it.
-        mark = self.feed.mark()
+        token = self.feed.read_token()
         written(AVAILABLE)
-        self.feed.listed(mark, set(nodes), nodes, None, {out.uuid: out})
+        self.feed.listed(token, set(nodes), nodes, None, {out.uuid: out})
         self.assertEqual((None, False), current())
 
     def test_without_readers_nothing_is_kept(self) -> None:
         self.feed = Feed(self.fence, has_readers=False)
         self.list(1)
         claim = Claim(node(2), reasons.Reason.EXCLUSIVE)
-        self.feed.written(self.feed.mark(), [claim])
-        self.feed.completed(self.feed.mark())
+        self.feed.written(self.feed.read_token(), [claim])
+        self.feed.completed(self.feed.read_token())
         self.assertEqual({}, dict(self.feed.owned()))
         self.assertFalse(self.feed.is_complete)
 
     def test_node_that_was_lost_in_between_is_listed_again(self) -> None:
         """Its record was another's for a moment, and is as it was."""
         self.list(1, 2)
-        self.feed.retain(self.feed.mark(), {world.uuid(2)})
+        self.feed.retain(self.feed.read_token(), {world.uuid(2)})
         self.assertEqual({world.uuid(2)}, {*self.feed.owned()})
         numbers = (1, 2)
         self.feed.listed(
-            self.feed.mark(),
+            self.feed.read_token(),
             {world.uuid(number) for number in numbers},
             {world.uuid(number): node(number) for number in numbers},
             among=(),
