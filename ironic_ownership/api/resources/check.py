@@ -77,7 +77,7 @@ def _validate(request: Request) -> Answer:
     seen = request.context.overview(complete=False)
     if Part.IRONIC in seen.unread:
         raise seen.unread[Part.IRONIC]
-    if seen.fleet is None:
+    if seen.conductors is None:
         raise seen.unshown or exceptions.IronicError('no conductors')
     found = node_validation.validate(entries, seen)
     refused = {

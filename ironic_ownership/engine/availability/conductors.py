@@ -16,7 +16,7 @@ from ironic_ownership.engine.availability import evaluation
 class Known:
     """The conductors, or the error of reading them."""
 
-    fleet: evaluation.Conductors | None = None
+    conductors: evaluation.Conductors | None = None
     error: exceptions.IronicError | None = None
 
 
@@ -40,4 +40,4 @@ def required(source: inventory.Inventory) -> evaluation.Conductors | None:
     known = read(source)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
-    return known.fleet
+    return known.conductors

@@ -48,7 +48,7 @@ class Conductors:
         *,
         outage_counts: bool = True,
     ) -> Conductors:
-        """Build a fleet that does not depend on the order of conductors."""
+        """Build the same from conductors in any order."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
         members, known = 0, sorted(conductors, key=lambda c: c.hostname)
@@ -96,36 +96,36 @@ class Conductors:
 
 
 def evaluate(
-    node: model.Node, fleet: Conductors | None = None
+    node: model.Node, conductors: Conductors | None = None
 ) -> availability.Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
-    :param fleet: ``None`` if the conductors are not known: then no node is
+    :param conductors: ``None`` if they are not known: then no node is
         out of service.
     """
-    if fleet is not None and is_out_of_service(node, fleet):
-        return _out_of_service(node, fleet)
+    if conductors is not None and is_out_of_service(node, conductors):
+        return _out_of_service(node, conductors)
     return _evaluate_state(node)
 
 
-def is_out_of_service(node: model.Node, fleet: Conductors | None) -> bool:
+def is_out_of_service(node: model.Node, conductors: Conductors | None) -> bool:
     """Tell whether no live conductor supports the node.
 
     Source: out-of-service: with all conductors dead every node is unavailable.
 
-    :param fleet: as for :func:`evaluate`.
+    :param conductors: as for :func:`evaluate`.
     """
     return (
-        fleet is not None
-        and not fleet.ignores_outage
-        and not fleet.supports(node.driver, node.conductor_group)
+        conductors is not None
+        and not conductors.ignores_outage
+        and not conductors.supports(node.driver, node.conductor_group)
     )
 
 
 def _out_of_service(
-    node: model.Node, fleet: Conductors
+    node: model.Node, conductors: Conductors
 ) -> availability.Evaluation:
-    needed = fleet.needed(node.driver, node.conductor_group)
+    needed = conductors.needed(node.driver, node.conductor_group)
     return availability.Evaluation(
         Code.OUT_OF_SERVICE,
         f'driver {node.driver!r}, conductor group {node.conductor_group!r}, '
@@ -161,13 +161,13 @@ def _evaluate_state(node: model.Node) -> availability.Evaluation:
 def evaluate_for_observer(
     node: model.Node,
     record: model.ComputeNode | None,
-    fleet: Conductors | None,
+    conductors: Conductors | None,
 ) -> availability.Evaluation:
     """Evaluate a node for a process that is not its owner.
 
     Only the owner puts a node back into service.
     """
-    found = evaluate(node, fleet)
+    found = evaluate(node, conductors)
     if found.code == Code.OUT_OF_SERVICE:
         return found
     if (
@@ -182,19 +182,19 @@ def evaluate_for_observer(
     return found
 
 
-def check_in_service(node: model.Node, fleet: Conductors | None) -> None:
+def check_in_service(node: model.Node, conductors: Conductors | None) -> None:
     """Refuse to act on a node that is out of service.
 
-    :param fleet: as for :func:`evaluate`.
+    :param conductors: as for :func:`evaluate`.
     :raises NodeOutOfServiceError: naming driver, group and conductors.
     """
-    if fleet is None or not is_out_of_service(node, fleet):
+    if conductors is None or not is_out_of_service(node, conductors):
         return
     raise exceptions.NodeOutOfServiceError(
         node.uuid,
         node.driver,
         node.conductor_group,
-        fleet.needed(node.driver, node.conductor_group),
+        conductors.needed(node.driver, node.conductor_group),
     )
 
 
@@ -214,23 +214,23 @@ class FlapDamper:
     def __init__(self, recovery_delay: float) -> None:
         self.recovery_delay = recovery_delay
         self._since: dict[Place, float] = {}
-        self._fleet: Conductors | None = None
+        self._conductors: Conductors | None = None
         self._now = 0.0
         self._last_step = 0.0
         self._outage_at: float | None = None
 
-    def observe(self, fleet: Conductors | None, now: float) -> None:
+    def observe(self, conductors: Conductors | None, now: float) -> None:
         """Record the live conductors.
 
-        :param fleet: ``None`` if they are not known; then, as when none is
-            alive, every driver counts as interrupted.
+        :param conductors: ``None`` if they are not known; then, as when none
+            is alive, every driver counts as interrupted.
         :param now: seconds on a monotonic clock.
         """
-        if fleet is not None and fleet.ignores_outage:
-            fleet = None
+        if conductors is not None and conductors.ignores_outage:
+            conductors = None
             self._outage_at = now
-        places = fleet.living if fleet else frozenset()
-        self._fleet = fleet
+        places = conductors.living if conductors else frozenset()
+        self._conductors = conductors
         self._last_step = now - self._now
         self._now = now
         self._since = {p: self._since.get(p, now) for p in places}
@@ -243,10 +243,10 @@ class FlapDamper:
         :param before: the code on record: a node that is out of service
             stays so until that is certainly over.
         """
-        found = evaluate(node, None if self._is_restart else self._fleet)
+        found = evaluate(node, None if self._is_restart else self._conductors)
         if before != Code.OUT_OF_SERVICE or found.code == before:
             return found
-        if self._fleet is None:
+        if self._conductors is None:
             return availability.Evaluation(
                 Code.OUT_OF_SERVICE, 'unchanged: conductors are not known'
             )
@@ -264,7 +264,7 @@ class FlapDamper:
     def is_settled(self) -> bool:
         """True if time changed no evaluation since the last observation."""
         settled_at = self._now - self._last_step - self.recovery_delay
-        return self._fleet is not None and all(
+        return self._conductors is not None and all(
             since <= settled_at
             for since in (*self._since.values(), self._outage_at)
             if since is not None

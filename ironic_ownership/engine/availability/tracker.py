@@ -23,15 +23,14 @@ class AvailabilityTracker:
 
     Threading: the refresh thread only.
 
-    :ivar fleet: the conductors at the last observation; ``None`` if they are
-        not known.
+    :ivar conductors: at the last observation; ``None`` if not known.
     """
 
     source: inventory.Inventory
     conditions: Conditions
     damper: evaluation.FlapDamper
     clock: fence.Clock = fence.monotonic
-    fleet: evaluation.Conductors | None = None
+    conductors: evaluation.Conductors | None = None
 
     def __post_init__(self) -> None:
         self._evaluated_with: evaluation.Conductors | None = None
@@ -43,12 +42,12 @@ class AvailabilityTracker:
             another record, since the last observation can be evaluated
             differently.
         """
-        self.fleet = self._fleet() if any_nodes else None
-        self.damper.observe(self.fleet, self.clock())
-        last, self._evaluated_with = self._evaluated_with, self.fleet
+        self.conductors = self._read() if any_nodes else None
+        self.damper.observe(self.conductors, self.clock())
+        last, self._evaluated_with = self._evaluated_with, self.conductors
         return (
-            self.fleet is not None
-            and self.fleet == last
+            self.conductors is not None
+            and self.conductors == last
             and self.damper.is_settled
         )
 
@@ -87,10 +86,10 @@ class AvailabilityTracker:
                     completed.append(Update(node, found))
         return completed
 
-    def _fleet(self) -> evaluation.Conductors | None:
+    def _read(self) -> evaluation.Conductors | None:
         known = conductors.read(self.source)
-        fleet = known.fleet
-        if fleet is None:
+        found = known.conductors
+        if found is None:
             self.conditions.report(
                 'conductors',
                 f'conductors cannot be read: {known.error}. Until then no '
@@ -99,16 +98,16 @@ class AvailabilityTracker:
             )
             return None
         self.conditions.clear('conductors', 'conductors are readable again')
-        if fleet.all_gone:
+        if found.all_gone:
             self.conditions.report(
                 'no conductor',
                 'none of the conductors of Ironic is alive: no node can be '
                 + (
                     'managed. No node goes out of service because of that'
-                    if fleet.ignores_outage
+                    if found.ignores_outage
                     else 'managed, all nodes go out of service'
                 ),
             )
         else:
             self.conditions.clear('no conductor', 'a conductor is alive again')
-        return fleet
+        return found

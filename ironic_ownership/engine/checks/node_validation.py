@@ -84,7 +84,7 @@ def validate(entries: Iterable[Entry], seen: Deployment) -> list[Fault]:
             faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
-        faults += _service(entry, seen.fleet or evaluation.Conductors())
+        faults += _service(entry, seen.conductors or evaluation.Conductors())
         faults += _scheduling(entry, seen)
     return faults
 
@@ -132,47 +132,53 @@ def _is_uuid(value: object) -> bool:
         return False
 
 
-def _service(entry: Entry, fleet: evaluation.Conductors) -> Iterable[Fault]:
+def _service(
+    entry: Entry, conductors: evaluation.Conductors
+) -> Iterable[Fault]:
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
         yield _fault(
             entry,
             'driver_missing',
             'the node has no driver',
-            suggestions.nearest('', fleet.drivers),
+            suggestions.nearest('', conductors.drivers),
         )
         return
-    if fleet.supports(driver, group):
+    if conductors.supports(driver, group):
         return
-    needed = fleet.needed(driver, group)
+    needed = conductors.needed(driver, group)
     hint = f'Start one of these conductors: {suggestions.listed(needed)}'
-    if driver not in fleet.drivers:
+    if driver not in conductors.drivers:
         yield _fault(
             entry,
             'driver_unknown',
             f'no live conductor has the driver {driver!r}',
-            hint if needed else suggestions.nearest(driver, fleet.drivers),
+            hint
+            if needed
+            else suggestions.nearest(driver, conductors.drivers),
         )
-    elif group not in fleet.groups:
+    elif group not in conductors.groups:
         yield _fault(
             entry,
             'conductor_group_unknown',
             f'no live conductor is in {_named(group)}',
             hint
             if needed
-            else suggestions.nearest(group, {repr(g) for g in fleet.groups}),
+            else suggestions.nearest(
+                group, {repr(g) for g in conductors.groups}
+            ),
         )
     else:
         yield _fault(
             entry,
             'driver_not_in_group',
             f'no live conductor of {_named(group)} has the driver {driver!r}',
-            hint if needed else _elsewhere(driver, fleet),
+            hint if needed else _elsewhere(driver, conductors),
         )
 
 
-def _elsewhere(driver: str, fleet: evaluation.Conductors) -> str:
-    groups = sorted(g for d, g in fleet.living if d == driver)
+def _elsewhere(driver: str, conductors: evaluation.Conductors) -> str:
+    groups = sorted(g for d, g in conductors.living if d == driver)
     names = suggestions.listed([_named(group) for group in groups])
     return f'It is available in: {names}'
 

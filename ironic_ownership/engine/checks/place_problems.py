@@ -28,10 +28,10 @@ _ERROR, _WARNING, _UNKNOWN = Severity
 @check('conductors', IRONIC, _ERROR, Kind.CONDUCTOR, 'no_conductor')
 def no_conductor(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Report that no conductor is alive."""
-    if seen.fleet is not None and seen.fleet.all_gone:
+    if seen.conductors is not None and seen.conductors.all_gone:
         yield problem(
             'no conductor of Ironic is alive: no node can be managed',
-            seen.fleet.names,
+            seen.conductors.names,
             'Start the conductors, or find out why their heartbeats do '
             'not reach the database of Ironic',
         )
@@ -64,8 +64,8 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
     Source: out-of-service. Unowned nodes have a code of their own: no refresh
     evaluates them, so only this check reports them.
     """
-    fleet = seen.fleet
-    if fleet is None or fleet.all_gone:
+    conductors = seen.conductors
+    if conductors is None or conductors.all_gone:
         return
     found: dict[tuple[bool, str, str], list[NodeStatus]]
     found = collections.defaultdict(list)
@@ -77,8 +77,8 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
         found.items(), key=lambda item: item[0]
     ):
         where = f'conductor group {group!r}' if group else 'the default group'
-        needed = fleet.needed(driver, group)
-        supported = fleet.supports(driver, group)
+        needed = conductors.needed(driver, group)
+        supported = conductors.supports(driver, group)
         if supported:
             why = f'driver {driver!r} is back in {where} since a short time'
             hint = 'They return to service after [ownership] recovery_delay'

@@ -168,7 +168,7 @@ def _read(source: Inventory, uuid: str) -> model.Node:
     known = conductors.read(source)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
-    evaluation.check_in_service(node, known.fleet)
+    evaluation.check_in_service(node, known.conductors)
     return node
 
 

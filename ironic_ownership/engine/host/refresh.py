@@ -369,7 +369,7 @@ class Refresher:
 
     def _notify(self, nodes: Mapping[str, model.Node]) -> None:
         result = RefreshResult(
-            nodes, self._planner.policies, self.availability.fleet
+            nodes, self._planner.policies, self.availability.conductors
         )
         if self.reporter is not None:
             self.reporter.refreshed(result)

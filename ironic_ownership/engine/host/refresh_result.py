@@ -69,14 +69,14 @@ class RefreshResult:
     :param nodes: all listed nodes, and own nodes outside of the scope, by
         uuid.
     :param policies: the policies of this service.
-    :param fleet: the conductors; ``None`` if they are not known.
+    :param conductors: ``None`` if they are not known.
     """
 
     nodes: Mapping[str, model.Node]
     policies: policy_set.PolicySet = dataclasses.field(
         default_factory=policy_set.PolicySet
     )
-    fleet: evaluation.Conductors | None = None
+    conductors: evaluation.Conductors | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -346,7 +346,7 @@ class PlacementReport:
             admitted,
             {uuid: record.host for uuid, record in records.items()},
             {
-                node.uuid: _why(node, records.get(node.uuid), seen.fleet)
+                node.uuid: _why(node, records.get(node.uuid), seen.conductors)
                 for node in admitted
             },
         )
@@ -380,7 +380,7 @@ def _batches(
 def _why(
     node: model.Node,
     record: model.ComputeNode | None,
-    fleet: evaluation.Conductors | None,
+    conductors: evaluation.Conductors | None,
 ) -> str | None:
     if record is not None and record.host is not None:
         if record.unavailable:
@@ -388,5 +388,5 @@ def _why(
         if record.instance_uuid:
             # Its service has not evaluated it since it reserved it.
             return availability.Unavailable.RESERVED.value
-    code = evaluation.evaluate(node, fleet).code
+    code = evaluation.evaluate(node, conductors).code
     return None if code is None else code.value

@@ -101,14 +101,14 @@ class Spread:
 
 
 def usable(
-    node: model.Node | None, fleet: evaluation.Conductors | None = None
+    node: model.Node | None, conductors: evaluation.Conductors | None = None
 ) -> bool:
     """Tell whether a node can carry an instance, as Ironic describes it.
 
     :param node: ``None`` if Ironic does not list it.
     """
     return node is not None and not (
-        evaluation.is_out_of_service(node, fleet)
+        evaluation.is_out_of_service(node, conductors)
         or node.maintenance
         or node.retired
         or node.provision_state not in _USABLE
@@ -146,7 +146,7 @@ def loads(
     records: Iterable[model.ComputeNode],
     nodes: Mapping[str, model.Node] | None,
     peer_groups: PeerGroups | None,
-    fleet: evaluation.Conductors | None = None,
+    conductors: evaluation.Conductors | None = None,
 ) -> dict[str, Load]:
     """Return the load of each service.
 
@@ -164,7 +164,7 @@ def loads(
         owned[host] += 1
         used[host] += record.instance_uuid is not None
         if nodes is not None:
-            unusable[host] += not usable(nodes.get(record.uuid), fleet)
+            unusable[host] += not usable(nodes.get(record.uuid), conductors)
     spread_of = _spreads(peer_groups, owned)
     return {
         host: Load(

@@ -60,7 +60,7 @@ class Deployment:
     :param records: by uuid of the node.
     :param nodes: all nodes of Ironic by uuid, including those that were
         looked up.
-    :param fleet: the conductors; ``None`` if Ironic does not show them.
+    :param conductors: ``None`` if Ironic does not show them.
     :param unshown: the error of that.
     :param gone: uuids on record for which Ironic answered 404.
     :param unverified: uuids on record that are not in the list, and too many
@@ -84,7 +84,7 @@ class Deployment:
         default_factory=dict
     )
     nodes: Mapping[str, model.Node] = dataclasses.field(default_factory=dict)
-    fleet: evaluation.Conductors | None = None
+    conductors: evaluation.Conductors | None = None
     unshown: exceptions.IronicError | None = None
     gone: frozenset[str] = frozenset()
     unverified: frozenset[str] = frozenset()
@@ -139,7 +139,7 @@ class Deployment:
                     records.get(uuid),
                     decisions,
                     self.peer_groups,
-                    self.fleet,
+                    self.conductors,
                 )
 
     @functools.cached_property
@@ -321,7 +321,7 @@ def _nodes(
     known = conductors.read(source)
     return {
         'nodes': nodes,
-        'fleet': known.fleet,
+        'conductors': known.conductors,
         'unshown': known.error,
         'gone': frozenset(gone),
         'unverified': frozenset(missing[MAX_LOOKUPS:]),

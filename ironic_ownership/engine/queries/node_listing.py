@@ -145,7 +145,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         view.serving(services.values()),
         records,
         nodes,
-        node_query.fleet_of(ports.source),
+        node_query.conductors_of(ports.source),
         on_fault=tolerant(),
     )
 

@@ -63,7 +63,10 @@ def explain(
         if policies.reads_owners:
             records = _records(ports, nodes) | records
     seen = dataclasses.replace(
-        seen, nodes=nodes, records=records, fleet=fleet_of(ports.source)
+        seen,
+        nodes=nodes,
+        records=records,
+        conductors=conductors_of(ports.source),
     )
     return explanation.explain(uuid, seen)
 
@@ -183,13 +186,13 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
     return ports.source.node_of_instance(uuid)
 
 
-def fleet_of(source: inventory.Inventory) -> evaluation.Conductors | None:
+def conductors_of(source: inventory.Inventory) -> evaluation.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
     known = conductors.read(source)
-    if known.fleet is None:
+    if known.conductors is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
-    elif known.fleet.ignores_outage:
+    elif known.conductors.ignores_outage:
         LOG.warning(
             'out-of-service nodes are unknown: no conductor of Ironic is alive'
         )
-    return known.fleet
+    return known.conductors

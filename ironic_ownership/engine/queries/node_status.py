@@ -116,7 +116,7 @@ def of(
     record: model.ComputeNode | None,
     decisions: decide.Decisions,
     peer_groups: PeerGroups,
-    fleet: evaluation.Conductors | None,
+    conductors: evaluation.Conductors | None,
 ) -> NodeStatus:
     """Return the status of a node, a record, or both."""
     decision = decisions.get(uuid) or _gone(record)
@@ -128,7 +128,7 @@ def of(
         record,
         decision,
         None if owner is None else owner in peer_groups.alive,
-        evaluation.evaluate_for_observer(node, record, fleet)
+        evaluation.evaluate_for_observer(node, record, conductors)
         if node
         else None,
     )

@@ -140,7 +140,7 @@ def add_load(listing: Listing, deployment: Deployment) -> Listing:
         deployment.records.values(),
         deployment.nodes if whole else None,
         deployment.peer_groups if lives else None,
-        deployment.fleet,
+        deployment.conductors,
     )
     return Listing(
         [

@@ -34,7 +34,7 @@ class Snapshot:
     """Nodes of one read, and the conductors if Ironic lists them."""
 
     nodes: Sequence[model.Node]
-    fleet: evaluation.Conductors | None
+    conductors: evaluation.Conductors | None
 
 
 @dataclasses.dataclass
@@ -96,7 +96,9 @@ class CandidateFinder:
             return selection.choose(
                 request,
                 snapshot.nodes,
-                lambda node: evaluation.evaluate(node, snapshot.fleet).code,
+                lambda node: (
+                    evaluation.evaluate(node, snapshot.conductors).code
+                ),
                 owned=owned,
                 admits=service.policies.admits,
             )
@@ -138,10 +140,10 @@ class CandidateFinder:
 
         ``None`` also if its conductors can't be read.
         """
-        fleet = conductors.read(self.ironic_of()).fleet
-        if fleet is None or not fleet.all_gone:
+        found = conductors.read(self.ironic_of()).conductors
+        if found is None or not found.all_gone:
             return None
-        names = sorted({n for needed in fleet.dead.values() for n in needed})
+        names = sorted({n for needed in found.dead.values() for n in needed})
         return exceptions.IronicUnavailableError(
             'no conductor of Ironic is alive, so no node can be reserved',
             hint=f'Start a conductor: {suggestions.listed(names)}'

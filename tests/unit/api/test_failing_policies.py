@@ -20,7 +20,7 @@ class FailingPoliciesTest(QueryCase):
             {row.host: row for row in self.records.services()},
             self.ports.backend.view(),
             nodes={node('a').uuid: node('a')},
-            fleet=evaluation.Conductors.of([worker]),
+            conductors=evaluation.Conductors.of([worker]),
             on_fault=tolerant(),
         )
 

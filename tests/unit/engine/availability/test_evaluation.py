@@ -38,7 +38,7 @@ conductors = st.builds(
     st.frozensets(st.sampled_from('de')),
     st.booleans(),
 )
-fleets = st.builds(
+all_conductors = st.builds(
     evaluation.Conductors.of,
     st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname),
     outage_counts=st.booleans(),
@@ -58,9 +58,9 @@ nodes = st.builds(
 )
 
 
-def codes_of(fleet: evaluation.Conductors | None = SERVED, **values):
+def codes_of(conductors: evaluation.Conductors | None = SERVED, **values):
     node = dataclasses.replace(FREE, **values)
-    return evaluation.evaluate(node, fleet).code
+    return evaluation.evaluate(node, conductors).code
 
 
 class TestEvaluate(unittest.TestCase):
@@ -139,34 +139,36 @@ class TestEvaluate(unittest.TestCase):
         self.assertIsNone(codes_of(OTHERS, conductor_group='g'))
 
     def test_without_any_live_conductor_every_node_is_out(self) -> None:
-        for fleet in (GONE, evaluation.Conductors()):
-            self.assertEqual('out_of_service', codes_of(fleet))
+        for conductors in (GONE, evaluation.Conductors()):
+            self.assertEqual('out_of_service', codes_of(conductors))
         found = evaluation.evaluate(FREE, GONE)
         self.assertIn('c1', found.detail)
 
     def test_unknown_conductors_and_an_ignored_outage_change_nothing(
         self,
     ) -> None:
-        for fleet in (None, IGNORED):
-            self.assertIsNone(codes_of(fleet))
-            self.assertEqual('maintenance', codes_of(fleet, maintenance=True))
-            evaluation.check_in_service(FREE, fleet)
+        for conductors in (None, IGNORED):
+            self.assertIsNone(codes_of(conductors))
+            self.assertEqual(
+                'maintenance', codes_of(conductors, maintenance=True)
+            )
+            evaluation.check_in_service(FREE, conductors)
 
-    @hypothesis.given(nodes, fleets)
+    @hypothesis.given(nodes, all_conductors)
     def test_action_is_refused_exactly_if_the_node_is_out(
-        self, node, fleet
+        self, node, conductors
     ) -> None:
-        out = evaluation.evaluate(node, fleet).code == 'out_of_service'
+        out = evaluation.evaluate(node, conductors).code == 'out_of_service'
         try:
-            evaluation.check_in_service(node, fleet)
+            evaluation.check_in_service(node, conductors)
         except exceptions.NodeOutOfServiceError:
             self.assertTrue(out)
         else:
             self.assertFalse(out)
 
-    @hypothesis.given(nodes, fleets)
-    def test_available_means_all_of_it(self, node, fleet) -> None:
-        found = evaluation.evaluate(node, fleet)
+    @hypothesis.given(nodes, all_conductors)
+    def test_available_means_all_of_it(self, node, conductors) -> None:
+        found = evaluation.evaluate(node, conductors)
         if found.code is not None:
             return
         self.assertFalse(node.maintenance or node.retired)
@@ -174,8 +176,8 @@ class TestEvaluate(unittest.TestCase):
         self.assertEqual('power on', node.power_state)
         self.assertIn(node.provision_state, (None, 'available'))
         self.assertTrue(
-            (fleet.all_gone and not fleet.outage_counts)
-            or fleet.supports(node.driver, node.conductor_group)
+            (conductors.all_gone and not conductors.outage_counts)
+            or conductors.supports(node.driver, node.conductor_group)
         )
 
     @hypothesis.given(
@@ -217,8 +219,8 @@ class TestWatch(unittest.TestCase):
         super().setUp()
         self.damper = evaluation.FlapDamper(60.0)
 
-    def code(self, now: float, fleet, before: str | None) -> str | None:
-        self.damper.observe(fleet, now)
+    def code(self, now: float, conductors, before: str | None) -> str | None:
+        self.damper.observe(conductors, now)
         return self.damper.evaluate(FREE, before).code
 
     def test_it_goes_immediately_and_returns_after_the_delay(self) -> None:
@@ -279,21 +281,21 @@ class TestWatch(unittest.TestCase):
         held = self.damper.evaluate(FREE, 'out_of_service')
         self.assertIn('60 s', held.detail)
 
-    @hypothesis.given(st.lists(st.tuples(fleets, st.integers(1, 90))))
+    @hypothesis.given(st.lists(st.tuples(all_conductors, st.integers(1, 90))))
     def test_it_is_never_back_without_support_for_the_delay(
         self, observations
     ) -> None:
         damper, now, before = evaluation.FlapDamper(60.0), 0.0, None
         served_since: float | None = None
         gone_at = -60.0
-        for fleet, pause in observations:
+        for conductors, pause in observations:
             now += pause
-            damper.observe(fleet, now)
-            if fleet.supports('d', ''):
+            damper.observe(conductors, now)
+            if conductors.supports('d', ''):
                 served_since = now if served_since is None else served_since
             else:
                 served_since = None
-            ignored = fleet.all_gone and not fleet.outage_counts
+            ignored = conductors.all_gone and not conductors.outage_counts
             gone_at = now if ignored else gone_at
             found = damper.evaluate(FREE, before)
             if served_since is None and now - gone_at >= 60:

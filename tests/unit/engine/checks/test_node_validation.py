@@ -16,7 +16,7 @@ from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
-FLEET = evaluation.Conductors.of(
+CONDUCTORS = evaluation.Conductors.of(
     [
         model.Conductor('c1', '', frozenset({'ipmi', 'redfish'})),
         model.Conductor('c2', 'rack-a', frozenset({'ipmi'})),
@@ -39,7 +39,7 @@ DEPLOYMENT = Deployment(
     functools.partial(world.interpret, classes={'not_x': _NotX}),
     view=model.View.of([world.member('host1', world.runs(not_x=None))]),
     nodes={world.uuid(1): world.node(1, name='taken')},
-    fleet=FLEET,
+    conductors=CONDUCTORS,
 )
 
 
@@ -99,7 +99,7 @@ class TestValidate(unittest.TestCase):
             (fault,) = faults(
                 GOOD,
                 deployment=dataclasses.replace(
-                    DEPLOYMENT, fleet=evaluation.Conductors.of(some)
+                    DEPLOYMENT, conductors=evaluation.Conductors.of(some)
                 ),
             )
             self.assertEqual('driver_unknown', fault.code)

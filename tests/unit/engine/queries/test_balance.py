@@ -37,10 +37,10 @@ class TestUsable(unittest.TestCase):
             (True, {'e'}, False),
             (False, {'d'}, False),
         ):
-            fleet = evaluation.Conductors.of(
+            conductors = evaluation.Conductors.of(
                 [model.Conductor('c', '', frozenset(drivers), alive)]
             )
-            self.assertIs(usable, balance.usable(node, fleet))
+            self.assertIs(usable, balance.usable(node, conductors))
 
 
 class TestSpread(unittest.TestCase):

@@ -302,12 +302,12 @@ class TestConditions(unittest.TestCase):
         self.assertEqual({'policies': 1}, dict(choice.removed))
 
     def test_dead_conductor_is_a_condition(self) -> None:
-        fleet = evaluation.Conductors.of(
+        conductors = evaluation.Conductors.of(
             [model.Conductor('c', drivers=frozenset(('redfish',)))]
         )
         nodes = [node(1), node(2, driver='redfish')]
         choice = selection.choose(
-            request(), nodes, lambda n: evaluation.evaluate(n, fleet).code
+            request(), nodes, lambda n: evaluation.evaluate(n, conductors).code
         )
         self.assertEqual({'out_of_service': 1}, dict(choice.removed))
         self.assertEqual((nodes[1],), choice.candidates)
