@@ -48,7 +48,7 @@ class Ports:
     """
 
     records: Records
-    source: inventory.Inventory
+    ironic: inventory.Inventory
     backend: MembershipBackend
     interpret: policy_set.Interpreter
     placement: Placement | None = None

@@ -167,13 +167,13 @@ class Container(Stores):
     @contextlib.contextmanager
     def ports(self) -> Iterator[Ports]:
         """Lend records, a client of Ironic, and the membership."""
-        with self._lent_inventory() as source:
-            yield Ports(self.records, source, self.backend, self.interpret)
+        with self._lent_inventory() as ironic:
+            yield Ports(self.records, ironic, self.backend, self.interpret)
 
     def ports_of(self, request_id: str) -> Ports:
         """Return ports whose client sends the request id to Ironic."""
-        source = self.inventory_of(request_id)
-        return Ports(self.records, source, self.backend, self.interpret)
+        ironic = self.inventory_of(request_id)
+        return Ports(self.records, ironic, self.backend, self.interpret)
 
     def overview(
         self, *, complete: bool = True, placement: bool = False

@@ -83,7 +83,7 @@ def operation_of(request: Request) -> DeleteNodes:
     ports = context.ports_of(request.request_id)
     return DeleteNodes(
         ports.records,
-        ports.source,
+        ports.ironic,
         context.placement_of(request.request_id),
         context.limits,
         context.scope,

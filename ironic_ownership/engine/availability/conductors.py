@@ -20,24 +20,24 @@ class Known:
     error: exceptions.IronicError | None = None
 
 
-def read(source: inventory.Inventory) -> Known:
+def read(ironic: inventory.Inventory) -> Known:
     """Read the conductors, in one list."""
     try:
         return Known(
             evaluation.Conductors.of(
-                source.conductors(), outage_counts=source.outage_counts
+                ironic.conductors(), outage_counts=ironic.outage_counts
             )
         )
     except exceptions.IronicError as exc:
         return Known(error=exc)
 
 
-def required(source: inventory.Inventory) -> evaluation.Conductors | None:
+def required(ironic: inventory.Inventory) -> evaluation.Conductors | None:
     """Return the conductors; ``None`` if Ironic does not show them.
 
     :raises IronicUnavailableError: if it does not answer.
     """
-    known = read(source)
+    known = read(ironic)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
     return known.conductors

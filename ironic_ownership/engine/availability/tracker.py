@@ -26,7 +26,7 @@ class AvailabilityTracker:
     :ivar conductors: at the last observation; ``None`` if not known.
     """
 
-    source: inventory.Inventory
+    ironic: inventory.Inventory
     conditions: Conditions
     damper: evaluation.FlapDamper
     clock: fence.Clock = fence.monotonic
@@ -87,7 +87,7 @@ class AvailabilityTracker:
         return completed
 
     def _read(self) -> evaluation.Conductors | None:
-        known = conductors.read(self.source)
+        known = conductors.read(self.ironic)
         found = known.conductors
         if found is None:
             self.conditions.report(

@@ -63,7 +63,7 @@ class DeleteNodes:
     """
 
     records: Records
-    source: inventory.Inventory
+    ironic: inventory.Inventory
     placement: Placement | None
     limits: Limits
     scope: model.Scope
@@ -94,7 +94,7 @@ class DeleteNodes:
         chosen = find(dict.fromkeys(uuids), everything)
         batches = {
             host: missing_nodes.evaluate(
-                self.source,
+                self.ironic,
                 self.limits,
                 self.scope,
                 [record for record in everything if record.host == host],
@@ -142,7 +142,7 @@ class DeleteNodes:
 
     @property
     def _remover(self) -> Remover:
-        return Remover(self.records, self.source, self.placement)
+        return Remover(self.records, self.ironic, self.placement)
 
     def _evaluate(
         self, record: model.ComputeNode, batch: Batch, passed: Result

@@ -145,7 +145,7 @@ def _plan(
     uuids = list(owned)
     shards = {record.shard for record in owned.values()}
     nodes = selection.read_nodes(
-        ports.source, uuids, shards, operation.sharded
+        ports.ironic, uuids, shards, operation.sharded
     )
     view = ports.backend.view().serving(services)
     found = plan(

@@ -191,11 +191,11 @@ class ImportNodes:
             for entry in entries
             if not _is_done(known.get(entry.uuid), entry)
         ]
-        source, hosts = self.ports.source, list(services)
+        ironic, hosts = self.ports.ironic, list(services)
         shards: Collection[str | None] = {None}
         if self.sharded and len(new) > FEW:
-            shards = source.shard_counts()
-        nodes = read_nodes(source, new, shards, self.sharded)
+            shards = ironic.shard_counts()
+        nodes = read_nodes(ironic, new, shards, self.sharded)
         return [
             _evaluate(
                 Case(

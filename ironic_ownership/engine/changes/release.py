@@ -101,7 +101,7 @@ class Releaser:
     ) -> dict[str, model.Node | None]:
         """Read a summary of nodes that are expected in these shards."""
         return read_nodes(
-            self.ports.source, uuids, shards, self.sharded, summary=True
+            self.ports.ironic, uuids, shards, self.sharded, summary=True
         )
 
     def _occupied(self, uuids: Collection[str]) -> dict[str, str]:

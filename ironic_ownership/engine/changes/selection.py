@@ -139,19 +139,19 @@ def _read_nodes(
     sharded: bool,
     summary: bool,
 ) -> Mapping[str, model.Node | None] | str:
-    source = ports.source
+    ironic = ports.ironic
     if selection.scope is not None:
-        return _in_scope(source, records, selection.scope, sharded, summary)
+        return _in_scope(ironic, records, selection.scope, sharded, summary)
     uuids = list(records) if selection.uuids is None else selection.uuids
     try:
         shards = {record.shard for record in records.values()}
-        return read_nodes(source, uuids, shards, sharded, summary=summary)
+        return read_nodes(ironic, uuids, shards, sharded, summary=summary)
     except exceptions.IronicError as exc:
         return str(exc)
 
 
 def read_nodes(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     uuids: Collection[str],
     shards: Collection[str | None],
     sharded: bool,
@@ -171,30 +171,30 @@ def read_nodes(
         scopes = _lists(shards, sharded)
     wanted = set(uuids)
     for scope in scopes:
-        found.update(_listed(source, scope, wanted, summary))
+        found.update(_listed(ironic, scope, wanted, summary))
     for uuid in uuids:
         if uuid in found:
             continue
-        node = found[uuid] = source.get(uuid)
+        node = found[uuid] = ironic.get(uuid)
         if node is None or len(wanted) - len(found) < FEW:
             continue
         # Its shard is not that on record: others are likely to be there, too.
         scope = model.Scope(shard=node.shard)
         if scope not in scopes and not (sharded and node.shard is None):
             scopes.append(scope)
-            found.update(_listed(source, scope, wanted, summary))
+            found.update(_listed(ironic, scope, wanted, summary))
     return found
 
 
 def _listed(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     scope: model.Scope,
     wanted: Collection[str],
     summary: bool,
 ) -> dict[str, model.Node]:
     return {
         node.uuid: node
-        for node in source.scan(scope, summary=summary)
+        for node in ironic.scan(scope, summary=summary)
         if node.uuid in wanted
     }
 
@@ -207,7 +207,7 @@ def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
 
 
 def _in_scope(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     records: Mapping[str, model.ComputeNode],
     scope: model.Scope,
     sharded: bool,
@@ -215,7 +215,7 @@ def _in_scope(
 ) -> dict[str, model.Node | None]:
     """Return the nodes of a scope, and those recorded there that are gone."""
     found: dict[str, model.Node | None] = {
-        **_listed(source, scope, records, summary)
+        **_listed(ironic, scope, records, summary)
     }
     remaining = [
         record
@@ -225,13 +225,13 @@ def _in_scope(
     ]
     if len(remaining) > FEW and not sharded:
         everywhere = {
-            node.uuid for node in source.scan(model.Scope(), summary=True)
+            node.uuid for node in ironic.scan(model.Scope(), summary=True)
         }
         remaining = [
             record for record in remaining if record.uuid not in everywhere
         ]
     for record in remaining:
-        node = source.get(record.uuid)
+        node = ironic.get(record.uuid)
         if node is None or scope.matches(node.shard, node.conductor_group):
             found[record.uuid] = node
     return found

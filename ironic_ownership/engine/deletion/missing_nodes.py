@@ -70,11 +70,11 @@ class MissingNodes:
 
     def __init__(
         self,
-        source: inventory.Inventory,
+        ironic: inventory.Inventory,
         limits: Limits,
         clock: fence.Clock = fence.monotonic,
     ) -> None:
-        self._source = source
+        self._ironic = ironic
         self.limits = limits
         self._clock = clock
         self._recheck_at: dict[str, float] = {}
@@ -100,7 +100,7 @@ class MissingNodes:
             if asked >= LOOKUPS_A_ROUND and self._clock() >= until:
                 break
             asked += 1
-            node = self._source.get(uuid)
+            node = self._ironic.get(uuid)
             self._recheck_at[uuid] = self._clock() + interval
             if node is None:
                 self._gone.add(uuid)
@@ -180,7 +180,7 @@ class Batch:
 
 
 def evaluate(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     limits: Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
@@ -196,10 +196,10 @@ def evaluate(
     batch = Batch()
     try:
         listed = _list(
-            source, scope, owned, batch, trusted=limits.trusts_credential
+            ironic, scope, owned, batch, trusted=limits.trusts_credential
         )
         missing = {record.uuid for record in owned} - listed
-        gone, is_lost = _look_up(source, limits, missing, len(owned))
+        gone, is_lost = _look_up(ironic, limits, missing, len(owned))
     except exceptions.IronicError as exc:
         unknown = Found(Outcome.UNKNOWN, str(exc))
         for gate in (gates.NO_MASS_LOSS, gates.SEES_ALL_NODES):
@@ -219,7 +219,7 @@ def evaluate(
 
 
 def compare_counts(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     shard: str | None,
     listed: int,
     *,
@@ -233,9 +233,9 @@ def compare_counts(
         nodes; those are counted only if the number is too small.
     """
     try:
-        counts = source.shard_counts()
+        counts = ironic.shard_counts()
         if not gates.sees_all(counts, shard, listed):
-            listed = source.count(model.Scope(shard=shard))
+            listed = ironic.count(model.Scope(shard=shard))
     except exceptions.IronicUnavailableError as exc:
         return Found(Outcome.UNKNOWN, str(exc))
     except exceptions.IronicError as exc:
@@ -251,7 +251,7 @@ def compare_counts(
 
 
 def _list(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
     batch: Batch,
@@ -264,10 +264,10 @@ def _list(
     listed: set[str] = set()
     sees_all = Outcome.PASSED
     for shard in sorted(shards, key=str):
-        nodes = source.scan(model.Scope(shard=shard))
+        nodes = ironic.scan(model.Scope(shard=shard))
         listed.update(node.uuid for node in nodes)
         if sees_all is Outcome.PASSED:
-            found = compare_counts(source, shard, len(nodes), trusted=trusted)
+            found = compare_counts(ironic, shard, len(nodes), trusted=trusted)
             batch.found[gates.SEES_ALL_NODES] = found
             sees_all = found.outcome
         if sees_all is Outcome.UNKNOWN:
@@ -276,14 +276,14 @@ def _list(
 
 
 def _look_up(
-    source: inventory.Inventory,
+    ironic: inventory.Inventory,
     limits: Limits,
     missing: set[str],
     owned: int,
 ) -> tuple[int, bool]:
     """Ask for each node that was not listed, until a mass loss is certain."""
     memory = MissingNodes(
-        source, dataclasses.replace(limits, recheck_interval=float('inf'))
+        ironic, dataclasses.replace(limits, recheck_interval=float('inf'))
     )
     gone = 0
     while True:

@@ -57,7 +57,7 @@ class Remover:
     """
 
     records: Records
-    source: inventory.Inventory
+    ironic: inventory.Inventory
     placement: Placement | None
 
     def examine(self, seen: model.ComputeNode, batch: Batch) -> gates.Evidence:
@@ -153,7 +153,7 @@ class Remover:
 
     def _is_gone(self, uuid: str, batch: Batch) -> Found:
         def ask() -> Found:
-            if self.source.get(uuid) is None:
+            if self.ironic.get(uuid) is None:
                 return gates.fact(True, 'Ironic answers 404 for its uuid')
             return gates.fact(False, 'Ironic has the node')
 

@@ -121,8 +121,8 @@ class Guard:
     ) -> Permission:
         permission = Permission(self.context, uuid, self.longest)
         permission.confirm()  # so that Ironic is not asked in vain
-        with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as source:
-            node = permission.node = _read(source, uuid)
+        with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as ironic:
+            node = permission.node = _read(ironic, uuid)
         recorded = permission.read().instance_uuid
         _check_instance(node, recorded, instance_uuid)
         deployed = node.instance_uuid or recorded
@@ -160,12 +160,12 @@ def _check_instance(
         raise exceptions.OtherInstanceError(node.uuid, required, found)
 
 
-def _read(source: Inventory, uuid: str) -> model.Node:
+def _read(ironic: Inventory, uuid: str) -> model.Node:
     """Read a node that a conductor can work on."""
-    node = source.get(uuid)
+    node = ironic.get(uuid)
     if node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
-    known = conductors.read(source)
+    known = conductors.read(ironic)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
     evaluation.check_in_service(node, known.conductors)

@@ -32,14 +32,14 @@ _EFFECTS = {
 
 
 def probe(
-    source: Inventory, conditions: Conditions, *, trusted: bool = False
+    ironic: Inventory, conditions: Conditions, *, trusted: bool = False
 ) -> None:
     """Report what the credential may not read, in one condition.
 
     :param trusted: whether the operator states that it sees all nodes.
     :raises IronicUnavailableError: if Ironic does not answer.
     """
-    refused = _refused(source, trusted)
+    refused = _refused(ironic, trusted)
     if not refused:
         conditions.clear('credential', 'the credential in [ironic] is enough')
         conditions.succeeded(Loop.CREDENTIAL)
@@ -55,11 +55,11 @@ def probe(
     )
 
 
-def _refused(source: Inventory, trusted: bool) -> dict[str, str]:
+def _refused(ironic: Inventory, trusted: bool) -> dict[str, str]:
     """Return the paths that Ironic refuses, with its answers."""
     requests: dict[str, Callable[[], object]] = {
-        _SHARDS: source.shard_counts,
-        _CONDUCTORS: source.conductors,
+        _SHARDS: ironic.shard_counts,
+        _CONDUCTORS: ironic.conductors,
     }
     if trusted:
         del requests[_SHARDS]

@@ -64,7 +64,7 @@ class FleetReader:
         latest; zero reads it every time.
     """
 
-    source: Inventory
+    ironic: Inventory
     host: str
     interval: float = 0.0
     clock: fence.Clock = fence.monotonic
@@ -101,14 +101,14 @@ class FleetReader:
         return self._read_all(scope)
 
     def _read_changes(self, baseline: incremental.Baseline) -> Fleet:
-        page, clock = read_page(self.source, baseline, self.clock, self._limit)
+        page, clock = read_page(self.ironic, baseline, self.clock, self._limit)
         self._limit = incremental.sufficient_limit(page, baseline.since)
         counted = self._count(baseline.scope)
         merged = incremental.merge(baseline, page)
         more = incremental.unexplained(baseline, merged, counted)
         if 0 < more <= MOST_CREATED and baseline.counts_exactly:
             scope = incremental.scope_to_read(baseline.scope)
-            created = self.source.newest(scope, more + _MORE)
+            created = self.ironic.newest(scope, more + _MORE)
             merged = incremental.merge(baseline, page, created)
             more = incremental.unexplained(baseline, merged, counted)
         if more:
@@ -130,7 +130,7 @@ class FleetReader:
         began = self.clock()
         before = self._before_all(scope)
         clock = self.clock()
-        nodes = self._nodes = self.source.fleet(scope, self._nodes)
+        nodes = self._nodes = self.ironic.fleet(scope, self._nodes)
         if before is not None and before[1] == self._count(scope):
             self._baseline = incremental.begin(scope, nodes, *before, clock)
             self._due_at = began + self.interval * _share(self.host)
@@ -142,7 +142,7 @@ class FleetReader:
         if self.interval <= 0 or scope.nothing:
             return None
         try:
-            page = self.source.latest_changes(
+            page = self.ironic.latest_changes(
                 incremental.scope_to_read(scope), incremental.LIMITS[0]
             )
             return (page, self._count(scope)) if page else None
@@ -153,11 +153,11 @@ class FleetReader:
             return None
 
     def _count(self, scope: model.Scope) -> int:
-        return gates.expected(self.source.shard_counts(), scope.shard)
+        return gates.expected(self.ironic.shard_counts(), scope.shard)
 
 
 def read_page(
-    source: Inventory,
+    ironic: Inventory,
     baseline: incremental.Baseline,
     clock: fence.Clock,
     least: int = incremental.LIMITS[0],
@@ -174,7 +174,7 @@ def read_page(
     for limit in incremental.LIMITS:
         if limit < least:
             continue
-        page = source.latest_changes(scope, limit)
+        page = ironic.latest_changes(scope, limit)
         now = clock()
         if page is None:
             raise WholeListError('Ironic does not list the changes')

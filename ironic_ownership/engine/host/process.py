@@ -125,7 +125,7 @@ class Host:
         """
         context, intervals = member.context, tuning.intervals
         ports, conditions = context.ports, context.conditions
-        open_client = open_client or (lambda: ports.source)
+        open_client = open_client or (lambda: ports.ironic)
         scheduler = scheduler or Scheduler(conditions, context.clock)
         operator_log = OperatorLog(context.host, conditions)
         operator_log.starts_with(tuning.policies)
@@ -141,17 +141,17 @@ class Host:
             context,
             tuning.policies.scope,
             reconciler,
-            MissingNodes(ports.source, tuning.limits, context.clock),
+            MissingNodes(ports.ironic, tuning.limits, context.clock),
             operator_log,
             member.liveness,
             AvailabilityTracker(
-                ports.source,
+                ports.ironic,
                 conditions,
                 FlapDamper(tuning.recovery_delay),
                 context.clock,
             ),
             FleetReader(
-                ports.source,
+                ports.ironic,
                 context.host,
                 tuning.full_refresh_interval,
                 context.clock,
@@ -161,7 +161,7 @@ class Host:
         )
         refresh_loop = RefreshLoop(member, refresher, intervals, free_memory)
         takeover = TakeOver(
-            context.with_source(open_client()),
+            context.with_ironic(open_client()),
             reconciler,
             lambda: refresher.last_scan,
             member.liveness,
@@ -212,9 +212,9 @@ class Host:
         def prepare() -> None:
             open_records()
             try:
-                ports.source.check()
+                ports.ironic.check()
                 credential_probe.probe(
-                    ports.source,
+                    ports.ironic,
                     conditions,
                     trusted=reload.current.limits.trusts_credential,
                 )

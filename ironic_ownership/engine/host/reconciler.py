@@ -186,7 +186,7 @@ class ReleaseCheck:
     listed: Mapping[str, model.Node]
     others: Collection[model.Node]
     scope: model.Scope
-    source: inventory.Inventory
+    ironic: inventory.Inventory
 
     def confirm(self, changes: Sequence[Change]) -> list[Change]:
         """Replace releases of nodes that have an instance by updates.
@@ -202,7 +202,7 @@ class ReleaseCheck:
         if not released:
             return list(changes)
         found: dict[str, model.Node | None] = {
-            node.uuid: self.source.get(node.uuid)
+            node.uuid: self.ironic.get(node.uuid)
             for node in self.others
             if node.uuid in released
         }
@@ -220,7 +220,7 @@ class ReleaseCheck:
 
     @functools.cached_property
     def _instances(self) -> Mapping[str, str]:
-        return self.source.instances(self.scope)
+        return self.ironic.instances(self.scope)
 
 
 def _confirmed(

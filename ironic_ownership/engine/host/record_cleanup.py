@@ -58,9 +58,9 @@ class RecordCleanup:
     def __post_init__(self) -> None:
         ports = self.context.ports
         self._records = ports.records
-        self._remover = Remover(ports.records, ports.source, ports.placement)
+        self._remover = Remover(ports.records, ports.ironic, ports.placement)
         self._unowned_nodes = MissingNodes(
-            ports.source, self.missing_nodes.limits, self.context.clock
+            ports.ironic, self.missing_nodes.limits, self.context.clock
         )
         self._kept: dict[str, list[GateResult]] = {}
         self.is_unfinished = False
@@ -206,13 +206,13 @@ class RecordCleanup:
         counted = gates.scope_to_count(scope)
         if counted != scope:
             try:
-                listed = len(self.context.ports.source.scan(counted))
+                listed = len(self.context.ports.ironic.scan(counted))
             except exceptions.IronicError as exc:
                 unknown = Found(Outcome.UNKNOWN, str(exc))
                 batch.found[gates.SEES_ALL_NODES] = unknown
                 return batch
         batch.found[gates.SEES_ALL_NODES] = compare_counts(
-            self.context.ports.source,
+            self.context.ports.ironic,
             counted.shard,
             listed,
             trusted=self.missing_nodes.limits.trusts_credential,

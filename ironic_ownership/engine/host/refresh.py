@@ -288,7 +288,7 @@ class Refresher:
                 listed.nodes,
                 found.elsewhere,
                 self.scope,
-                self.context.ports.source,
+                self.context.ports.ironic,
             ),
             summary,
         )

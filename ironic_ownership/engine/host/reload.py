@@ -141,7 +141,7 @@ class Reload:
         return True
 
     def _check(self, wanted: Tuning) -> None:
-        self.refresher.context.ports.source.check()
+        self.refresher.context.ports.ironic.check()
         _ = wanted.policies.scope  # a policy that fails is refused
 
     def _use_policies(self, wanted: Tuning) -> None:

@@ -80,7 +80,7 @@ def take(
     policy_set.prepare(services.values(), ports.interpret)
     cache = cache or RecordCache(ports.records, host)
     cache.in_reach(scope, services)
-    fleet = reader.read(scope) if reader else Fleet(ports.source.fleet(scope))
+    fleet = reader.read(scope) if reader else Fleet(ports.ironic.fleet(scope))
     nodes, changed = fleet.nodes, fleet.changed
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.

@@ -160,9 +160,9 @@ class TakeOver(Worker):
         """Return the nodes of a scan with the changes since then."""
         if scan.baseline is None:
             return None
-        source, clock = self.context.ports.source, self.context.clock
+        ironic, clock = self.context.ports.ironic, self.context.clock
         try:
-            page, _ = fleet_reader.read_page(source, scan.baseline, clock)
+            page, _ = fleet_reader.read_page(ironic, scan.baseline, clock)
         except fleet_reader.WholeListError as reason:
             LOG.info('the instances of all nodes are listed: %s', reason)
             return None
@@ -173,7 +173,7 @@ class TakeOver(Worker):
         context = self.context
         if context.clock() - scan.ended > self.longest_age:
             return None
-        return _Nodes(scan.nodes, context.ports.source.instances(scan.scope))
+        return _Nodes(scan.nodes, context.ports.ironic.instances(scan.scope))
 
     def _records_of(
         self, hosts: Collection[str]

@@ -23,8 +23,8 @@ class ServiceContext:
     conditions: Conditions
     clock: Clock = monotonic
 
-    def with_source(self, source: Inventory) -> ServiceContext:
+    def with_ironic(self, ironic: Inventory) -> ServiceContext:
         """Return a copy with another Ironic client, for another thread."""
         return dataclasses.replace(
-            self, ports=dataclasses.replace(self.ports, source=source)
+            self, ports=dataclasses.replace(self.ports, ironic=ironic)
         )

@@ -289,7 +289,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
 
 
 def _nodes(
-    source: Inventory,
+    ironic: Inventory,
     records: Mapping[str, model.ComputeNode],
     sharded: bool,
 ) -> dict[str, Any]:
@@ -298,12 +298,12 @@ def _nodes(
     nodes: dict[str, model.Node] = {}
     scopes = [model.Scope()]
     if sharded:
-        counts = source.shard_counts()
+        counts = ironic.shard_counts()
         unlisted = counts.get(None, 0)
         names = sorted(name for name in counts if name is not None)
         scopes = [model.Scope(shard=name) for name in names]
     for scope in scopes:
-        nodes |= source.fleet(scope)
+        nodes |= ironic.fleet(scope)
     # Nodes without a shard are not listed: nothing to verify.
     missing = sorted(
         r.uuid
@@ -312,13 +312,13 @@ def _nodes(
     )
     gone = set()
     for uuid in missing[:MAX_LOOKUPS]:
-        node = source.get(uuid)
+        node = ironic.get(uuid)
         if node is None:
             gone.add(uuid)
         else:
             nodes[uuid] = node
             unlisted -= sharded and node.shard is None
-    known = conductors.read(source)
+    known = conductors.read(ironic)
     return {
         'nodes': nodes,
         'conductors': known.conductors,

@@ -126,14 +126,14 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
     """
     policy_set.prepare(ports.records.services(), ports.interpret)
     records = {one.uuid: one for one in ports.records.in_reach(host, scope)}
-    nodes = dict(ports.source.fleet(scope))
+    nodes = dict(ports.ironic.fleet(scope))
     # The owner of a node that came into the scope may not have noticed yet.
     for one in ports.records.compute_nodes_by_uuid(
         [uuid for uuid in nodes if uuid not in records]
     ):
         records[one.uuid] = one
     for uuid in records.keys() - nodes.keys():
-        node = ports.source.get(uuid)
+        node = ports.ironic.get(uuid)
         if node is not None:
             nodes[uuid] = node
     view = ports.backend.view()
@@ -145,7 +145,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         view.serving(services.values()),
         records,
         nodes,
-        node_query.conductors_of(ports.source),
+        node_query.conductors_of(ports.ironic),
         on_fault=tolerant(),
     )
 
@@ -170,7 +170,7 @@ def _is_there(one: model.Node | model.ComputeNode, filters: Filters) -> bool:
 def _check_place(ports: Ports, filters: Filters) -> None:
     shard, group = filters.shard, filters.conductor_group
     if shard is not None:
-        counted = ports.source.shard_counts()
+        counted = ports.ironic.shard_counts()
         shards = {name for name in counted if name is not None}
         if shard not in shards:
             raise suggestions.unknown('shard', shard, shards)

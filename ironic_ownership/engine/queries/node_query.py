@@ -39,7 +39,7 @@ def explain(
     services = {row.host: row for row in ports.records.services()}
     records = _records(ports, [uuid])
     policy_set.prepare(services.values(), ports.interpret)
-    node = ports.source.get(uuid)
+    node = ports.ironic.get(uuid)
     seen = Deployment(
         ports.interpret,
         services,
@@ -58,7 +58,7 @@ def explain(
                 'may not be listed with a shard key set',
                 hint='Use a configuration without shard_key',
             )
-        found = ports.source.scan(policies.scope)
+        found = ports.ironic.scan(policies.scope)
         nodes = {one.uuid: one for one in found} | nodes
         if policies.reads_owners:
             records = _records(ports, nodes) | records
@@ -66,7 +66,7 @@ def explain(
         seen,
         nodes=nodes,
         records=records,
-        conductors=conductors_of(ports.source),
+        conductors=conductors_of(ports.ironic),
     )
     return explanation.explain(uuid, seen)
 
@@ -114,7 +114,7 @@ def check_action(
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node
-    evaluation.check_in_service(node, conductors.required(ports.source))
+    evaluation.check_in_service(node, conductors.required(ports.ironic))
     host = status.owner
     if host is None:
         raise exceptions.NotOwnerError(
@@ -161,7 +161,7 @@ def find(ports: Ports, name: str) -> tuple[str | None, Sequence[str]]:
 
     :returns: the uuid, or ``None`` and the names on record.
     """
-    found = ports.source.node_named(name)
+    found = ports.ironic.node_named(name)
     if found is not None:
         return found, ()
     names = {r.name: r.uuid for r in ports.records.compute_nodes() if r.name}
@@ -183,12 +183,12 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
         return recorded
     if ports.records.compute_nodes_by_uuid([uuid]):
         return None
-    return ports.source.node_of_instance(uuid)
+    return ports.ironic.node_of_instance(uuid)
 
 
-def conductors_of(source: inventory.Inventory) -> evaluation.Conductors | None:
+def conductors_of(ironic: inventory.Inventory) -> evaluation.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
-    known = conductors.read(source)
+    known = conductors.read(ironic)
     if known.conductors is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
     elif known.conductors.ignores_outage:

@@ -51,7 +51,7 @@ class AdoptCell:
 
     cell: SqlCell
     records: Records
-    source: Inventory
+    ironic: Inventory
     scope: model.Scope
 
     def propose(self) -> Adoption:
@@ -99,7 +99,7 @@ class AdoptCell:
         known = {
             node.uuid: node
             for scope in self._scopes()
-            for node in self.source.scan(scope)
+            for node in self.ironic.scan(scope)
         }
         uuids = [node.uuid for node in proposed.nodes if node.uuid]
         results: list[Result] = []
@@ -115,7 +115,7 @@ class AdoptCell:
         # The services of a cell have other shards and groups than this one.
         if self.scope.shard is None:
             return [model.Scope()]
-        shards = sorted(filter(None, self.source.shard_counts()))
+        shards = sorted(filter(None, self.ironic.shard_counts()))
         return [model.Scope(shard=shard) for shard in shards]
 
 

@@ -104,7 +104,7 @@ class TestAdoption(unittest.TestCase):
     def test_ironic_that_fails_adopts_nothing(self) -> None:
         self.put(row(1))
         proposed = self.operation.propose()
-        self.operation.source.scan = mock.Mock(
+        self.operation.ironic.scan = mock.Mock(
             side_effect=exceptions.IronicUnavailableError('down')
         )
         with self.assertRaises(exceptions.IronicUnavailableError):

@@ -32,11 +32,11 @@ class Wired(Wiring):
     permission = 0.0
     service = 'here'
 
-    def __init__(self, database, source, backend) -> None:
+    def __init__(self, database, ironic, backend) -> None:
         super().__init__(None)
         self.database = database
         self.interpret = world.interpret
-        self.source = source
+        self.ironic = ironic
         self.backend = backend
         self.scope = model.Scope()
         self.placement = None
@@ -44,7 +44,7 @@ class Wired(Wiring):
         self.reports_inventory = False
         self.limits = Limits(0.0, 0.25, 3)
         self.request_ids: list[str] = []
-        self.allocations = fake_allocations.FakeAllocations(source.nodes)
+        self.allocations = fake_allocations.FakeAllocations(ironic.nodes)
 
     def may_import(self, policy):
         return True
@@ -55,7 +55,7 @@ class Wired(Wiring):
             self.reservations,
             self.backend,
             world.interpret,
-            lambda: self.source,
+            lambda: self.ironic,
             lambda: self.allocations,
             sleep=lambda seconds: None,
         )
@@ -63,7 +63,7 @@ class Wired(Wiring):
     def inventory_of(self, request_id=None):
         if request_id:
             self.request_ids.append(request_id)
-        return self.source
+        return self.ironic
 
     def placement_of(self, request_id=None):
         return self.placement

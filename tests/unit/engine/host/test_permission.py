@@ -345,7 +345,7 @@ class Story:
             return
         self.busy.add(name)
         host = self.hosts[name]
-        records, ironic = host.context.ports.records, host.context.ports.source
+        records, ironic = host.context.ports.records, host.context.ports.ironic
         began, reads = len(self.history) - 1, []
         remaining: Iterator[Any] = iter(parts)
 
