@@ -67,14 +67,14 @@ def configuration(
     return '\n'.join(lines)
 
 
-def open_inventory(endpoint: str) -> client.IronicInventory:
+def open_ironic(endpoint: str) -> client.IronicClient:
     """Open a client of Ironic, as a service does."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     client.register_opts(conf)
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', endpoint, 'ironic')
-    return client.open_inventory(conf)
+    return client.open_ironic(conf)
 
 
 def program(name: str) -> tuple[str, ...]:

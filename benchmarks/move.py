@@ -122,16 +122,16 @@ def _measure(endpoint: str, url: str, size: int) -> Timing:
     opened = connection.open_database(url)
     schema.upgrade(opened)
     stored, kept = records.SqlRecords(opened), SqlMoves(opened)
-    inventory = deployment.open_inventory(endpoint)
+    bare_metal = deployment.open_ironic(endpoint)
     epoch = stored.register('old', _SETTINGS)
     stored.register('new', _SETTINGS)
-    _claim(stored, epoch, inventory.scan(model.Scope()))
+    _claim(stored, epoch, bare_metal.scan(model.Scope()))
     stored.set_service('old', actor='benchmark', forced_down=True)
     backend = backend_db.DatabaseBackend(
         {'connection': url}, member_ttl=3600, call_timeout=30
     )
     backend.join('new', 'benchmark', _SETTINGS)
-    ports = Ports(stored, inventory, backend, wiring.interpret)
+    ports = Ports(stored, bare_metal, backend, wiring.interpret)
     try:
         return _move(ports, kept, size)
     finally:

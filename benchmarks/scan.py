@@ -131,10 +131,10 @@ def _run(what: str, endpoint: str) -> dict[str, Any]:
 
 
 def _scan(endpoint: str) -> Callable[[], Sequence[Any]]:
-    inventory = deployment.open_inventory(endpoint)
-    inventory.check()
-    inventory.scan(model.Scope(shard='no such shard'))
-    return lambda: inventory.scan(model.Scope())
+    bare_metal = deployment.open_ironic(endpoint)
+    bare_metal.check()
+    bare_metal.scan(model.Scope(shard='no such shard'))
+    return lambda: bare_metal.scan(model.Scope())
 
 
 def _sdk_scan(endpoint: str) -> Callable[[], Sequence[Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from ironic_ownership.contracts import inventory
+from ironic_ownership.contracts import bare_metal
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.placement import Placement
@@ -48,7 +48,7 @@ class Ports:
     """
 
     records: Records
-    ironic: inventory.Inventory
+    ironic: bare_metal.BareMetal
     backend: MembershipBackend
     interpret: policy_set.Interpreter
     placement: Placement | None = None

@@ -17,7 +17,7 @@ from ironic_ownership.contracts import (
     foreign_errors,
     model,
 )
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
@@ -58,7 +58,7 @@ class Container(Stores):
         self.request_id: str | None = None
         self.on_nodes_read: Callable[[int], object] = int
         # A client of Ironic is used by one thread at a time.
-        self._idle: queue.SimpleQueue[Inventory] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[BareMetal] = queue.SimpleQueue()
 
     @built
     def _client_settings(self) -> Settings:
@@ -133,19 +133,19 @@ class Container(Stores):
         )
 
     @built
-    def inventory(self) -> Inventory:
+    def ironic(self) -> BareMetal:
         """The client of Ironic; sends no request yet.
 
         :raises IronicError: if its options can't work.
         """
-        return self.inventory_of()
+        return self.ironic_of()
 
-    def inventory_of(self, request_id: str | None = None) -> Inventory:
+    def ironic_of(self, request_id: str | None = None) -> BareMetal:
         """Return a new client of Ironic, which sends this request id."""
         from ironic_ownership.clients.ironic import client
 
         with self.lock:
-            opened = client.open_inventory(
+            opened = client.open_ironic(
                 self.conf, request_id, plugins.node_fields, self.on_nodes_read
             )
         opened.outage_counts = (
@@ -154,11 +154,11 @@ class Container(Stores):
         return opened
 
     @contextlib.contextmanager
-    def _lent_inventory(self) -> Iterator[Inventory]:
+    def _lent_ironic(self) -> Iterator[BareMetal]:
         try:
             lent = self._idle.get_nowait()
         except queue.Empty:
-            lent = self.inventory_of(self.request_id)
+            lent = self.ironic_of(self.request_id)
         try:
             yield lent
         finally:
@@ -167,12 +167,12 @@ class Container(Stores):
     @contextlib.contextmanager
     def ports(self) -> Iterator[Ports]:
         """Lend records, a client of Ironic, and the membership."""
-        with self._lent_inventory() as ironic:
+        with self._lent_ironic() as ironic:
             yield Ports(self.records, ironic, self.backend, self.interpret)
 
     def ports_of(self, request_id: str) -> Ports:
         """Return ports whose client sends the request id to Ironic."""
-        ironic = self.inventory_of(request_id)
+        ironic = self.ironic_of(request_id)
         return Ports(self.records, ironic, self.backend, self.interpret)
 
     def overview(
@@ -193,7 +193,7 @@ class Container(Stores):
                 deployment.Sources(
                     self.interpret,
                     lambda: self.records,
-                    lambda: lent.enter_context(self._lent_inventory()),
+                    lambda: lent.enter_context(self._lent_ironic()),
                     lambda: self.backend,
                     (lambda: self.reservations) if complete else None,
                     lambda: self.companion if complete else None,
@@ -328,14 +328,14 @@ class Container(Stores):
 
     def _clients(
         self, request_id: str | None
-    ) -> tuple[Callable[[], Inventory], Callable[[], Allocations]]:
+    ) -> tuple[Callable[[], BareMetal], Callable[[], Allocations]]:
         """Return functions that give each thread its own clients."""
         from ironic_ownership.clients.ironic.allocations import (
             open_allocations,
         )
 
         return (
-            self._of_thread(lambda: self.inventory_of(request_id)),
+            self._of_thread(lambda: self.ironic_of(request_id)),
             self._of_thread(
                 lambda: open_allocations(self.conf, request_id=request_id)
             ),

@@ -73,7 +73,7 @@ def build(wired: Container, *, embedded: bool) -> Host:
     return Host.build(
         member,
         settings.tuning,
-        open_client=wired.inventory_of,
+        open_client=wired.ironic_of,
         open_records=lambda: wired.ensure_schema(create=True),
         reporter=placement_loop,
         repair=wired.recovery(context).recover,
@@ -93,7 +93,7 @@ def _context(wired: Container) -> ServiceContext:
         settings.host,
         Ports(
             wired.records,
-            wired.inventory,
+            wired.ironic,
             wired.backend,
             wired.interpret,
             wired.placement_of(),

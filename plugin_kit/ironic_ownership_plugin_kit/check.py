@@ -173,7 +173,7 @@ author."""
             return check_input.nodes_of(parsed_args.nodes)
         if parsed_args.from_ironic:
             # Law 4: with a shard key set, nodes are never listed without it.
-            return self.wiring.inventory.scan(self.wiring.scope)
+            return self.wiring.ironic.scan(self.wiring.scope)
         return ()
 
     def _findings(

@@ -49,7 +49,7 @@ class CheckCase(ironics.IronicTestCase):
         self.addCleanup(self.proxy.stop)
         self.lab = command_line.Deployment(self.proxy.url)
         self.addCleanup(self.lab.close)
-        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.epoch = self.lab.serve('rack1', command_line.shard('rack1'))
         self.nodes = self.enrol(4, shard='rack1', instance_share=0.25)
         self.claim('rack1', self.epoch, *self.nodes)
@@ -58,7 +58,7 @@ class CheckCase(ironics.IronicTestCase):
         return self.enrolment.enrol(count, **where)
 
     def claim(self, host: str, epoch: int, *uuids: str) -> None:
-        found = [self.inventory.get(uuid) for uuid in uuids]
+        found = [self.bare_metal.get(uuid) for uuid in uuids]
         self.lab.claim(host, epoch, *filter(None, found))
 
     def check(self, *words: str, code: int = 4, config=None) -> list[dict]:

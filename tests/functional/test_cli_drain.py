@@ -19,8 +19,8 @@ class DrainTest(ironics.IronicTestCase):
         self.in_a = self.enrolment.enrol(2, shard='a', instance_share=0.5)
         self.in_b = self.enrolment.enrol(2, shard='b')
         self.epoch = self.lab.serve('old', command_line.ALL, alive=False)
-        inventory = ironics.open_inventory(self.server.endpoint)
-        self.nodes = inventory.scan(model.Scope())
+        bare_metal = ironics.open_ironic(self.server.endpoint)
+        self.nodes = bare_metal.scan(model.Scope())
         self.lab.claim('old', self.epoch, *self.nodes)
         self.lab.records.set_service('old', actor='test', disabled=True)
 

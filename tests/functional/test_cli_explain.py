@@ -48,7 +48,7 @@ class ExplainTest(ironics.IronicTestCase):
         self.lab.serve(
             'newer', model.MemberSettings(command_line.ALL.policies, 99)
         )
-        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.nodes = {
             'deployed': self._node(
                 'deployed', conductor_group='g1', instance_share=1.0
@@ -70,7 +70,7 @@ class ExplainTest(ironics.IronicTestCase):
         return uuid
 
     def _claim(self, host: str, epoch: int, *names: str) -> None:
-        found = [self.inventory.get(self.nodes[name]) for name in names]
+        found = [self.bare_metal.get(self.nodes[name]) for name in names]
         self.lab.claim(host, epoch, *filter(None, found))
 
     def explain(self, name: str, *words: str, config=None) -> dict:

@@ -45,7 +45,7 @@ class _Case(ironics.IronicTestCase):
         epoch = self.lab.serve('rack1', command_line.shard('rack1'))
         self.lab.serve('rack2', command_line.shard('rack2'))
         self.lab.serve('group1', command_line.group('g1'))
-        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.owned = self._node('owned', shard='rack1')
         self.filtered = self._node(
             'filtered', shard='rack1', instance_share=1.0
@@ -56,7 +56,7 @@ class _Case(ironics.IronicTestCase):
             'contested', shard='rack2', conductor_group='g1'
         )
         recorded = [
-            self.inventory.get(uuid)
+            self.bare_metal.get(uuid)
             for uuid in (self.owned, self.filtered, self.orphan)
         ]
         self.lab.claim('rack1', epoch, *filter(None, recorded))

@@ -24,8 +24,8 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.cell.add_services('stock', 'new')
         self.nodes = sorted(self.enrolment.enrol(4, instance_share=0.5))
         self.cell.add_nodes('stock', self.nodes)
-        inventory = ironics.open_inventory(self.server.endpoint)
-        found = [inventory.get(uuid) for uuid in self.nodes]
+        bare_metal = ironics.open_ironic(self.server.endpoint)
+        found = [bare_metal.get(uuid) for uuid in self.nodes]
         self.instances = {
             node.uuid: node.instance_uuid
             for node in found

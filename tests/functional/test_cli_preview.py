@@ -55,9 +55,9 @@ class PreviewCase(ironics.IronicTestCase):
             same_every_time=True,
         )
         self.enrolment.enrol(3, prefix='rack', shard='rack1')
-        inventory = ironics.open_inventory(self.server.endpoint)
-        self.ring = inventory.scan(model.Scope(conductor_group='g1'))
-        self.rack = inventory.scan(model.Scope(shard='rack1'))
+        bare_metal = ironics.open_ironic(self.server.endpoint)
+        self.ring = bare_metal.scan(model.Scope(conductor_group='g1'))
+        self.rack = bare_metal.scan(model.Scope(shard='rack1'))
         self.owner = self.owners('host1', 'host2')
         for host, epoch in self.epochs.items():
             self.lab.claim(

@@ -107,7 +107,7 @@ class TestConductors(conductors.ConductorsCase):
         self.tells_each_change_once()
 
     def client_lists_the_dead(self) -> None:
-        inventory = ironics.open_inventory(self.ironic.endpoint, page_size=1)
+        bare_metal = ironics.open_ironic(self.ironic.endpoint, page_size=1)
         self.assertEqual(
             {
                 model.Conductor(
@@ -123,7 +123,7 @@ class TestConductors(conductors.ConductorsCase):
                     alive=False,
                 ),
             },
-            set(inventory.conductors()),
+            set(bare_metal.conductors()),
         )
 
     def refused(self, uuid: str, *words: str) -> None:

@@ -32,9 +32,9 @@ class RandomChangesTest(ironics.IronicTestCase):
         self.enrolment.age()
         self.proxy = ironics.RecordingProxy(self.server.endpoint)
         self.addCleanup(self.proxy.stop)
-        self.inventory = ironics.open_inventory(self.proxy.url)
+        self.bare_metal = ironics.open_ironic(self.proxy.url)
         self.readers = {
-            scope: FleetReader(self.inventory, 'host1', 10**9)
+            scope: FleetReader(self.bare_metal, 'host1', 10**9)
             for scope in SCOPES
         }
         for scope, reader in self.readers.items():
@@ -55,7 +55,7 @@ class RandomChangesTest(ironics.IronicTestCase):
         for scope, reader in self.readers.items():
             reader.require_whole()
             self.assertCountEqual(
-                self.inventory.scan(scope), reader.read(scope).nodes.values()
+                self.bare_metal.scan(scope), reader.read(scope).nodes.values()
             )
 
     def test_steady_read_is_two_requests_and_shards_stay_filtered(
@@ -73,7 +73,7 @@ class RandomChangesTest(ironics.IronicTestCase):
 
     def change(self, number: int) -> None:
         """Change something, as operators and conductors do."""
-        nodes = self.inventory.scan(model.Scope())
+        nodes = self.bare_metal.scan(model.Scope())
         node = self.random.choice(nodes)
         kind = self.random.choice(
             ('create', 'delete', 'shard', 'group', 'maintenance', 'trait')
@@ -110,7 +110,7 @@ class RandomChangesTest(ironics.IronicTestCase):
         Only a new node that never changed may be unseen, and only if another
         one was deleted, or left the shard.
         """
-        truth = {node.uuid: node for node in self.inventory.scan(scope)}
+        truth = {node.uuid: node for node in self.bare_metal.scan(scope)}
         for uuid in fleet.keys() & truth.keys():
             self.assertEqual(truth[uuid], fleet[uuid])
         unseen, stale = (
@@ -120,7 +120,7 @@ class RandomChangesTest(ironics.IronicTestCase):
         self.assertFalse(unseen & self.changed())
         counted = model.Scope(shard=scope.shard)
         for uuid in stale:
-            node = self.inventory.get(uuid)
+            node = self.bare_metal.get(uuid)
             self.assertFalse(
                 node and counted.matches(node.shard, node.conductor_group)
             )

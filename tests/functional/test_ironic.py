@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
-from tests.contract.suites import inventory as contract
+from tests.contract.suites import bare_metal as contract
 from tests.functional.support import ironics
 
 
-class ContractTest(contract.InventoryContract, ironics.IronicTestCase):
-    """The laws of every inventory, with pages of two nodes."""
+class ContractTest(contract.BareMetalContract, ironics.IronicTestCase):
+    """The laws of every bare_metal, with pages of two nodes."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.inventory = ironics.open_inventory(
+        self.bare_metal = ironics.open_ironic(
             self.server.endpoint, page_size=2
         )
 
@@ -39,7 +39,7 @@ class ScanTest(ironics.IronicTestCase):
         self.addCleanup(self.proxy.stop)
 
     def open(self, **options):
-        return ironics.open_inventory(self.proxy.url, **options)
+        return ironics.open_ironic(self.proxy.url, **options)
 
     def test_every_page_of_a_shard_is_asked_for_with_the_filter(self):
         mine = self.enrolment.enrol(20, shard='Rack1', conductor_group='g')
@@ -59,9 +59,9 @@ class ScanTest(ironics.IronicTestCase):
 
     def test_scan_asks_for_the_versions_once_and_names_itself(self):
         self.enrolment.enrol(5)
-        inventory = self.open(page_size=2)
-        inventory.scan(model.Scope())
-        inventory.scan(model.Scope())
+        bare_metal = self.open(page_size=2)
+        bare_metal.scan(model.Scope())
+        bare_metal.scan(model.Scope())
         paths = [path for path, _, _ in self.proxy.requests]
         self.assertEqual(1, paths.count('/'))
         ids = [
@@ -95,16 +95,16 @@ class ScanTest(ironics.IronicTestCase):
     def test_every_spelling_of_the_endpoint_works(self):
         self.enrolment.enrol(3)
         for suffix in ('', '/', '/v1', '/v1/'):
-            inventory = ironics.open_inventory(self.server.endpoint + suffix)
-            self.assertEqual(3, len(inventory.scan(model.Scope())))
+            bare_metal = ironics.open_ironic(self.server.endpoint + suffix)
+            self.assertEqual(3, len(bare_metal.scan(model.Scope())))
 
     def test_wrong_path_is_never_a_deleted_node(self):
         (uuid,) = self.enrolment.enrol(1)
         for suffix in ('/v2', '/v1/nodes', '/baremetal', f'/v1/nodes/{uuid}'):
-            inventory = ironics.open_inventory(self.server.endpoint + suffix)
+            bare_metal = ironics.open_ironic(self.server.endpoint + suffix)
             for ask in (uuid, contract.MISSING):
                 error = self.assertRaises(
-                    exceptions.IronicError, inventory.get, ask
+                    exceptions.IronicError, bare_metal.get, ask
                 )
                 self.assertIn('endpoint_override', error.hint)
 
@@ -115,11 +115,11 @@ class ScanTest(ironics.IronicTestCase):
                 'UPDATE nodes SET parent_node = ? WHERE uuid = ?',
                 (parent, child),
             )
-        inventory = self.open()
+        bare_metal = self.open()
         self.assertEqual(
-            [parent], [n.uuid for n in inventory.scan(model.Scope())]
+            [parent], [n.uuid for n in bare_metal.scan(model.Scope())]
         )
-        self.assertIsNotNone(inventory.get(child))
+        self.assertIsNotNone(bare_metal.get(child))
 
     def test_node_comes_as_ironic_describes_it(self):
         (uuid,) = self.enrolment.enrol(1, shard='a', conductor_group='G')

@@ -31,7 +31,7 @@ class TestLabCommand(unittest.TestCase):
                 url = line.partition(' = ')[2].strip()
             if 'Ctrl-C' in line:
                 break
-        inventory = ironics.open_inventory(url)
-        self.assertEqual({'a': 1, 'b': 1, None: 1}, inventory.shard_counts())
+        bare_metal = ironics.open_ironic(url)
+        self.assertEqual({'a': 1, 'b': 1, None: 1}, bare_metal.shard_counts())
         running.send_signal(signal.SIGTERM)
         self.assertEqual(0, running.wait(180))

@@ -18,7 +18,7 @@ class KilledMoveTest(move_case.MoveTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.seen = [self.inventory.get(uuid) for uuid in self.nodes[:3]]
+        self.seen = [self.bare_metal.get(uuid) for uuid in self.nodes[:3]]
 
     def fresh(self) -> command_line.Deployment:
         lab = command_line.Deployment(self.server.endpoint)
@@ -113,7 +113,7 @@ class DatabaseRestartTest(move_case.MoveTestCase):
         self.addCleanup(lab.close)
         epoch = lab.serve('old', command_line.ALL, alive=False)
         lab.serve('new', command_line.ALL)
-        seen = [self.inventory.get(uuid) for uuid in self.nodes]
+        seen = [self.bare_metal.get(uuid) for uuid in self.nodes]
         lab.claim('old', epoch, *filter(None, seen))
         lab.records.set_service('old', actor='test', disabled=True)
         child = self.drive(2, 'SIGSTOP', 'UPDATE reservations', lab=lab)

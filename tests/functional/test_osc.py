@@ -72,9 +72,9 @@ class OpenStackClientTest(ironics.IronicTestCase):
         (self.node,) = self.enrolment.enrol(1, shard='rack1')
         epoch = self.lab.serve('rack1', command_line.shard('rack1'))
         self.lab.serve('rack2', command_line.shard('rack2'))
-        inventory = ironics.open_inventory(self.server.endpoint)
+        bare_metal = ironics.open_ironic(self.server.endpoint)
         self.lab.claim(
-            'rack1', epoch, *filter(None, [inventory.get(self.node)])
+            'rack1', epoch, *filter(None, [bare_metal.get(self.node)])
         )
 
     def openstack(

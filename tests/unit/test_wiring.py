@@ -107,7 +107,7 @@ class Policy(contracts.FilterPolicy):
 """
 
 
-class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
+class TestIronic(third_party.ThirdPartyCase, configurations.ConfiguredCase):
     def fields(self) -> set[str]:
         """Return the fields that a scan of this configuration requests."""
         ironic = recorded_http.PlayedIronic(1)
@@ -115,7 +115,7 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
         conf = self.configure(
             f'[ironic]\nauth_type = none\nendpoint_override = {ironic.url}'
         )
-        wiring.Wiring(conf).inventory.scan(model.Scope())
+        wiring.Wiring(conf).ironic.scan(model.Scope())
         _, query = ironic.requests[-1]
         return set(query['fields'][0].split(','))
 
@@ -137,8 +137,8 @@ class TestInventory(third_party.ThirdPartyCase, configurations.ConfiguredCase):
                 f'{line}\n[ironic]\nauth_type = none\n'
                 'endpoint_override = http://127.0.0.1:1'
             )
-            inventory = wiring.Wiring(conf).inventory
-            self.assertIs(counts, inventory.outage_counts)
+            ironic = wiring.Wiring(conf).ironic
+            self.assertIs(counts, ironic.outage_counts)
 
 
 _CELL = """

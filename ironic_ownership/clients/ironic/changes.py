@@ -19,7 +19,7 @@ from ironic_ownership.clients.ironic.nodes import (
     query,
 )
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import ChangedNode, LatestChanges
+from ironic_ownership.contracts.bare_metal import ChangedNode, LatestChanges
 
 
 def read(

@@ -1,4 +1,4 @@
-"""The inventory port on a real Ironic, over keystoneauth.
+"""The port to Ironic on a real one, over keystoneauth.
 
 It reads plain JSON: objects of openstacksdk cost fifty times as much. It must
 never turn a failure into a missing node: a scan is the whole list or an
@@ -32,8 +32,8 @@ from ironic_ownership.clients.ironic.nodes import (
     query,
 )
 from ironic_ownership.contracts import (
+    bare_metal,
     exceptions,
-    inventory,
     model,
 )
 
@@ -70,7 +70,7 @@ _NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
 """Names that Ironic accepts, without the relative parts of a path."""
 
 
-class IronicInventory(inventory.Inventory):
+class IronicClient(bare_metal.BareMetal):
     """The nodes of one Ironic.
 
     Child nodes (``parent_node`` is set) are not listed, which is the default
@@ -113,13 +113,13 @@ class IronicInventory(inventory.Inventory):
         comes twice.
         """
         if summary:
-            return [*self._scan(scope, (), inventory.SUMMARY).values()]
+            return [*self._scan(scope, (), bare_metal.SUMMARY).values()]
         return [*self.fleet(scope).values()]
 
     def fleet(
         self,
         scope: model.Scope,
-        known: Mapping[str, model.Node] = inventory.NO_NODES,
+        known: Mapping[str, model.Node] = bare_metal.NO_NODES,
     ) -> dict[str, model.Node]:
         found = self._scan(scope, known=known)
         self._scanned_with = self._requested
@@ -127,7 +127,7 @@ class IronicInventory(inventory.Inventory):
 
     def latest_changes(
         self, scope: model.Scope, limit: int
-    ) -> inventory.LatestChanges | None:
+    ) -> bare_metal.LatestChanges | None:
         if scope.nothing:
             return None
         return changes.read(self._api, scope, limit, self._same_fields())
@@ -183,7 +183,7 @@ class IronicInventory(inventory.Inventory):
         fields: Sequence[str] = (),
         *,
         enough: int | None = None,
-        known: Mapping[str, model.Node] = inventory.NO_NODES,
+        known: Mapping[str, model.Node] = bare_metal.NO_NODES,
     ) -> dict[str, model.Node]:
         found: dict[str, model.Node] = {}
         if scope.nothing:
@@ -301,7 +301,7 @@ class IronicInventory(inventory.Inventory):
                         f'{node.uuid} came twice'
                     )
                 else:
-                    found[node.uuid] = inventory.same(node, known)
+                    found[node.uuid] = bare_metal.same(node, known)
             del page  # before the next one is read
             self._on_read(len(found) + outside)
             if enough is not None and len(found) + outside >= enough:
@@ -326,19 +326,19 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
 
 
-def open_inventory(
+def open_ironic(
     conf: cfg.ConfigOpts,
     request_id: str | None = None,
     on_request: Callable[[], Iterable[str]] = tuple,
     on_read: Callable[[int], object] = int,
-) -> IronicInventory:
-    """Build the inventory from ``[ironic]``; nothing is sent yet.
+) -> IronicClient:
+    """Build the client from ``[ironic]``; nothing is sent yet.
 
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
     register_opts(conf)
-    return IronicInventory(
+    return IronicClient(
         session.connect(conf, GROUP, service_type=SERVICE_TYPE),
         page_size=session.value(conf, GROUP, 'page_size'),
         request_id=request_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.contracts import exceptions, inventory
+from ironic_ownership.contracts import bare_metal, exceptions
 from ironic_ownership.engine.availability import evaluation
 
 
@@ -20,7 +20,7 @@ class Known:
     error: exceptions.IronicError | None = None
 
 
-def read(ironic: inventory.Inventory) -> Known:
+def read(ironic: bare_metal.BareMetal) -> Known:
     """Read the conductors, in one list."""
     try:
         return Known(
@@ -32,7 +32,7 @@ def read(ironic: inventory.Inventory) -> Known:
         return Known(error=exc)
 
 
-def required(ironic: inventory.Inventory) -> evaluation.Conductors | None:
+def required(ironic: bare_metal.BareMetal) -> evaluation.Conductors | None:
     """Return the conductors; ``None`` if Ironic does not show them.
 
     :raises IronicUnavailableError: if it does not answer.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import inventory, model
+from ironic_ownership.contracts import bare_metal, model
 from ironic_ownership.contracts.records import Change, Claim, Update
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.conditions import Conditions
@@ -26,7 +26,7 @@ class AvailabilityTracker:
     :ivar conductors: at the last observation; ``None`` if not known.
     """
 
-    ironic: inventory.Inventory
+    ironic: bare_metal.BareMetal
     conditions: Conditions
     damper: evaluation.FlapDamper
     clock: fence.Clock = fence.monotonic

@@ -16,7 +16,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine import suggestions
@@ -63,7 +63,7 @@ class DeleteNodes:
     """
 
     records: Records
-    ironic: inventory.Inventory
+    ironic: bare_metal.BareMetal
     placement: Placement | None
     limits: Limits
     scope: model.Scope

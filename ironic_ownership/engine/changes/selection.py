@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.changes.case import Snapshot
 from ironic_ownership.engine.ports import Moves, Ports
@@ -151,7 +151,7 @@ def _read_nodes(
 
 
 def read_nodes(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     uuids: Collection[str],
     shards: Collection[str | None],
     sharded: bool,
@@ -187,7 +187,7 @@ def read_nodes(
 
 
 def _listed(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     scope: model.Scope,
     wanted: Collection[str],
     summary: bool,
@@ -207,7 +207,7 @@ def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
 
 
 def _in_scope(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     records: Mapping[str, model.ComputeNode],
     scope: model.Scope,
     sharded: bool,

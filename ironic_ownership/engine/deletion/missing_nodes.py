@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.gates import Found, Outcome
 from ironic_ownership.engine.membership import fence
@@ -70,7 +70,7 @@ class MissingNodes:
 
     def __init__(
         self,
-        ironic: inventory.Inventory,
+        ironic: bare_metal.BareMetal,
         limits: Limits,
         clock: fence.Clock = fence.monotonic,
     ) -> None:
@@ -180,7 +180,7 @@ class Batch:
 
 
 def evaluate(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     limits: Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
@@ -219,7 +219,7 @@ def evaluate(
 
 
 def compare_counts(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     shard: str | None,
     listed: int,
     *,
@@ -251,7 +251,7 @@ def compare_counts(
 
 
 def _list(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
     batch: Batch,
@@ -276,7 +276,7 @@ def _list(
 
 
 def _look_up(
-    ironic: inventory.Inventory,
+    ironic: bare_metal.BareMetal,
     limits: Limits,
     missing: set[str],
     owned: int,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.missing_nodes import Batch
@@ -57,7 +57,7 @@ class Remover:
     """
 
     records: Records
-    ironic: inventory.Inventory
+    ironic: bare_metal.BareMetal
     placement: Placement | None
 
     def examine(self, seen: model.ComputeNode, batch: Batch) -> gates.Evidence:

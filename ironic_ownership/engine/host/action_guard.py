@@ -17,7 +17,7 @@ import itertools
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.client_pool import ClientPool
@@ -160,7 +160,7 @@ def _check_instance(
         raise exceptions.OtherInstanceError(node.uuid, required, found)
 
 
-def _read(ironic: Inventory, uuid: str) -> model.Node:
+def _read(ironic: BareMetal, uuid: str) -> model.Node:
     """Read a node that a conductor can work on."""
     node = ironic.get(uuid)
     if node is None:

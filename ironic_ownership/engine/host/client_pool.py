@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 
 
 class ClientPool:
@@ -24,16 +24,16 @@ class ClientPool:
     :param size: the number of clients at most.
     """
 
-    def __init__(self, build: Callable[[], Inventory], size: int) -> None:
+    def __init__(self, build: Callable[[], BareMetal], size: int) -> None:
         self._build = build
         self._left = size
         self._lock = threading.Lock()
         self._building = threading.Lock()
-        self._idle: list[Inventory] = []
+        self._idle: list[BareMetal] = []
         self._waiting: collections.deque[_Turn] = collections.deque()
 
     @contextlib.contextmanager
-    def lend(self, timeout: float) -> Iterator[Inventory]:
+    def lend(self, timeout: float) -> Iterator[BareMetal]:
         """Lend a client for the time of the context.
 
         :param timeout: seconds to wait for a client at most.
@@ -48,7 +48,7 @@ class ClientPool:
         finally:
             self._give_back(client)
 
-    def _take(self, timeout: float) -> Inventory | None:
+    def _take(self, timeout: float) -> BareMetal | None:
         with self._lock:
             if not self._waiting and (self._idle or self._left):
                 return self._lent()
@@ -65,14 +65,14 @@ class ClientPool:
                     )
         return turn.client
 
-    def _lent(self) -> Inventory | None:
+    def _lent(self) -> BareMetal | None:
         """Return an idle client, or the right to build one."""
         if self._idle:
             return self._idle.pop()
         self._left -= 1
         return None
 
-    def _give_back(self, client: Inventory | None) -> None:
+    def _give_back(self, client: BareMetal | None) -> None:
         with self._lock:
             if client is None:
                 self._left += 1  # it could not be built
@@ -89,4 +89,4 @@ class _Turn:
 
     def __init__(self) -> None:
         self.has_come = threading.Event()
-        self.client: Inventory | None = None
+        self.client: BareMetal | None = None

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.conditions import Conditions
 
 LIMITED = 'credential_limited'
@@ -32,7 +32,7 @@ _EFFECTS = {
 
 
 def probe(
-    ironic: Inventory, conditions: Conditions, *, trusted: bool = False
+    ironic: BareMetal, conditions: Conditions, *, trusted: bool = False
 ) -> None:
     """Report what the credential may not read, in one condition.
 
@@ -55,7 +55,7 @@ def probe(
     )
 
 
-def _refused(ironic: Inventory, trusted: bool) -> dict[str, str]:
+def _refused(ironic: BareMetal, trusted: bool) -> dict[str, str]:
     """Return the paths that Ironic refuses, with its answers."""
     requests: dict[str, Callable[[], object]] = {
         _SHARDS: ironic.shard_counts,

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import (
+from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
-    Inventory,
+    BareMetal,
     LatestChanges,
 )
 from ironic_ownership.engine.deletion import gates
@@ -64,7 +64,7 @@ class FleetReader:
         latest; zero reads it every time.
     """
 
-    ironic: Inventory
+    ironic: BareMetal
     host: str
     interval: float = 0.0
     clock: fence.Clock = fence.monotonic
@@ -157,7 +157,7 @@ class FleetReader:
 
 
 def read_page(
-    ironic: Inventory,
+    ironic: BareMetal,
     baseline: incremental.Baseline,
     clock: fence.Clock,
     least: int = incremental.LIMITS[0],

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.inventory import LatestChanges
+from ironic_ownership.contracts.bare_metal import LatestChanges
 
 T = TypeVar('T')
 

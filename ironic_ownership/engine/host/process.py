@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.engine.availability.evaluation import FlapDamper
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
@@ -98,7 +98,7 @@ class Host:
         tuning: Tuning,
         *,
         scheduler: Scheduler | None = None,
-        open_client: Callable[[], Inventory] | None = None,
+        open_client: Callable[[], BareMetal] | None = None,
         open_records: Callable[[], object] = lambda: None,
         reporter: Reporter | None = None,
         repair: Callable[[RefreshResult], None] | None = None,

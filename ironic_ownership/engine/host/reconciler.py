@@ -13,7 +13,7 @@ import functools
 import itertools
 from collections.abc import Collection, Container, Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.records import Change, Release, Update
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -186,7 +186,7 @@ class ReleaseCheck:
     listed: Mapping[str, model.Node]
     others: Collection[model.Node]
     scope: model.Scope
-    ironic: inventory.Inventory
+    ironic: bare_metal.BareMetal
 
     def confirm(self, changes: Sequence[Change]) -> list[Change]:
         """Replace releases of nodes that have an instance by updates.

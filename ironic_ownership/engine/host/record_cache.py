@@ -34,7 +34,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Set
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.inventory import NO_NODES
+from ironic_ownership.contracts.bare_metal import NO_NODES
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.ports import Records
 

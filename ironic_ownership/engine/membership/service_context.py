@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership.fence import Clock, Fence, monotonic
 from ironic_ownership.engine.ports import Ports
@@ -23,7 +23,7 @@ class ServiceContext:
     conditions: Conditions
     clock: Clock = monotonic
 
-    def with_ironic(self, ironic: Inventory) -> ServiceContext:
+    def with_ironic(self, ironic: BareMetal) -> ServiceContext:
         """Return a copy with another Ironic client, for another thread."""
         return dataclasses.replace(
             self, ports=dataclasses.replace(self.ports, ironic=ironic)

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.contracts.inventory import Inventory
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.availability import conductors, evaluation
@@ -216,7 +216,7 @@ class Sources:
 
     interpret: policy_set.Interpreter
     records: Callable[[], Records]
-    inventory: Callable[[], Inventory]
+    ironic: Callable[[], BareMetal]
     backend: Callable[[], MembershipBackend]
     # Not for every caller: there may be one for each node.
     reservations: Callable[[], Reservations] | None = None
@@ -268,7 +268,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
     ironic = attempt(
         Part.IRONIC,
-        lambda: _nodes(sources.inventory(), records or {}, sharded),
+        lambda: _nodes(sources.ironic(), records or {}, sharded),
     )
     view = attempt(
         Part.MEMBERSHIP,
@@ -289,7 +289,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
 
 
 def _nodes(
-    ironic: Inventory,
+    ironic: BareMetal,
     records: Mapping[str, model.ComputeNode],
     sharded: bool,
 ) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.availability import conductors, evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
@@ -186,7 +187,9 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
     return ports.ironic.node_of_instance(uuid)
 
 
-def conductors_of(ironic: inventory.Inventory) -> evaluation.Conductors | None:
+def conductors_of(
+    ironic: BareMetal,
+) -> evaluation.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
     known = conductors.read(ironic)
     if known.conductors is None:

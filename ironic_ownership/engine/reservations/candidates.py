@@ -11,7 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import exceptions, inventory, model, refusals
+from ironic_ownership.contracts import bare_metal, exceptions, model, refusals
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import conductors, evaluation
@@ -48,7 +48,7 @@ class CandidateFinder:
     """
 
     records: Records
-    ironic_of: Callable[[], inventory.Inventory]
+    ironic_of: Callable[[], bare_metal.BareMetal]
     clock: fence.Clock = fence.monotonic
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, inventory, model
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
@@ -66,7 +66,7 @@ class Lifecycle:
     """
 
     reservations: Reservations
-    ironic_of: Callable[[], inventory.Inventory]
+    ironic_of: Callable[[], bare_metal.BareMetal]
     allocations_of: Callable[[], Allocations]
     epoch: Callable[[], int | None] = _of_any_service
     sleep: Callable[[float], None] = time.sleep

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions, inventory
+from ironic_ownership.contracts import bare_metal, exceptions
 from ironic_ownership.contracts.allocations import Allocations
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
@@ -53,7 +53,7 @@ class Reserver:
         reservations: Reservations,
         backend: MembershipBackend,
         interpret: policy_set.Interpreter,
-        ironic_of: Callable[[], inventory.Inventory],
+        ironic_of: Callable[[], bare_metal.BareMetal],
         allocations_of: Callable[[], Allocations],
         *,
         clock: fence.Clock = fence.monotonic,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import check
@@ -51,7 +51,7 @@ class AdoptCell:
 
     cell: SqlCell
     records: Records
-    ironic: Inventory
+    ironic: BareMetal
     scope: model.Scope
 
     def propose(self) -> Adoption:

@@ -124,7 +124,7 @@ To return to stock Nova see "nova return"."""
         operation = adopt.AdoptCell(
             _cell(wiring),
             wiring.records,
-            wiring.inventory,
+            wiring.ironic,
             wiring.scope,
         )
         found = operation.propose()

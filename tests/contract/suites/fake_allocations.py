@@ -22,7 +22,7 @@ class FakeAllocations(allocations.Allocations):
     Ironic.
 
     :ivar nodes: by uuid; a node that is given out gets its instance here.
-        Those of a ``FakeInventory`` can be taken.
+        Those of a ``FakeBareMetal`` can be taken.
     :ivar made: by uuid of the instance.
     :ivar fail_with: raised by every call while it is set.
     :ivar failures: raised by one method only, by the method's name.

@@ -105,7 +105,7 @@ class TestMoveBehindHAProxy(_BehindHAProxy, move_case.MoveTestCase):
         self.addCleanup(self.lab.close)
         epoch = self.lab.serve('old', command_line.ALL, alive=False)
         self.lab.serve('new', command_line.ALL)
-        seen = [self.inventory.get(uuid) for uuid in self.nodes]
+        seen = [self.bare_metal.get(uuid) for uuid in self.nodes]
         self.lab.claim('old', epoch, *filter(None, seen))
         self.stop('old')
 

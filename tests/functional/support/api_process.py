@@ -97,7 +97,7 @@ class ApiCase(ironics.IronicTestCase):
         super().setUp()
         self.lab = command_line.Deployment(self.server.endpoint)
         self.addCleanup(self.lab.close)
-        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.bare_metal = ironics.open_ironic(self.server.endpoint)
         old = self.lab.serve('old', command_line.ALL, alive=False)
         self.lab.serve('new', command_line.ALL)
         self.nodes = sorted(
@@ -106,7 +106,7 @@ class ApiCase(ironics.IronicTestCase):
                 *self.enrolment.enrol(self.nodes_of_each, shard='b'),
             ]
         )
-        found = [self.inventory.get(uuid) for uuid in self.nodes]
+        found = [self.bare_metal.get(uuid) for uuid in self.nodes]
         self.lab.claim('old', old, *filter(None, found))
         self.lab.records.set_service('old', actor='test', disabled=True)
 

@@ -32,8 +32,8 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
         self.epoch = self.lab.serve('rack1', command_line.ALL, alive=False)
         self.nodes = self.enrolment.enrol(4)
         self.placement_server.provide(*self.nodes)
-        inventory = ironics.open_inventory(self.server.endpoint)
-        found = [inventory.get(uuid) for uuid in self.nodes]
+        bare_metal = ironics.open_ironic(self.server.endpoint)
+        found = [bare_metal.get(uuid) for uuid in self.nodes]
         self.lab.claim('rack1', self.epoch, *filter(None, found))
         self.gone = self.lose('gone-1')
 

@@ -33,9 +33,9 @@ def configured(url: str, **options: object) -> cfg.ConfigOpts:
     return conf
 
 
-def open_inventory(url: str, **options: object) -> client.IronicInventory:
-    """Open an inventory as the programs do."""
-    return client.open_inventory(configured(url, **options))
+def open_ironic(url: str, **options: object) -> client.IronicClient:
+    """Open an bare_metal as the programs do."""
+    return client.open_ironic(configured(url, **options))
 
 
 @functools.cache

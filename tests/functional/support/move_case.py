@@ -27,7 +27,7 @@ class MoveTestCase(ironics.IronicTestCase):
         self.addCleanup(self.proxy.stop)
         self.lab = command_line.Deployment(self.proxy.url)
         self.addCleanup(self.lab.close)
-        self.inventory = ironics.open_inventory(self.server.endpoint)
+        self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.old = self.lab.serve('old', command_line.ALL, alive=False)
         self.new = self.lab.serve('new', command_line.ALL)
         self.nodes = self.enrol(4, instance_share=0.5)
@@ -36,7 +36,7 @@ class MoveTestCase(ironics.IronicTestCase):
     def enrol(self, count: int, owner: str = 'old', **where: Any) -> list[str]:
         """Enrol nodes and record them as owned by a service."""
         uuids = self.enrolment.enrol(count, **where)
-        nodes = [self.inventory.get(uuid) for uuid in uuids]
+        nodes = [self.bare_metal.get(uuid) for uuid in uuids]
         epoch = {'old': self.old, 'new': self.new}[owner]
         self.lab.claim(owner, epoch, *filter(None, nodes))
         return uuids

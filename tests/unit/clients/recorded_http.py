@@ -173,11 +173,11 @@ class PlayedIronic:
         return fault(404, f'Node {wanted} could not be found.')
 
 
-def open_inventory(
+def open_ironic(
     url: str, on_request: Iterable[str] = (), **options: object
-) -> client.IronicInventory:
+) -> client.IronicClient:
     conf = configuration(auth_type='none', endpoint_override=url, **options)
-    return client.open_inventory(conf, on_request=lambda: on_request)
+    return client.open_ironic(conf, on_request=lambda: on_request)
 
 
 def configuration(**options: object) -> cfg.ConfigOpts:

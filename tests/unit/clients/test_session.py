@@ -13,7 +13,7 @@ class OpenTest(testtools.TestCase):
     def refused(self, **options):
         error = self.assertRaises(
             exceptions.IronicError,
-            client.open_inventory,
+            client.open_ironic,
             recorded_http.configuration(**options),
         )
         self.assertNotIn('\n', str(error))
@@ -55,25 +55,25 @@ class OpenTest(testtools.TestCase):
             text = self.refused(auth_type='none', endpoint_override=url)
             self.assertIn('://***@', text)
             self.assertNotIn('u:', text)
-        inventory = recorded_http.open_inventory('http://u:hush@127.0.0.1:1')
+        bare_metal = recorded_http.open_ironic('http://u:hush@127.0.0.1:1')
         error = self.assertRaises(
             exceptions.IronicUnavailableError,
-            inventory.get,
+            bare_metal.get,
             recorded_http.uuid(0),
         )
         self.assertIn('http://***@127.0.0.1:1', str(error))
         self.assertNotIn('hush', str(error))
 
     def test_nothing_is_sent_before_it_is_needed(self):
-        recorded_http.open_inventory('http://127.0.0.1:1')
+        recorded_http.open_ironic('http://127.0.0.1:1')
 
     def test_server_that_is_down_is_unavailable_and_not_wrong(self):
-        inventory = recorded_http.open_inventory('http://127.0.0.1:1')
+        bare_metal = recorded_http.open_ironic('http://127.0.0.1:1')
         for ask in (
-            inventory.check,
-            lambda: inventory.scan(model.Scope()),
-            lambda: inventory.get(recorded_http.uuid(1)),
-            inventory.shard_counts,
+            bare_metal.check,
+            lambda: bare_metal.scan(model.Scope()),
+            lambda: bare_metal.get(recorded_http.uuid(1)),
+            bare_metal.shard_counts,
         ):
             error = self.assertRaises(exceptions.IronicUnavailableError, ask)
             self.assertIn('Connection refused', str(error))
@@ -89,19 +89,19 @@ class OpenTest(testtools.TestCase):
             ('system_scope', 'all'),
         ):
             conf.set_override(name, value, 'ironic')
-        inventory = client.open_inventory(conf)
+        bare_metal = client.open_ironic(conf)
         error = self.assertRaises(
-            exceptions.IronicUnavailableError, inventory.scan, model.Scope()
+            exceptions.IronicUnavailableError, bare_metal.scan, model.Scope()
         )
         self.assertIn('Keystone does not answer: ', str(error))
         self.assertNotIn('Ironic', str(error))
 
     def test_missing_authority_file_is_no_traceback(self):
-        inventory = recorded_http.open_inventory(
+        bare_metal = recorded_http.open_ironic(
             'https://127.0.0.1:1', cafile='/nonexistent.pem'
         )
         error = self.assertRaises(
-            exceptions.IronicError, inventory.scan, model.Scope()
+            exceptions.IronicError, bare_metal.scan, model.Scope()
         )
         self.assertIn('nonexistent.pem', str(error))
 

@@ -376,7 +376,7 @@ class KeystoneTest(ReloadingCase):
         super().setUp()
         self.write(*self.keystone)
         self.conf = new(self.files, 'test')
-        client.open_inventory(self.conf)
+        client.open_ironic(self.conf)
         is_configured(self.conf)
         settings.read(self.conf)
         self.reloading = sighup.Reloading(
@@ -403,7 +403,7 @@ class KeystoneTest(ReloadingCase):
         ]
         self.write(*lines)
         self.conf = new(self.files, 'test')
-        client.open_inventory(self.conf)
+        client.open_ironic(self.conf)
         is_configured(self.conf)
         settings.read(self.conf)
         self.reloading = sighup.Reloading(

@@ -24,7 +24,7 @@ from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.virtual_time import VirtualTime
@@ -62,7 +62,7 @@ class Shared:
     clock: Clock
     store: memory.MemoryStore
     records: Records
-    ironic: fake_inventory.FakeInventory
+    ironic: fake_bare_metal.FakeBareMetal
 
 
 class Service:
@@ -74,7 +74,7 @@ class Service:
         settings: model.MemberSettings,
         shared: Shared,
         records: Records | None = None,
-        ironic: fake_inventory.FakeInventory | None = None,
+        ironic: fake_bare_metal.FakeBareMetal | None = None,
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
@@ -151,7 +151,7 @@ class ServiceCase(sqlite.SqliteCase):
             now,
             memory.MemoryStore(now),
             SqlRecords(self.database),
-            fake_inventory.FakeInventory(),
+            fake_bare_metal.FakeBareMetal(),
         )
         self.ironic = self.shared.ironic
         self.records = self.shared.records

@@ -10,7 +10,7 @@ from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import world
 
 ADOPTED, REFUSED = cell.State.ADOPTED, cell.State.REFUSED
@@ -29,7 +29,7 @@ class TestAdoption(unittest.TestCase):
         self.records = mock.Mock()
         self.records.services.return_value = []
         self.records.compute_nodes.return_value = []
-        self.ironic = fake_inventory.FakeInventory(map(world.node, (1, 2)))
+        self.ironic = fake_bare_metal.FakeBareMetal(map(world.node, (1, 2)))
         self.operation = adopt.AdoptCell(
             self.cell, self.records, self.ironic, model.Scope()
         )

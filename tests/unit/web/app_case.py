@@ -19,7 +19,7 @@ from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations.reserver import Reserver
 from ironic_ownership.web import application, routes
 from ironic_ownership.wiring import Wiring
-from tests.contract.suites import fake_allocations, fake_inventory
+from tests.contract.suites import fake_allocations, fake_bare_metal
 from tests.unit import configurations
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -60,7 +60,7 @@ class Wired(Wiring):
             sleep=lambda seconds: None,
         )
 
-    def inventory_of(self, request_id=None):
+    def ironic_of(self, request_id=None):
         if request_id:
             self.request_ids.append(request_id)
         return self.ironic
@@ -91,7 +91,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         super().setUp()
         database = self.open_with_schema()
         self.records = SqlRecords(database)
-        self.ironic = fake_inventory.FakeInventory(
+        self.ironic = fake_bare_metal.FakeBareMetal(
             world.node(
                 number,
                 name=f'node{number}',

@@ -32,7 +32,7 @@ class WalkTest(PlayedTestCase):
     def test_list_of_any_length_is_read_to_its_end(self):
         for count in (0, 1, 6, 7, 8, 13, 14, 15):
             ironic = self.play(count)
-            nodes = recorded_http.open_inventory(ironic.url, page_size=7).scan(
+            nodes = recorded_http.open_ironic(ironic.url, page_size=7).scan(
                 EVERYTHING
             )
             self.assertEqual(
@@ -42,8 +42,8 @@ class WalkTest(PlayedTestCase):
 
     def test_server_that_gives_smaller_pages_gives_the_whole_list(self):
         ironic = self.play(10, max_limit=3)
-        inventory = recorded_http.open_inventory(ironic.url, page_size=7)
-        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=7)
+        self.assertEqual(10, len(bare_metal.scan(EVERYTHING)))
 
     def test_deleted_marker_begins_again(self):
         ironic = self.play(10)
@@ -54,14 +54,14 @@ class WalkTest(PlayedTestCase):
             return ironic.list(ironic.requests[-1][1])
 
         ironic.lists[2] = delete
-        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
-        self.assertEqual(9, len(inventory.scan(EVERYTHING)))
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
+        self.assertEqual(9, len(bare_metal.scan(EVERYTHING)))
 
     def test_node_that_comes_twice_begins_again(self):
         ironic = self.play(10)
         ironic.lists[2] = lambda: ironic.list({'limit': ['4']})
-        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
-        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
+        self.assertEqual(10, len(bare_metal.scan(EVERYTHING)))
         self.assertEqual(
             2 + 3, sum(path == '/v1/nodes' for path, _ in ironic.requests)
         )
@@ -70,9 +70,9 @@ class WalkTest(PlayedTestCase):
         ironic = self.play(10)
         for number in range(1, 100):
             ironic.lists[number] = lambda: ironic.list({'limit': ['4']})
-        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
         self.refused(
-            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+            exceptions.IronicUnavailableError, bare_metal.scan, EVERYTHING
         )
         self.assertEqual(1 + 2 * client.SCAN_ATTEMPTS, len(ironic.requests))
 
@@ -110,8 +110,8 @@ class WalkTest(PlayedTestCase):
         ):
             ironic = self.play(10)
             ironic.lists[2] = lambda answer=answer: answer
-            inventory = recorded_http.open_inventory(ironic.url, page_size=4)
-            self.refused(kind, inventory.scan, EVERYTHING)
+            bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
+            self.refused(kind, bare_metal.scan, EVERYTHING)
 
     def test_body_that_breaks_off_is_an_outage(self):
         ironic = self.play(10)
@@ -120,9 +120,9 @@ class WalkTest(PlayedTestCase):
             {'Content-Length': '1000'},
             b'{"nodes": []}',
         )
-        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
         self.refused(
-            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+            exceptions.IronicUnavailableError, bare_metal.scan, EVERYTHING
         )
 
     def test_answer_that_is_too_slow_is_an_outage(self):
@@ -136,11 +136,11 @@ class WalkTest(PlayedTestCase):
             return ironic.list({'limit': ['4']})
 
         ironic.lists[2] = slow
-        inventory = recorded_http.open_inventory(
+        bare_metal = recorded_http.open_ironic(
             ironic.url, page_size=4, timeout=5
         )
         self.refused(
-            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+            exceptions.IronicUnavailableError, bare_metal.scan, EVERYTHING
         )
         # Asked once: two time-outs would block twice as long.
         self.assertEqual(3, len(ironic.requests))
@@ -151,12 +151,12 @@ class WalkTest(PlayedTestCase):
 
         ironic = self.play(10)
         ironic.lists[2] = hang_up
-        inventory = recorded_http.open_inventory(ironic.url, page_size=4)
-        self.assertEqual(10, len(inventory.scan(EVERYTHING)))
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=4)
+        self.assertEqual(10, len(bare_metal.scan(EVERYTHING)))
         asked = len(ironic.requests)
         ironic.lists[asked] = ironic.lists[asked + 1] = hang_up
         self.refused(
-            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+            exceptions.IronicUnavailableError, bare_metal.scan, EVERYTHING
         )
 
     def test_retry_after_of_an_hour_is_not_waited_for(self):
@@ -164,9 +164,9 @@ class WalkTest(PlayedTestCase):
         status, headers, body = recorded_http.fault(503, 'busy')
         busy = status, {**headers, 'Retry-After': '3600'}, body
         ironic.lists[1] = lambda: busy
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         self.refused(
-            exceptions.IronicUnavailableError, inventory.scan, EVERYTHING
+            exceptions.IronicUnavailableError, bare_metal.scan, EVERYTHING
         )
 
     def test_redirect_is_not_followed_because_it_loses_the_filters(self):
@@ -176,9 +176,9 @@ class WalkTest(PlayedTestCase):
             {'Location': f'{ironic.url}/v1/nodes/'},
             b'',
         )
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         self.refused(
-            exceptions.IronicError, inventory.scan, model.Scope(shard='a')
+            exceptions.IronicError, bare_metal.scan, model.Scope(shard='a')
         )
         self.assertEqual(2, len(ironic.requests))
 
@@ -187,16 +187,14 @@ class WalkTest(PlayedTestCase):
         ironic.nodes += [None, [], {}, {'uuid': None}, {'uuid': 'x'}, 7]
         ironic.nodes += [{'uuid': recorded_http.uuid(9), 'properties': None}]
         for size in (7, 11, 1000):
-            inventory = recorded_http.open_inventory(
-                ironic.url, page_size=size
-            )
-            self.assertEqual(5, len(inventory.scan(EVERYTHING)))
+            bare_metal = recorded_http.open_ironic(ironic.url, page_size=size)
+            self.assertEqual(5, len(bare_metal.scan(EVERYTHING)))
 
     def test_page_without_any_uuid_is_no_end_of_the_list(self):
         ironic = self.play(3)
         ironic.nodes[1:1] = [None, None, None]
-        inventory = recorded_http.open_inventory(ironic.url, page_size=2)
-        self.refused(exceptions.IronicError, inventory.scan, EVERYTHING)
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=2)
+        self.refused(exceptions.IronicError, bare_metal.scan, EVERYTHING)
 
     def test_nodes_outside_of_the_scope_are_dropped(self):
         ironic = self.play()
@@ -222,7 +220,7 @@ class WalkTest(PlayedTestCase):
                 'conductor_group': '',
             },
         ]
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         for scope, numbers in (
             (model.Scope(shard='a'), (1, 4)),
             (model.Scope(shard='a', conductor_group='G'), (1,)),
@@ -232,24 +230,24 @@ class WalkTest(PlayedTestCase):
         ):
             self.assertEqual(
                 [recorded_http.uuid(n) for n in numbers],
-                [node.uuid for node in inventory.scan(scope)],
+                [node.uuid for node in bare_metal.scan(scope)],
             )
 
     def test_scope_of_nothing_sends_nothing(self):
-        inventory = recorded_http.open_inventory('http://127.0.0.1:1')
-        self.assertEqual([], inventory.scan(model.Scope(nothing=True)))
+        bare_metal = recorded_http.open_ironic('http://127.0.0.1:1')
+        self.assertEqual([], bare_metal.scan(model.Scope(nothing=True)))
 
 
 class VersionTest(PlayedTestCase):
     def test_server_that_is_too_old_is_refused_with_both_versions(self):
         ironic = self.play(3, maximum='1.81')
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         for call in (
-            inventory.check,
-            inventory.shard_counts,
-            inventory.conductors,
-            lambda: inventory.scan(EVERYTHING),
-            lambda: inventory.get(recorded_http.uuid(1)),
+            bare_metal.check,
+            bare_metal.shard_counts,
+            bare_metal.conductors,
+            lambda: bare_metal.scan(EVERYTHING),
+            lambda: bare_metal.get(recorded_http.uuid(1)),
         ):
             error = self.refused(exceptions.IronicTooOldError, call)
             for words in ('1.81 at most', '1.82 is required', '2023.1'):
@@ -258,14 +256,14 @@ class VersionTest(PlayedTestCase):
 
     def test_oldest_server_gives_all_that_is_read(self):
         ironic = self.play(1, maximum='1.82')
-        inventory = recorded_http.open_inventory(ironic.url)
-        inventory.check()
-        inventory.scan(model.Scope(shard='a', conductor_group='g'))
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        bare_metal.check()
+        bare_metal.scan(model.Scope(shard='a', conductor_group='g'))
         fields = ironic.requests[-1][1]['fields'][0].split(',')
         self.assertLessEqual(
             {'shard', 'retired', 'conductor_group'}, {*fields}
         )
-        inventory.free(EVERYTHING, resource_class='gold')
+        bare_metal.free(EVERYTHING, resource_class='gold')
         wanted = {
             'associated': ['false'],
             'maintenance': ['false'],
@@ -277,8 +275,8 @@ class VersionTest(PlayedTestCase):
 
     def test_no_page_is_asked_for_once_there_are_enough_free_nodes(self):
         ironic = self.play(7)
-        inventory = recorded_http.open_inventory(ironic.url, page_size=2)
-        found = inventory.free(EVERYTHING, enough=3)
+        bare_metal = recorded_http.open_ironic(ironic.url, page_size=2)
+        found = bare_metal.free(EVERYTHING, enough=3)
         self.assertEqual(4, len(found))
         pages = [path for path, _ in ironic.requests if 'nodes' in path]
         self.assertEqual(2, len(pages))
@@ -286,57 +284,57 @@ class VersionTest(PlayedTestCase):
     def test_field_on_request_is_asked_for_only_on_request(self):
         for on_request in ((), ('extra',)):
             ironic = self.play(1)
-            recorded_http.open_inventory(
-                ironic.url, on_request=on_request
-            ).scan(EVERYTHING)
+            recorded_http.open_ironic(ironic.url, on_request=on_request).scan(
+                EVERYTHING
+            )
             fields = ironic.requests[-1][1]['fields'][0].split(',')
             self.assertEqual(bool(on_request), 'extra' in fields)
 
     def test_changes_are_not_read_once_other_fields_are_requested(self):
         requested = []
-        inventory = recorded_http.open_inventory(
+        bare_metal = recorded_http.open_ironic(
             self.play(1).url, on_request=requested
         )
-        inventory.scan(EVERYTHING)
+        bare_metal.scan(EVERYTHING)
         requested.append('owner')
-        for read in (inventory.latest_changes, inventory.newest):
+        for read in (bare_metal.latest_changes, bare_metal.newest):
             self.refused(exceptions.IronicError, read, EVERYTHING, 20)
 
     def test_any_field_is_read_if_a_policy_requests_it(self):
         ironic = self.play(1)
         requested = ['owner', 'driver_info.ipmi_address', 'instance_name']
-        inventory = recorded_http.open_inventory(
+        bare_metal = recorded_http.open_ironic(
             ironic.url, on_request=requested
         )
-        (node,) = inventory.scan(EVERYTHING)
+        (node,) = bare_metal.scan(EVERYTHING)
         fields = ironic.requests[-1][1]['fields'][0].split(',')
         wanted = {'owner', 'driver_info', 'instance_name'}
         self.assertLessEqual(wanted, {*fields})
         self.assertEqual(dict.fromkeys(requested), node.fields)
         # Not among the fields of a list: Ironic gives it with all others.
         requested.append('chassis_uuid')
-        inventory.scan(EVERYTHING)
+        bare_metal.scan(EVERYTHING)
         query = ironic.requests[-1][1]
         self.assertEqual(['true'], query['detail'])
         self.assertNotIn('fields', query)
 
     def test_versions_are_asked_for_again_after_a_406(self):
         ironic = self.play(3)
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         scope = model.Scope(shard='a')
-        inventory.scan(scope)
+        bare_metal.scan(scope)
         ironic.versions = '1.1', '1.50'
         ironic.lists[2] = lambda: recorded_http.fault(406, 'downgraded')
-        self.refused(exceptions.IronicError, inventory.scan, scope)
-        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+        self.refused(exceptions.IronicError, bare_metal.scan, scope)
+        self.refused(exceptions.IronicTooOldError, bare_metal.scan, scope)
 
     def test_server_that_was_too_old_may_have_been_upgraded(self):
         ironic = self.play(3, maximum='1.81')
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         scope = model.Scope(shard='a')
-        self.refused(exceptions.IronicTooOldError, inventory.scan, scope)
+        self.refused(exceptions.IronicTooOldError, bare_metal.scan, scope)
         ironic.versions = '1.1', '1.82'
-        inventory.scan(scope)
+        bare_metal.scan(scope)
 
     def test_another_server_is_refused_and_the_option_named(self):
         for answer in (
@@ -349,11 +347,11 @@ class VersionTest(PlayedTestCase):
         ):
             ironic = self.play()
             ironic.everything = lambda answer=answer: answer
-            inventory = recorded_http.open_inventory(ironic.url)
+            bare_metal = recorded_http.open_ironic(ironic.url)
             for call, *arguments in (
-                (inventory.check,),
-                (inventory.scan, EVERYTHING),
-                (inventory.get, recorded_http.uuid(1)),
+                (bare_metal.check,),
+                (bare_metal.scan, EVERYTHING),
+                (bare_metal.get, recorded_http.uuid(1)),
             ):
                 error = self.refused(exceptions.IronicError, call, *arguments)
                 self.assertIn('[ironic] endpoint_override', error.hint)
@@ -362,10 +360,10 @@ class VersionTest(PlayedTestCase):
 class LookupTest(PlayedTestCase):
     def test_only_ironics_own_404_about_the_node_means_gone(self):
         ironic = self.play(1)
-        inventory = recorded_http.open_inventory(ironic.url)
-        self.assertIsNotNone(inventory.get(recorded_http.uuid(0)))
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        self.assertIsNotNone(bare_metal.get(recorded_http.uuid(0)))
         gone = recorded_http.uuid(5)
-        self.assertIsNone(inventory.get(gone))
+        self.assertIsNone(bare_metal.get(gone))
         text = f'Node {gone} could not be found.'
         status, _, body = recorded_http.fault(404, text)
         for answer in (
@@ -381,26 +379,26 @@ class LookupTest(PlayedTestCase):
             recorded_http.fault(403, text),
         ):
             ironic.everything = lambda answer=answer: answer
-            self.refused(exceptions.IronicError, inventory.get, gone)
+            self.refused(exceptions.IronicError, bare_metal.get, gone)
         ironic.everything = lambda: recorded_http.fault(500, text)
-        self.refused(exceptions.IronicUnavailableError, inventory.get, gone)
+        self.refused(exceptions.IronicUnavailableError, bare_metal.get, gone)
 
     def test_fault_as_an_object_is_understood(self):
         ironic = self.play()
-        inventory = recorded_http.open_inventory(ironic.url)
-        inventory.check()
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        bare_metal.check()
         text = b'{"error_message": {"faultstring": "Node %s is not here"}}'
         ironic.everything = lambda: (
             404,
             {'x-openstack-ironic-api-version': '1.82'},
             text % recorded_http.uuid(1).encode(),
         )
-        self.assertIsNone(inventory.get(recorded_http.uuid(1)))
+        self.assertIsNone(bare_metal.get(recorded_http.uuid(1)))
 
     def test_another_node_or_a_list_is_not_the_answer(self):
         ironic = self.play(1)
-        inventory = recorded_http.open_inventory(ironic.url)
-        inventory.check()
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        bare_metal.check()
         for body in (
             f'{{"uuid": "{recorded_http.uuid(2)}"}}',
             '{"nodes": []}',
@@ -408,12 +406,12 @@ class LookupTest(PlayedTestCase):
         ):
             ironic.everything = lambda body=body: recorded_http.page(body)
             self.refused(
-                exceptions.IronicError, inventory.get, recorded_http.uuid(0)
+                exceptions.IronicError, bare_metal.get, recorded_http.uuid(0)
             )
 
     def test_malformed_uuid_is_not_requested(self):
         ironic = self.play(1)
-        inventory = recorded_http.open_inventory(ironic.url)
+        bare_metal = recorded_http.open_ironic(ironic.url)
         for name in (
             '',
             '/',
@@ -421,15 +419,15 @@ class LookupTest(PlayedTestCase):
             '../chassis',
             recorded_http.uuid(1) + '/x',
         ):
-            self.refused(exceptions.IronicError, inventory.get, name)
+            self.refused(exceptions.IronicError, bare_metal.get, name)
         self.assertEqual([], ironic.requests)
 
 
 class CountTest(PlayedTestCase):
     def test_counts_that_make_no_sense_are_an_error(self):
         ironic = self.play()
-        inventory = recorded_http.open_inventory(ironic.url)
-        inventory.check()
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        bare_metal.check()
         for body in (
             '{}',
             '{"shards": 7}',
@@ -438,17 +436,17 @@ class CountTest(PlayedTestCase):
             '{"shards": [{"name": "a", "count": "x"}]}',
         ):
             ironic.everything = lambda body=body: recorded_http.page(body)
-            self.refused(exceptions.IronicError, inventory.shard_counts)
+            self.refused(exceptions.IronicError, bare_metal.shard_counts)
 
 
 class ClockTest(PlayedTestCase):
     def test_request_waits_for_no_clock_that_was_set_back(self):
         ironic = self.play(3)
-        inventory = recorded_http.open_inventory(ironic.url)
-        self.assertEqual(3, len(inventory.scan(EVERYTHING)))
+        bare_metal = recorded_http.open_ironic(ironic.url)
+        self.assertEqual(3, len(bare_metal.scan(EVERYTHING)))
         now = time.time()
         with (
             mock.patch('time.time', lambda: now - 3600),
             mock.patch('time.sleep', side_effect=AssertionError),
         ):
-            self.assertEqual(3, len(inventory.scan(EVERYTHING)))
+            self.assertEqual(3, len(bare_metal.scan(EVERYTHING)))

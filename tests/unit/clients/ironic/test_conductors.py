@@ -21,21 +21,19 @@ class ConductorsTest(test_client.PlayedTestCase):
     def open(self, *rows, page_size=3, **options):
         self.ironic = self.play(**options)
         self.ironic.conductors = list(rows)
-        return recorded_http.open_inventory(
-            self.ironic.url, page_size=page_size
-        )
+        return recorded_http.open_ironic(self.ironic.url, page_size=page_size)
 
     def test_list_of_any_length_is_complete(self):
         for count in (0, 1, 3, 4, 6, 7):
-            inventory = self.open(*map(row, range(count)))
+            bare_metal = self.open(*map(row, range(count)))
             self.assertEqual(
                 [f'c{n}' for n in range(count)],
-                [c.hostname for c in inventory.conductors()],
+                [c.hostname for c in bare_metal.conductors()],
             )
 
     def test_server_that_gives_smaller_pages_gives_the_whole_list(self):
-        inventory = self.open(*map(row, range(7)), max_limit=2)
-        self.assertEqual(7, len(inventory.conductors()))
+        bare_metal = self.open(*map(row, range(7)), max_limit=2)
+        self.assertEqual(7, len(bare_metal.conductors()))
 
     def test_only_the_needed_fields_are_requested(self):
         self.open(row(1)).conductors()
@@ -50,7 +48,7 @@ class ConductorsTest(test_client.PlayedTestCase):
         )
 
     def test_odd_values_make_no_conductor_alive_by_mistake(self):
-        inventory = self.open(
+        bare_metal = self.open(
             row(1, conductor_group='Rack-A', drivers=['d', 7, None]),
             row(2, alive='yes', drivers=None, conductor_group=None),
             row(3, alive=False),
@@ -60,7 +58,7 @@ class ConductorsTest(test_client.PlayedTestCase):
             page_size=1000,
         )
         with self.assertLogs('ironic_ownership.clients', 'WARNING') as logs:
-            found = inventory.conductors()
+            found = bare_metal.conductors()
         self.assertEqual(2, len(logs.records))
         self.assertEqual(
             [
@@ -83,16 +81,16 @@ class ConductorsTest(test_client.PlayedTestCase):
                 exceptions.IronicUnavailableError,
             ),
         ):
-            inventory = self.open(row(1))
-            inventory.check()
+            bare_metal = self.open(row(1))
+            bare_metal.check()
             self.ironic.everything = lambda answer=answer: answer
-            self.refused(kind, inventory.conductors)
+            self.refused(kind, bare_metal.conductors)
 
     def test_page_that_leads_nowhere_is_an_error(self):
-        inventory = self.open(row(1))
-        inventory.check()
+        bare_metal = self.open(row(1))
+        bare_metal.check()
         self.ironic.everything = lambda: recorded_http.page(
             '{"conductors": [{"hostname": "c1"}], "next": "x"}'
         )
-        self.refused(exceptions.IronicError, inventory.conductors)
+        self.refused(exceptions.IronicError, bare_metal.conductors)
         self.assertEqual(3, len(self.ironic.requests))

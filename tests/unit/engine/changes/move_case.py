@@ -15,7 +15,7 @@ from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import Selection
-from tests.contract.suites import fake_inventory, placement
+from tests.contract.suites import fake_bare_metal, placement
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
@@ -33,7 +33,7 @@ class MoveCase(sqlite.SqliteCase):
         database = self.open_with_schema()
         self.records = SqlRecords(database)
         self.moves = SqlMoves(database)
-        self.ironic = fake_inventory.FakeInventory(
+        self.ironic = fake_bare_metal.FakeBareMetal(
             world.node(
                 number,
                 shard='a' if number % 2 else 'b',

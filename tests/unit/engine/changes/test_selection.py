@@ -6,7 +6,7 @@ import unittest
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.changes import selection
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import world
 
 NUMBERS = range(1, 61)
@@ -21,7 +21,7 @@ class TestReadNodes(unittest.TestCase):
         self, shard: str | None, *, sharded: bool
     ) -> list[tuple[str, object]]:
         """Read the nodes, which Ironic has in one shard; return the calls."""
-        ironic = fake_inventory.FakeInventory(
+        ironic = fake_bare_metal.FakeBareMetal(
             world.node(number, shard=shard) for number in NUMBERS
         )
         found = selection.read_nodes(ironic, UUIDS, SHARDS, sharded)
@@ -66,6 +66,6 @@ class TestReadNodes(unittest.TestCase):
         )
 
     def test_nodes_that_ironic_does_not_have_are_asked_for(self) -> None:
-        ironic = fake_inventory.FakeInventory(())
+        ironic = fake_bare_metal.FakeBareMetal(())
         found = selection.read_nodes(ironic, UUIDS, SHARDS, False)
         self.assertEqual(dict.fromkeys(UUIDS), found)

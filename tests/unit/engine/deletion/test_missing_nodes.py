@@ -6,7 +6,7 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership_plugin_kit.fakes import FakeClock
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import world
 
 RECHECK = 600.0
@@ -19,7 +19,7 @@ def uuids(*numbers: int) -> set[str]:
 class TestAbsentees(unittest.TestCase):
     def setUp(self) -> None:
         self.clock = FakeClock()
-        self.ironic = fake_inventory.FakeInventory()
+        self.ironic = fake_bare_metal.FakeBareMetal()
         self.missing_nodes = missing_nodes.MissingNodes(
             self.ironic, missing_nodes.Limits(RECHECK, 0.25, 3), self.clock
         )

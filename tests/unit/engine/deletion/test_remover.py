@@ -12,7 +12,7 @@ from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
 from ironic_ownership.engine.gates import Outcome
-from tests.contract.suites import fake_inventory, placement
+from tests.contract.suites import fake_bare_metal, placement
 from tests.unit.engine import service, world
 
 GONE = world.uuid(1)
@@ -281,7 +281,7 @@ class TestMassLoss(unittest.TestCase):
     LIMITS = missing_nodes.Limits(0.0, 0.25, 3)
 
     def setUp(self) -> None:
-        self.ironic = fake_inventory.FakeInventory()
+        self.ironic = fake_bare_metal.FakeBareMetal()
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
     def evaluate(self, scope: model.Scope | None = None) -> Batch:

@@ -8,20 +8,20 @@ import unittest.mock
 from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.inventory import Inventory
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.host import client_pool
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 
 PATIENCE = 180.0
 
 
 class TestClientPool(unittest.TestCase):
     def setUp(self) -> None:
-        self.built: list[Inventory] = []
+        self.built: list[BareMetal] = []
         self.pool = client_pool.ClientPool(self.build, 2)
 
-    def build(self) -> Inventory:
-        self.built.append(fake_inventory.FakeInventory())
+    def build(self) -> BareMetal:
+        self.built.append(fake_bare_metal.FakeBareMetal())
         return self.built[-1]
 
     def waiting(self) -> int:

@@ -21,7 +21,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Claim, Update
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership_plugin_kit.fakes import FakeClock
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.service import TTL, Service, Shared
@@ -89,7 +89,7 @@ class Interrupted(SqlRecords):
         return outcome
 
 
-class InterruptedIronic(fake_inventory.FakeInventory):
+class InterruptedIronic(fake_bare_metal.FakeBareMetal):
     """One process's Ironic, where something happens before a list comes."""
 
     def __init__(self, nodes: dict[str, model.Node]) -> None:
@@ -122,7 +122,7 @@ class Story:
             now,
             memory.MemoryStore(now),
             SqlRecords(database),
-            fake_inventory.FakeInventory(map(world.node, NODES)),
+            fake_bare_metal.FakeBareMetal(map(world.node, NODES)),
         )
         self.processes: dict[str, Process] = {}
         self.crashed: list[Process] = []

@@ -7,7 +7,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import credential_probe
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 
 REFUSED = exceptions.IronicError('Ironic answered 403')
 
@@ -15,7 +15,7 @@ REFUSED = exceptions.IronicError('Ironic answered 403')
 class TestProbe(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.ironic = fake_inventory.FakeInventory()
+        self.ironic = fake_bare_metal.FakeBareMetal()
         self.conditions = conditions.Conditions()
 
     def probe(

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import LatestChanges
+from ironic_ownership.contracts.bare_metal import LatestChanges
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership_plugin_kit import fakes
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import world
 
 EVERYTHING = model.Scope()
@@ -29,7 +29,7 @@ INTERVAL = 3600.0
 SKEW, DELAY = 20.0, 15.0
 
 
-class Ironic(fake_inventory.FakeInventory):
+class Ironic(fake_bare_metal.FakeBareMetal):
     """An Ironic whose processes have clocks of their own.
 
     :ivar skew: seconds by which the clock of the next writer is ahead.
@@ -78,7 +78,7 @@ class FleetCase(testtools.TestCase):
         self.ironic.calls.clear()
         fleet = self.reader.read(scope)
         self.assertCountEqual(
-            fake_inventory.FakeInventory.scan(self.ironic, scope),
+            fake_bare_metal.FakeBareMetal.scan(self.ironic, scope),
             fleet.nodes.values(),
         )
         return fleet.changed is None

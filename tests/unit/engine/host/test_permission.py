@@ -20,7 +20,7 @@ from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host import action_guard
 from ironic_ownership.engine.host.action_guard import Permission
 from ironic_ownership_plugin_kit.fakes import FakeClock
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import service, world
 from tests.unit.engine.service import Service, Shared
@@ -258,7 +258,7 @@ class InterruptedRecords(SqlRecords):
         return found
 
 
-class InterruptedIronic(fake_inventory.FakeInventory):
+class InterruptedIronic(fake_bare_metal.FakeBareMetal):
     """An Ironic that answers after a part of a story."""
 
     interrupt: Callable[[], None] = staticmethod(lambda: None)
@@ -277,7 +277,7 @@ class Story:
     def __init__(self, test: sqlite.SqliteCase, database: Any) -> None:
         self.test, self.database = test, database
         now = FakeClock()
-        ironic = fake_inventory.FakeInventory(
+        ironic = fake_bare_metal.FakeBareMetal(
             [world.node(1, instance_uuid='i')]
         )
         self.shared = Shared(

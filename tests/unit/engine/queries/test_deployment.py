@@ -183,7 +183,7 @@ class TestReading(OverviewCase):
 
     def _others(self):
         return (
-            self.sources.inventory,
+            self.sources.ironic,
             self.sources.backend,
             self.sources.reservations,
         )

@@ -11,7 +11,7 @@ from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.engine.queries.deployment import Deployment
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import service, world
 
 Reason = reasons.Reason
@@ -382,7 +382,7 @@ class TestDecidedTogether(service.ServiceCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic: fake_inventory.FakeInventory = self.shared.ironic
+        self.ironic: fake_bare_metal.FakeBareMetal = self.shared.ironic
         self.ironic.put(*(world.node(n, shard='a') for n in range(1, 4)))
         self.ironic.put(world.node(4, shard='b'))
 

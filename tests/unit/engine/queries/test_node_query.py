@@ -11,7 +11,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
 from ironic_ownership.engine.queries import node_query, node_status
-from tests.contract.suites import fake_inventory
+from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
@@ -63,7 +63,7 @@ class QueryCase(sqlite.SqliteCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic = fake_inventory.FakeInventory()
+        self.ironic = fake_bare_metal.FakeBareMetal()
         self.records = SqlRecords(self.open_with_schema())
         store = memory.MemoryStore()
         self.backend = memory.MemoryBackend(

@@ -1,4 +1,4 @@
-"""The laws of every inventory: the fake, and the client of a real Ironic."""
+"""The laws of every bare_metal: the fake, and the client of a real Ironic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unittest
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.inventory import SUMMARY, Inventory
+from ironic_ownership.contracts.bare_metal import SUMMARY, BareMetal
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -16,13 +16,13 @@ else:
 MISSING = '00000000-0000-4000-8000-00000000dead'
 
 
-class InventoryContract(_Case):
-    """Laws of every inventory; mixed into a test case that makes one.
+class BareMetalContract(_Case):
+    """Laws of every bare_metal; mixed into a test case that makes one.
 
     Each test begins with an empty Ironic.
     """
 
-    inventory: Inventory
+    bare_metal: BareMetal
 
     def enrol(
         self,
@@ -48,7 +48,7 @@ class InventoryContract(_Case):
         raise NotImplementedError
 
     def _uuids(self, scope: model.Scope) -> list[str]:
-        return sorted(node.uuid for node in self.inventory.scan(scope))
+        return sorted(node.uuid for node in self.bare_metal.scan(scope))
 
     def test_scan_without_a_filter_lists_each_node_once(self) -> None:
         uuids = self.enrol(5) + self.enrol(4, shard='a', conductor_group='g')
@@ -97,7 +97,7 @@ class InventoryContract(_Case):
     def test_lookup_is_not_filtered(self) -> None:
         for shard, group in ((None, ''), ('a', 'g'), ('B', '')):
             (uuid,) = self.enrol(1, shard=shard, conductor_group=group)
-            node = self.inventory.get(uuid)
+            node = self.bare_metal.get(uuid)
             self.assertIsNotNone(node)
             assert node is not None
             self.assertEqual(
@@ -110,25 +110,25 @@ class InventoryContract(_Case):
             (uuid,) = self.enrol(
                 1, shard=shard, conductor_group=group, instance_share=1.0
             )
-            node = self.inventory.get(uuid)
+            node = self.bare_metal.get(uuid)
             assert node is not None
-            found = self.inventory.node_of_instance(str(node.instance_uuid))
+            found = self.bare_metal.node_of_instance(str(node.instance_uuid))
             self.assertEqual(uuid, found)
-            self.assertEqual(uuid, self.inventory.node_named(str(node.name)))
-        self.assertIsNone(self.inventory.node_of_instance(uuid))
+            self.assertEqual(uuid, self.bare_metal.node_named(str(node.name)))
+        self.assertIsNone(self.bare_metal.node_of_instance(uuid))
 
     def test_unknown_instances_and_names_have_no_node(self) -> None:
         self.enrol(2)
-        self.assertIsNone(self.inventory.node_of_instance(MISSING))
+        self.assertIsNone(self.bare_metal.node_of_instance(MISSING))
         for name in ('unknown', 'detail', '..', '', 'a b', 'a/b', 'ä'):
-            self.assertIsNone(self.inventory.node_named(name), name)
+            self.assertIsNone(self.bare_metal.node_named(name), name)
 
     def test_lookup_and_scan_describe_a_node_alike(self) -> None:
         self.enrol(2, shard='a', instance_share=0.5)
-        nodes = self.inventory.scan(model.Scope())
+        nodes = self.bare_metal.scan(model.Scope())
         self.assertEqual(1, sum(bool(n.instance_uuid) for n in nodes))
         for node in nodes:
-            self.assertEqual(node, self.inventory.get(node.uuid))
+            self.assertEqual(node, self.bare_metal.get(node.uuid))
 
     def test_summary_has_the_same_nodes_with_fewer_fields(self) -> None:
         self.enrol(3, instance_share=0.5)
@@ -143,26 +143,26 @@ class InventoryContract(_Case):
             self.assertCountEqual(
                 [
                     model.Node(**{n: getattr(node, n) for n in SUMMARY})
-                    for node in self.inventory.scan(scope)
+                    for node in self.bare_metal.scan(scope)
                 ],
-                self.inventory.scan(scope, summary=True),
+                self.bare_metal.scan(scope, summary=True),
             )
 
     def test_missing_and_deleted_nodes_are_none(self) -> None:
         first, second = self.enrol(2)
-        self.assertIsNone(self.inventory.get(MISSING))
+        self.assertIsNone(self.bare_metal.get(MISSING))
         self.delete(first)
-        self.assertIsNone(self.inventory.get(first))
-        self.assertIsNotNone(self.inventory.get(second))
+        self.assertIsNone(self.bare_metal.get(first))
+        self.assertIsNotNone(self.bare_metal.get(second))
 
     def test_counts_cover_every_shard_and_none(self) -> None:
-        self.assertEqual({}, dict(self.inventory.shard_counts()))
+        self.assertEqual({}, dict(self.bare_metal.shard_counts()))
         self.enrol(3)
         self.enrol(2, shard='Rack1', conductor_group='g')
         self.enrol(1, shard='rack1')
         self.assertEqual(
             {None: 3, 'Rack1': 2, 'rack1': 1},
-            dict(self.inventory.shard_counts()),
+            dict(self.bare_metal.shard_counts()),
         )
 
     def test_count_agrees_with_the_scan_and_the_counts(self) -> None:
@@ -175,8 +175,8 @@ class InventoryContract(_Case):
             (model.Scope(conductor_group=''), 3),
             (model.Scope(nothing=True), 0),
         ):
-            self.assertEqual(count, self.inventory.count(scope))
-            self.assertEqual(count, len(self.inventory.scan(scope)))
+            self.assertEqual(count, self.bare_metal.count(scope))
+            self.assertEqual(count, len(self.bare_metal.scan(scope)))
 
     def test_instances_are_those_of_the_scan(self) -> None:
         self.enrol(5, instance_share=0.6)
@@ -191,16 +191,16 @@ class InventoryContract(_Case):
             model.Scope(shard='none has this'),
             model.Scope(nothing=True),
         ):
-            found = self.inventory.instances(scope)
+            found = self.bare_metal.instances(scope)
             self.assertEqual(
                 {
                     node.uuid: node.instance_uuid
-                    for node in self.inventory.scan(scope)
+                    for node in self.bare_metal.scan(scope)
                     if node.instance_uuid
                 },
                 dict(found),
             )
-        self.assertEqual(9, len(self.inventory.instances(model.Scope())))
+        self.assertEqual(9, len(self.bare_metal.instances(model.Scope())))
 
     def test_free_nodes_are_those_of_the_scan_without_an_instance(
         self,
@@ -214,16 +214,16 @@ class InventoryContract(_Case):
             model.Scope(nothing=True),
         ):
             for wanted in (None, 'no-such-class'):
-                expected = Inventory.free(
-                    self.inventory, scope, resource_class=wanted
+                expected = BareMetal.free(
+                    self.bare_metal, scope, resource_class=wanted
                 )
                 self.assertCountEqual(
                     expected,
-                    self.inventory.free(scope, resource_class=wanted),
+                    self.bare_metal.free(scope, resource_class=wanted),
                 )
-        self.assertEqual(4, len(self.inventory.free(model.Scope())))
+        self.assertEqual(4, len(self.bare_metal.free(model.Scope())))
         self.assertGreater(
-            4, len(self.inventory.free(model.Scope(shard='Rack1'), enough=1))
+            4, len(self.bare_metal.free(model.Scope(shard='Rack1'), enough=1))
         )
 
     def test_latest_changes_are_first_and_as_in_a_scan(self) -> None:
@@ -234,7 +234,7 @@ class InventoryContract(_Case):
         self.change(other)
         self.change(uuids[1])
         scope = model.Scope(shard='a')
-        page = self.inventory.latest_changes(scope, 3)
+        page = self.bare_metal.latest_changes(scope, 3)
         assert page is not None
         self.assertFalse(page.complete)
         self.assertEqual(
@@ -244,11 +244,11 @@ class InventoryContract(_Case):
         assert times[0] is not None and times[1] is not None
         self.assertGreater(times[0], times[1])
         self.assertLess(abs(page.read_at - times[0]), 60)
-        page = self.inventory.latest_changes(scope, 8)
+        page = self.bare_metal.latest_changes(scope, 8)
         assert page is not None
         self.assertTrue(page.complete)
         self.assertCountEqual(
-            self.inventory.scan(scope), [row.node for row in page.nodes]
+            self.bare_metal.scan(scope), [row.node for row in page.nodes]
         )
 
     def test_newest_nodes_are_those_that_were_created_last(self) -> None:
@@ -258,20 +258,20 @@ class InventoryContract(_Case):
         last = self.enrol(1, shard='a', conductor_group='g')
         self.change(first[0])
         scope = model.Scope(shard='a')
-        found = self.inventory.newest(scope, 2)
+        found = self.bare_metal.newest(scope, 2)
         self.assertEqual(last + first, [node.uuid for node in found])
-        listed = {node.uuid: node for node in self.inventory.scan(scope)}
+        listed = {node.uuid: node for node in self.bare_metal.scan(scope)}
         for node in found:
             self.assertEqual(listed[node.uuid], node)
         nothing = model.Scope(nothing=True)
-        self.assertEqual([], list(self.inventory.newest(nothing, 2)))
-        self.assertIsNone(self.inventory.latest_changes(nothing, 2))
+        self.assertEqual([], list(self.bare_metal.newest(nothing, 2)))
+        self.assertIsNone(self.bare_metal.latest_changes(nothing, 2))
 
     def test_conductors_have_the_drivers_of_the_nodes(self) -> None:
         self.enrol(1)
         self.enrol(1, conductor_group='g1')
-        conductors = self.inventory.conductors()
-        for node in self.inventory.scan(model.Scope()):
+        conductors = self.bare_metal.conductors()
+        for node in self.bare_metal.scan(model.Scope()):
             self.assertTrue(
                 [
                     one.hostname
@@ -285,24 +285,24 @@ class InventoryContract(_Case):
         self.assertEqual(len(names), len(set(names)))
 
     def test_server_is_accepted(self) -> None:
-        self.inventory.check()
+        self.bare_metal.check()
 
     def test_outage_is_an_error_and_never_an_answer(self) -> None:
         (uuid,) = self.enrol(1, shard='a')
-        self.inventory.scan(model.Scope())
+        self.bare_metal.scan(model.Scope())
         self.make_unavailable()
         for ask in (
-            lambda: self.inventory.scan(model.Scope()),
-            lambda: self.inventory.scan(model.Scope(shard='a')),
-            lambda: self.inventory.free(model.Scope()),
-            lambda: self.inventory.latest_changes(model.Scope(), 1),
-            lambda: self.inventory.newest(model.Scope(), 1),
-            lambda: self.inventory.count(model.Scope()),
-            lambda: self.inventory.instances(model.Scope()),
-            lambda: self.inventory.get(uuid),
-            lambda: self.inventory.get(MISSING),
-            self.inventory.shard_counts,
-            self.inventory.conductors,
-            self.inventory.check,
+            lambda: self.bare_metal.scan(model.Scope()),
+            lambda: self.bare_metal.scan(model.Scope(shard='a')),
+            lambda: self.bare_metal.free(model.Scope()),
+            lambda: self.bare_metal.latest_changes(model.Scope(), 1),
+            lambda: self.bare_metal.newest(model.Scope(), 1),
+            lambda: self.bare_metal.count(model.Scope()),
+            lambda: self.bare_metal.instances(model.Scope()),
+            lambda: self.bare_metal.get(uuid),
+            lambda: self.bare_metal.get(MISSING),
+            self.bare_metal.shard_counts,
+            self.bare_metal.conductors,
+            self.bare_metal.check,
         ):
             self.assertRaises(exceptions.IronicUnavailableError, ask)

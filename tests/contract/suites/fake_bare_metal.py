@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.inventory import (
+from ironic_ownership.contracts.bare_metal import (
     SUMMARY,
+    BareMetal,
     ChangedNode,
-    Inventory,
     LatestChanges,
 )
 
 
-class FakeInventory(Inventory):
+class FakeBareMetal(BareMetal):
     """Nodes in a dictionary that tests change as they like.
 
     :param clock: time of the server; without it, this Ironic does not tell

@@ -54,7 +54,7 @@ class LatestChanges:
     complete: bool
 
 
-class Inventory(abc.ABC):
+class BareMetal(abc.ABC):
     """The nodes that Ironic has.
 
     Threading: one thread at a time. Blocking: seconds to minutes, so never

@@ -1,4 +1,4 @@
-"""The fake inventory keeps the laws of the real one."""
+"""The fake bare_metal keeps the laws of the real one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import uuid
 import testtools
 
 from ironic_ownership.contracts import exceptions, model
-from tests.contract.suites import fake_inventory, inventory
+from tests.contract.suites import bare_metal, fake_bare_metal
 
 
-class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
+class FakeBareMetalTest(bare_metal.BareMetalContract, testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 1000.0
-        self.inventory = fake_inventory.FakeInventory(clock=self.clock)
+        self.bare_metal = fake_bare_metal.FakeBareMetal(clock=self.clock)
 
     def enrol(
         self, count, *, shard=None, conductor_group='', instance_share=0.0
@@ -33,32 +33,32 @@ class FakeInventoryTest(inventory.InventoryContract, testtools.TestCase):
             nodes[number] = dataclasses.replace(
                 nodes[number], instance_uuid=str(uuid.uuid4())
             )
-        self.inventory.put(*nodes)
+        self.bare_metal.put(*nodes)
         return [node.uuid for node in nodes]
 
     def delete(self, uuid):
-        del self.inventory.nodes[uuid]
+        del self.bare_metal.nodes[uuid]
 
     def clock(self):
         self.now += 1
         return self.now
 
     def change(self, uuid):
-        node = self.inventory.nodes[uuid]
-        self.inventory.put(dataclasses.replace(node, maintenance=True))
+        node = self.bare_metal.nodes[uuid]
+        self.bare_metal.put(dataclasses.replace(node, maintenance=True))
 
     def make_unavailable(self):
-        self.inventory.fail_with = exceptions.IronicUnavailableError('down')
+        self.bare_metal.fail_with = exceptions.IronicUnavailableError('down')
 
     def test_without_a_clock_it_does_not_tell_what_changed(self):
-        self.inventory.clock = None
+        self.bare_metal.clock = None
         self.enrol(1)
-        self.assertIsNone(self.inventory.latest_changes(model.Scope(), 1))
+        self.assertIsNone(self.bare_metal.latest_changes(model.Scope(), 1))
 
     def test_one_method_can_fail_alone_and_calls_are_kept(self):
-        self.inventory.failures['get'] = exceptions.IronicError('odd')
-        self.assertEqual([], self.inventory.scan(model.Scope()))
-        self.assertRaises(exceptions.IronicError, self.inventory.get, 'a')
+        self.bare_metal.failures['get'] = exceptions.IronicError('odd')
+        self.assertEqual([], self.bare_metal.scan(model.Scope()))
+        self.assertRaises(exceptions.IronicError, self.bare_metal.get, 'a')
         self.assertEqual(
-            [('scan', model.Scope()), ('get', 'a')], self.inventory.calls
+            [('scan', model.Scope()), ('get', 'a')], self.bare_metal.calls
         )
