@@ -91,6 +91,7 @@ class DatabaseBackend(backend.MembershipBackend):
         self._alive_until = started + self.member_ttl
 
     def beat(self) -> None:
+        # From before the call, whose answer may be late.
         started = self._clock()
         self._change(self._row.beat)
         self._alive_until = started + self.member_ttl

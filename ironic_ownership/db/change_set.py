@@ -160,10 +160,9 @@ class ChangeSet:
         row = self.nodes.get(node.uuid)
         if is_being_deleted(row) and not claim.seen_deletion:
             return False
-        objection = against_held(row, self.now)
-        objection = objection or self.companions.against_claim(
-            node.uuid, self.host
-        )
+        objection = against_held(
+            row, self.now
+        ) or self.companions.against_claim(node.uuid, self.host)
         if _is_refused(claim, objection):
             return False
         from_other = seen is not None and seen != self.host
@@ -176,9 +175,9 @@ class ChangeSet:
             'uuid': node.uuid,
             'host': self.host,
             'reason': claim.reason.value,
-            # Written with a new row only.
             'created_at': self.now,
             'updated_at': self.now,
+            # A node that returns gets its record back.
             'deleted_at': None,
             **attributes(node),
             **availability_columns.columns(row, claim.availability, self.now),
@@ -221,6 +220,7 @@ class ChangeSet:
         if not (owner.registered or owner.forced_down):
             # Perhaps it is served by a program that does not register.
             return False
+        # With another epoch it has registered since it was found dead.
         return owner.fenced or owner.epoch == claim.seen_epoch
 
     def _take_over(self, host: str, cause: str) -> None:

@@ -45,9 +45,12 @@ def apply(
     applied: list[records.Change] = []
     refused: list[records.Change] = []
     fenced: list[str] = []
+    # A second change of a node is decided from the rows as the first left
+    # them.
     for batch in _without_repeats(changes):
         owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
         hosts = {host, *filter(None, owners)}
+        # Not written yet: if every change is refused, nothing is written.
         services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
         decided = _lock(conn, companion, host, services, batch, origin)
@@ -74,6 +77,7 @@ def _without_repeats(
         if place == len(batches):
             batches.append({})
         batches[place][change.uuid] = change
+    # Even without a change, the right to write is checked.
     return [list(batch.values()) for batch in batches or [{}]]
 
 
@@ -87,6 +91,7 @@ def _lock(
 ) -> change_set.ChangeSet:
     nodes: dict[str, change_set.Row] = {}
     open_instances: dict[str, str] = {}
+    # Sorted, so that transactions lock nodes in the same order.
     for uuids in queries.chunks(sorted(change.uuid for change in batch)):
         rows = conn.execute(
             sa.select(tables.compute_nodes)
@@ -100,6 +105,7 @@ def _lock(
         conn,
         {change.uuid for change in batch if isinstance(change, _OF_OWNERS)},
     )
+    # Read after the locks, for which the transaction may have waited.
     now = transaction.now_of(conn)
     return change_set.ChangeSet(
         host, now, services, nodes, open_instances, companions, origin
@@ -131,6 +137,7 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     transaction.update_rows(
         conn,
         _instances.open_node_uuid,
+        # Written after the nodes, whose new owner it copies.
         writes.moved_on,
         host=sa.select(_nodes.host)
         .where(_nodes.uuid == _instances.node_uuid)

@@ -14,13 +14,10 @@ from sqlalchemy.sql import expression
 
 
 class EpochSeconds(expression.FunctionElement[float]):
-    """The time of the statement, in seconds since 1970 (UTC).
-
-    Not that of the transaction's start, which may have waited for a lock. A
-    function, so that SQLAlchemy compiles a statement with it only once.
-    """
+    """The time of the statement, in seconds since 1970 (UTC)."""
 
     type = sqlalchemy.Double()
+    # SQLAlchemy compiles a statement with it only once.
     inherit_cache = True
 
 
@@ -37,6 +34,7 @@ def _sqlite(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
 
 @compiler.compiles(EpochSeconds, 'postgresql')
 def _postgresql(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # now() is the start of the transaction, which may have waited for a lock.
     return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
 
 

@@ -125,7 +125,7 @@ class Database:
 
         ``work`` is repeated after a deadlock, and when another transaction
         has inserted the same row. So it must not change anything but the
-        database. It is not repeated after a commit without an answer.
+        database.
 
         :raises RecordsUnavailableError: if the database does not answer; the
             text tells whether the transaction may have been committed.
@@ -133,6 +133,7 @@ class Database:
         deadline = time.monotonic() + self._timeout
 
         def may_retry(exc: BaseException) -> bool:
+            # After a duplicate, the next attempt sees the other's row.
             lost = isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry)
             return lost and time.monotonic() < deadline
 
@@ -141,6 +142,7 @@ class Database:
                 # Now, not with the first statement: on SQLite it locks.
                 conn.begin()
                 result = work(conn)
+                # Not repeated without an answer: it may be committed.
                 with errors.committing(self.where):
                     conn.commit()
                 return result

@@ -45,12 +45,13 @@ class MemberRow:
         """Write the row; other processes of the host stay.
 
         Rows of the host that expired long ago are deleted, so that they do
-        not pile up. They are deleted first: at that time this transaction
-        holds no row for which another one that joins would wait.
+        not pile up.
         """
 
         def work(conn: sa.Connection) -> None:
             now = clock.EpochSeconds()
+            # First, while this transaction holds no row for which another one
+            # that joins would wait.
             conn.execute(
                 sa.delete(_table).where(
                     _members.host == self.host,

@@ -64,6 +64,7 @@ def carry_out(
     """Move the nodes that still are as they were seen."""
     locked = _lock(conn, companion, move, nodes)
     results = [_evaluate(node, move, locked) for node in nodes]
+    # A node that is resumed again keeps the result on record.
     done = [
         result
         for result in results
@@ -83,6 +84,7 @@ def _lock(
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
 ) -> _Locked:
+    # The owners change, so the rows of both services are written.
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
     services = transaction.lock_services(conn, hosts)
     for host in sorted(hosts - services.keys()):
@@ -136,6 +138,7 @@ def _evaluate(
         return _refused(node, 'it is not a node of this move')
     if before.state is not PLANNED:
         return before
+    # Before any objection, because a repeated move must not be refused.
     if locked.owners.get(node.uuid) == move.destination:
         return dataclasses.replace(node, state=UNCHANGED)
     objection = (
@@ -195,6 +198,7 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
     if node.source is None or node.uuid in locked.released:
         return None
     service = locked.services.get(node.source)
+    # It cannot register until an operator ends that.
     if service is None or service.forced_down:
         return None
     if not service.disabled:
@@ -219,6 +223,7 @@ def _write(
         return
     now = transaction.now_of(conn)
     moved = [node for node in done if node.state is MOVED]
+    # A service that has released its nodes keeps running, and its epoch.
     stopped = {n.source for n in moved if n.uuid not in locked.released}
     _fence(conn, stopped, move, now, locked)
     _record_instances(conn, move, moved, now, locked)
@@ -359,6 +364,7 @@ def _store_results(
     for node in done:
         key = node.state.value, node.detail
         alike.setdefault(key, []).append(node.uuid)
+    # One statement for each result instead of one for each node.
     for (state, detail), uuids in sorted(alike.items(), key=str):
         transaction.update_rows(
             conn,

@@ -66,6 +66,8 @@ class SqlOutbox(connection.Port):
         """
         statement = (
             sa.select(tables.events)
+            # An index finds ``at``; the second condition drops the few sent
+            # already.
             .where(_events.at >= (since if after is None else after.at))
             .order_by(_events.at, _events.id)
             .limit(limit)
@@ -115,6 +117,7 @@ def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
     if row is None:
         return None
     is_mine = row.sender == sender
+    # The own turn is renewed in its second half, to write less often.
     if row.sender_until <= (now + lease / 2 if is_mine else now):
         return None
     return Turn(is_mine, row.position, now)

@@ -1,9 +1,7 @@
 """Registration of a service's processes: register, retire, fail over.
 
 Each function serves the method of the same name of the records port, as one
-transaction. The row is locked first: of two processes that register together
-the second one sees the first. Must not decide which processes are alive: the
-caller does.
+transaction. Must not decide which processes are alive: the caller does.
 """
 
 from __future__ import annotations
@@ -50,6 +48,7 @@ def register(
     :raises StandbyError: if another process, perhaps alive, is active;
         nothing is changed.
     """
+    # Of two processes that register together, the second sees the first.
     before = service_admin.lock(conn, host, companion)
     if before is not None and before.forced_down:
         raise exceptions.FencedError(

@@ -44,6 +44,7 @@ def release(
     """
     hosts = {node.source for node in nodes if node.source}
     known = transaction.lock_services(conn, hosts)
+    # A mark is the revision of a service, even if none owns these nodes.
     raised = known or transaction.lock_any_service(conn)
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
@@ -86,6 +87,7 @@ def lock_nodes(
     """
     rows: dict[str, change_set.Row] = {}
     instances: dict[str, str] = {}
+    # Sorted, so that transactions lock nodes in the same order.
     for some in queries.chunks(sorted(uuids)):
         for row in conn.execute(
             sa.select(*_OWNERSHIP)
@@ -130,6 +132,7 @@ def _write(
 ) -> None:
     held = {
         'held_by': hand_over.request_id,
+        # A command that was killed does not keep the nodes unowned for ever.
         'held_until': now + hand_over.longest,
     }
     for owner, uuids in sorted(released.items(), key=str):

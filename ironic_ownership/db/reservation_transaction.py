@@ -116,6 +116,7 @@ def activate(
         or the reservation is neither pending nor active.
     :raises NotFoundError: if there is no such reservation.
     """
+    # Read without a lock, because services are locked first.
     before = known(conn, reservation_id)
     services = _check_may_own(conn, companion, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
@@ -182,6 +183,8 @@ def close(
     )
     services: dict[str, change_set.ServiceState] = {}
     for host in sorted({before.host, *filter(None, [owner])}):
+        # The epoch is the reserving service's; a move may have changed the
+        # owner.
         of_service = epoch if host == before.host else None
         services |= check_writer(conn, host, of_service)
     services = services or transaction.lock_any_service(conn)
@@ -304,6 +307,7 @@ def _give_back(
     instance = _open_instance(conn, uuid)
     if owner is None or record['deleted_at'] is not None:
         return
+    # An operator has moved the node, which is free and belongs to the other.
     if instance is None and owner != reservation.host:
         return
     if instance not in (None, reservation.instance_uuid):

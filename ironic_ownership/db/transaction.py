@@ -60,6 +60,7 @@ def lock_services(
         .order_by(_services.host)
         .with_for_update()
     ).all()
+    # Where several servers accept writes, a lock alone excludes no other.
     if write:
         raise_revisions(conn, [row.host for row in found])
     return {
@@ -70,6 +71,7 @@ def lock_services(
             forced_down=bool(row.forced_down),
             away_until=row.away_until,
             registered=row.registered_at is not None,
+            # As :func:`raise_revisions` leaves it, now or later.
             revision=row.revision + 1,
         )
         for row in found
@@ -95,6 +97,7 @@ def lock_any_service(
 
 def first_revision(conn: sa.Connection) -> int:
     """Return the revision for a service without a row: none that it had."""
+    # Milliseconds: an earlier row of the host did not rise that fast.
     return int(now_of(conn) * 1000)
 
 
@@ -109,6 +112,7 @@ def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
 def raise_unmarked(conn: sa.Connection) -> None:
     """Let every reader read everything: what changes is not marked."""
     found = lock_any_service(conn, write=False)
+    # ``marked`` stays, and the difference makes readers read everything.
     update_rows(conn, _services.host, found, revision=_services.revision + 1)
 
 
@@ -188,10 +192,8 @@ def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
 def open_instances(
     conn: sa.Connection, uuids: Collection[str]
 ) -> dict[str, str]:
-    """Return the open instances of at most one chunk of nodes, by node.
-
-    Not locked: an instance changes only under the lock of its node.
-    """
+    """Return the open instances of at most one chunk of nodes, by node."""
+    # Not locked: an instance changes only under the lock of its node.
     found = conn.execute(
         sa.select(_instances.open_node_uuid, _instances.uuid).where(
             _instances.open_node_uuid.in_(uuids)

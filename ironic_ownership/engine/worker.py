@@ -99,6 +99,7 @@ class Worker(abc.ABC):
     def run_step(self) -> float | None:
         """Do one step, and report its error; return as :meth:`step`."""
         self.woken = self._wanted.is_set()
+        # Before the step, so that a wake in the middle of it counts.
         self._wanted.clear()
         try:
             due_in = self.step()
@@ -113,6 +114,7 @@ class Worker(abc.ABC):
 
 def back_off(failures: int, longest: float) -> float:
     """Return the seconds to wait after so many failures in a row."""
+    # Bounded, because a large exponent overflows.
     return min(longest, 2.0 ** min(failures - 1, 9))
 
 

@@ -23,8 +23,10 @@ _FEW = 4
 """Up to this many new members are read one by one, more with one range."""
 
 _SPACING = 1.0
-"""Least seconds between two reports of a stream."""
+"""Least seconds between two reports of a stream: a thousand members that read
+after each of a hundred changes are a load."""
 
+# A server that lost its leader would be silent instead of ending the stream.
 _REQUIRE_LEADER = {'Grpc-Metadata-hasleader': 'true'}
 
 
@@ -32,8 +34,7 @@ class MemberReader(members.Reader[members.T]):
     """Reads the members; one small request while nothing has changed.
 
     Nothing has changed if etcd's revision is the one last seen and the newest
-    key of that time still exists: a store that was emptied restarts its
-    revisions, but no key is ever used twice.
+    key of that time still exists.
 
     :param client: the client of etcd3gw.
     :param prefix: of the keys; the key that is just the prefix is no member.
@@ -65,6 +66,8 @@ class MemberReader(members.Reader[members.T]):
         )
         (response,) = answer['responses']
         return bool(
+            # A store that was emptied restarts its revisions, but no key is
+            # ever used twice.
             answer['header']['revision'] == revision
             and _rows(response['response_range'])
         )
@@ -133,9 +136,6 @@ def put(
 class ChangeStream:
     """A request that etcd answers with a line for every change.
 
-    A server that lost its leader would be silent: it is asked to end the
-    stream instead, and the next one goes to another server.
-
     :param idle_timeout: seconds without a change after which it is opened
         again: a connection that died silently would stay silent.
     :param turn_from: called with a server that should not be used now.
@@ -161,11 +161,7 @@ class ChangeStream:
         self._error: Exception | None = None
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the members may have changed since the last call.
-
-        Many changes are reported once per second at most: a thousand
-        members that read after each of a hundred changes are a load.
-        """
+        """Wait until the members may have changed since the last call."""
         ends = time.monotonic() + timeout
         time.sleep(min(timeout, max(0.0, self._not_before - time.monotonic())))
         with self._state:

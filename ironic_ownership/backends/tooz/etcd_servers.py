@@ -2,8 +2,7 @@
 
 The client of etcd3gw knows one server. This adapter of its HTTP session sends
 each request to the server that answered last, and to the next one when it
-does not answer or has no leader. Every request of this package may be
-repeated: the keys of a member are its own, and an unused lease expires.
+does not answer or has no leader.
 """
 
 from __future__ import annotations
@@ -118,6 +117,8 @@ class Adapter(requests.adapters.HTTPAdapter):
             remaining -= 1
             try:
                 answer = self._send_to(server, request, *args, **options)
+            # Any request may be repeated: the keys of a member are its own,
+            # and an unused lease expires.
             except (requests.ConnectionError, requests.Timeout):
                 self._servers.turn_from(server)
                 if not remaining or time.monotonic() > ends:
@@ -163,6 +164,7 @@ class Adapter(requests.adapters.HTTPAdapter):
         *args: Any,
         **options: Any,
     ) -> requests.Response:
+        # A request that is repeated still has the old token.
         request.headers.pop('Authorization', None)
         if login.token:
             request.headers['Authorization'] = login.token
@@ -185,6 +187,7 @@ class Adapter(requests.adapters.HTTPAdapter):
             f'/{version}/auth/authenticate',
         )
         asked.prepare_body(None, None, json=login.body())
+        # The request may be a watch, of which no answer is read to its end.
         answer = super().send(asked, *args, **{**options, 'stream': False})
         return None if login.take(answer) else answer
 

@@ -101,6 +101,8 @@ def _settings(text: str) -> model.MemberSettings:
 def newest(records: Iterable[MemberRecord]) -> model.View:
     """Return the view of the newest record of each process."""
     chosen: dict[tuple[str, str], MemberRecord] = {}
+    # A process that changes its settings has two for a moment: the later one
+    # counts.
     for record in sorted(records, key=lambda record: record.revision):
         chosen[record.member.host, record.member.incarnation] = record
     return model.View.of(record.member for record in chosen.values())

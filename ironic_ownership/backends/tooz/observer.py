@@ -61,6 +61,7 @@ class Observer:
     def failed(self) -> None:
         """Note a call without an answer."""
         self._note_failure()
+        # Without the lock, which the call that got no answer may hold.
         coordinator = self._coordinator
         if coordinator is not None:
             self._driver.failed(coordinator)

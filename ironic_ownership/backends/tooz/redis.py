@@ -1,11 +1,7 @@
 """Redis, with or without sentinels.
 
-The client's own retries are switched off: together with those of tooz, a
-call to a server that is down would continue for minutes after its end.
-
-Sentinels on the wrong side of a partition still name the old primary, and the
-client of Redis believes the first that answers. Here all are asked, and the
-newest configuration counts.
+The client of Redis believes the first sentinel that answers. Here all are
+asked, and the newest configuration counts.
 """
 
 from __future__ import annotations
@@ -100,6 +96,8 @@ class RedisDriver(driver.Driver):
 def _switch_off_retries(client: Any) -> None:
     from redis import backoff, retry
 
+    # Together with those of tooz, a call to a server that is down would
+    # continue for minutes after its end.
     client.set_retry(retry.Retry(backoff.NoBackoff(), 0))
 
 
@@ -161,4 +159,5 @@ def _newest_primary(
             f'no sentinel names a primary for {name!r}: '
             + ('; '.join(errors) or 'none knows it, or it is down')
         )
+    # Sentinels on the wrong side of a partition still name the old primary.
     return max(found)[1]

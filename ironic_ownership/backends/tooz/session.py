@@ -60,6 +60,8 @@ class Session:
         with self._lock:
             if self._over:
                 return
+            # Before it connects: from then on, a client may keep it alive by
+            # itself.
             self._watchdog.renew()
             coordinator = self._opened()
             for _ in range(_ATTEMPTS):
@@ -85,6 +87,7 @@ class Session:
 
     def leave(self) -> None:
         """Stop being a member, forever."""
+        # Before the lock: a join that waits for it must not begin.
         self._over = True
         with self._lock:
             coordinator, self._coordinator = self._coordinator, None
@@ -101,6 +104,7 @@ class Session:
 
     def close(self) -> None:
         """Free the connection; the member expires by itself."""
+        # Without the lock, which a call that hangs may hold.
         coordinator = self._coordinator
         if coordinator is not None:
             self._driver.disconnect(coordinator)

@@ -1,17 +1,7 @@
 """ZooKeeper: a session for each member, kept alive by kazoo's own threads.
 
-So a process whose heartbeat hangs would stay a member forever: a watchdog
-ends the session when no beat has come for the time to live. Watches use the
-client that tooz holds, because tooz's own watchers only poll.
-
-A server answers from its own copy of the data, which may be older than what
-another client has seen. So each read and each beat begins with a sync, which
-goes to the leader: a member that has expired is not taken for one that lives,
-nor a new one for one that is missing.
-
-kazoo trusts every public authority besides the configured one, checks no name,
-and logs the user's digest: its connections over TLS are made here instead, and
-its log is limited.
+Each read and each beat begins with a sync: a member that has expired is not
+taken for one that lives, nor a new one for one that is missing.
 """
 
 from __future__ import annotations
@@ -81,6 +71,8 @@ class ZooKeeperDriver(driver.Driver):
 
         def create_in_time(**kwargs: Any) -> Any:
             kwargs['timeout'] = one_server
+            # kazoo trusts every public authority besides the configured one,
+            # and checks no name.
             return (_secure if kwargs['use_ssl'] else create)(**kwargs)
 
         def invoke_in_time(timeout: float, *args: Any, **kwargs: Any) -> Any:
@@ -155,6 +147,7 @@ class _SyncedReader(members.ToozReader[members.T]):
 
 
 def _limit_log() -> None:
+    # Below that level kazoo logs the user's digest.
     log = logging.getLogger('kazoo')
     log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
 
@@ -191,6 +184,8 @@ def _secure(
 
 
 def _sync(coordinator: Any, timeout: float) -> None:
+    # A server answers from its own copy of the data, which may be older than
+    # what another client has seen. A sync goes to the leader.
     path = coordinator._base_path()
     coordinator._coord.sync_async(path).get(timeout=timeout)
 
@@ -207,6 +202,7 @@ class _ExpiryTimer(driver.Watchdog):
 
     def renew(self) -> None:
         self.end()
+        # kazoo's own threads would keep the session of a process that hangs.
         self._timer = threading.Timer(self.ttl, self.expire)
         self._timer.daemon = True
         self._timer.start()
@@ -254,6 +250,7 @@ class _ChildWatch:
         client = self._coordinator._coord
         path = self._coordinator._path_group(self._group)
         try:
+            # Not tooz's watchers, which only poll.
             client.get_children_async(path, watch=self._notify).get(
                 timeout=timeout
             )

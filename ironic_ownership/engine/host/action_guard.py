@@ -1,8 +1,7 @@
 """Check that this service may act on one node at this moment.
 
 A refresh may be a minute old, so record and Ironic are read again for the
-one node before anything is done to it. Ironic may take a minute as well, so
-the records are read last: they decide.
+one node before anything is done to it.
 
 A caller with patience waits for what ends by itself: the service has just
 lost its right and registers again, a node has no owner yet, a server does not
@@ -106,6 +105,8 @@ class Guard:
         for delay in itertools.chain(
             RETRY_DELAYS, itertools.repeat(RETRY_DELAYS[-1])
         ):
+            # Before the attempt, so that a change in the middle of it ends the
+            # wait.
             seen = changes.count
             try:
                 return self._attempt(uuid, instance_uuid, until - clock())
@@ -123,6 +124,7 @@ class Guard:
         permission.confirm()  # so that Ironic is not asked in vain
         with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as ironic:
             node = permission.node = _read(ironic, uuid)
+        # Last, because Ironic may take a minute: the records decide.
         recorded = permission.read().instance_uuid
         _check_instance(node, recorded, instance_uuid)
         deployed = node.instance_uuid or recorded
@@ -267,6 +269,7 @@ class Permission:
         if record is None or record.host != self.host:
             raise _not_owner(self.host, self._uuid, record)
         until = min(lease.until, started + self._longest)
+        # The right may have ended while the records were read.
         self._lease()
         if self._context.clock() >= until:
             raise exceptions.FencedError(

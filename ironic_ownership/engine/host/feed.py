@@ -208,6 +208,7 @@ class Feed:
                 )
                 if is_own and node is None:
                     continue
+                # Newer than the list: the next refresh compares it again.
                 if self._changed_at(uuid) > token.generation:
                     self._unlisted.add(uuid)
                     continue
@@ -220,6 +221,7 @@ class Feed:
                 self._unlisted.discard(uuid)
             changed = self._advance()
         if changed:
+            # Without the lock: a subscriber may read the feed.
             self._fence.changes.notify()
 
     def completed(self, token: ReadToken) -> None:
@@ -280,6 +282,7 @@ class Feed:
             order, retained = self._retained
             for change in changes:
                 if isinstance(change, Claim | Update):
+                    # A later read of the records no longer had it.
                     if token.order < order and change.uuid not in retained:
                         continue
                     code = self._availability_after(change)
@@ -296,6 +299,7 @@ class Feed:
         except exceptions.FencedError:
             lease = None
         term = lease.term if lease else None
+        # What was read under an earlier right says nothing about this one.
         if term != self._term:
             self._term = term
             self._period += 1

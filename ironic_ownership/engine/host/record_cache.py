@@ -50,7 +50,7 @@ class RecordCache:
 
     Threading: the refresh thread only.
 
-    :ivar changed: uuids of those that may differ from what :meth:`also`
+    :ivar changed: uuids of those that may differ from what :meth:`complete`
         returned before, as new or gone.
     """
 
@@ -65,7 +65,7 @@ class RecordCache:
         self._is_complete = False
         """Whether the records of these nodes are known as well."""
         self._nodes = NO_NODES
-        # Since the last return of also(), which may have failed.
+        # Since the last return of complete(), which may have failed.
         self._changed: set[str] = set()
 
     def clear(self) -> None:
@@ -78,10 +78,11 @@ class RecordCache:
         """Return the records of the service and those last seen in a scope.
 
         :param services: as they were read before.
-        :returns: by uuid, with those that :meth:`also` read before; the same
-            object if nothing has changed.
+        :returns: by uuid, with those that :meth:`complete` read before; the
+            same object if nothing has changed.
         :raises RecordsError: if the database does not answer.
         """
+        # If this fails, the next call reads everything.
         before, self._services = self._services, None
         since = _since(before, services) if scope == self._scope else None
         if since is None:
@@ -181,6 +182,7 @@ def _since(
     """
     if before is None or before.keys() != now.keys():
         return None
+    # Lost commits, or changes that left no mark.
     if any(
         now[host].revision < row.revision or now[host].unmarked != row.unmarked
         for host, row in before.items()

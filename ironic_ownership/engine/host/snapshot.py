@@ -1,12 +1,4 @@
-"""Snapshot of everything that one refresh decides from, read in safe order.
-
-Services come before the view: an owner that is not alive in the view had at
-most the epoch read before, so a claim detects that it came back. Records
-come before nodes: an instance on record that Ironic no longer has is really
-gone. The view comes last, because it states which services may act now. Only
-the ``away`` flags are read again after it: a service writes its own before it
-leaves.
-"""
+"""Snapshot of everything that one refresh decides from, read in safe order."""
 
 from __future__ import annotations
 
@@ -74,21 +66,27 @@ def take(
     :raises OwnershipError: if any of them can't be read; then there is no
         snapshot at all.
     """
+    # Before the view: an owner that is not alive in it had at most the epoch
+    # read here, so a claim detects that it came back.
     services: Mapping[str, model.Service] = {
         service.host: service for service in ports.records.services()
     }
     policy_set.prepare(services.values(), ports.interpret)
     cache = cache or RecordCache(ports.records, host)
+    # Before the nodes: an instance on record that Ironic no longer has is
+    # really gone.
     cache.in_reach(scope, services)
     fleet = reader.read(scope) if reader else Fleet(ports.ironic.fleet(scope))
     nodes, changed = fleet.nodes, fleet.changed
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.
     records, late = cache.complete(nodes, changed)
+    # Their records may be newer than the list; the next refresh has both.
     if late:
         nodes = {uuid: nodes[uuid] for uuid in nodes if uuid not in late}
     if changed is not None:
         changed |= cache.changed
+    # Last, because it states which services may act now.
     services, view = read_members(services, ports)
     return Snapshot(nodes, records, services, view, changed, fleet.baseline)
 
@@ -104,6 +102,7 @@ def read_members(
     view = ports.backend.view().serving(services.values())
     if services.keys() <= view.hosts:
         return services, view
+    # Read again: a service writes its own flag before it leaves.
     away = {row.host for row in ports.records.services() if row.away}
     return {
         host: dataclasses.replace(row, away=host in away)

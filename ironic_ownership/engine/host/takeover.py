@@ -79,6 +79,7 @@ class TakeOver(Worker):
             while self.take_over(hosts):
                 LOG.debug('handover limit reached, the take-over goes on')
         finally:
+            # After an error too: the refresh does what is left.
             self.refresh()
         self.conditions.succeeded(Loop.TAKE_OVER)
 
@@ -121,6 +122,7 @@ class TakeOver(Worker):
         scan = self.last_scan()
         if scan is None:
             return False
+        # First, as in a snapshot: an owner that comes back has a later epoch.
         rows = {row.host: row for row in ports.records.services()}
         records = self._records_of(hosts)
         if not any(uuid in scan.nodes for uuid in records):
@@ -154,6 +156,7 @@ class TakeOver(Worker):
             self.reconciler.write(plan.changes, written=written)
         finally:
             self.reconciler.operator_log.took_over(written.taken_over)
+        # What was refused would be refused again until a refresh.
         return written.limited and not written.refused
 
     def _changed_since(self, scan: Scan) -> _Nodes | None:

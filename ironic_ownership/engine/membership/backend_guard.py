@@ -67,9 +67,9 @@ class GuardedBackend(MembershipBackend):
     def busy(self) -> tuple[str, float] | None:
         """Return the call that takes longest, and its seconds so far.
 
-        Any thread; ``None`` if there is none. A call that waits for changes
-        does not count.
+        Any thread; ``None`` if there is none.
         """
+        # A copy, because other threads begin and end calls meanwhile.
         calls = sorted(self._calls.copy().values(), key=lambda one: one[1])
         if not calls:
             return None
@@ -110,6 +110,7 @@ class GuardedBackend(MembershipBackend):
 
     def watch(self, timeout: float) -> bool:
         """Wait until the members may have changed."""
+        # Not counted as busy: it is there to wait.
         with self._translated('watch'):
             return bool(self.guarded.watch(timeout))
 
@@ -134,6 +135,7 @@ class GuardedBackend(MembershipBackend):
             earlier one has not ended.
         """
         stuck, limit = self._stuck.get(method), seconds + GRACE
+        # No second thread for a call that hangs, or they would pile up.
         if stuck is None or stuck.ended(0):
             call = Call(work, f'{self._origin}: {method}()')
             if call.ended(limit):

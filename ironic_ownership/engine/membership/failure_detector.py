@@ -137,7 +137,9 @@ class FailureDetector:
         for host in known.intersection(hosts):
             self._missed_since.pop(host, None)
         for host in vanished:
+            # By the response: a beat that began before it proves nothing.
             self._missed_since[host] = ended
+        # By the request, because the view may be as old.
         settled = started >= self._settled_at
         dead = {
             host

@@ -101,8 +101,7 @@ class Fence:
     """The right to act and write, limited in time and bound to one epoch.
 
     Registration opens it, heartbeats extend it, and any thread that learns of
-    the end of the right drops it. A heartbeat that was under way at that time
-    does not open it again.
+    the end of the right drops it.
 
     Threading: any thread.
 
@@ -135,9 +134,13 @@ class Fence:
         with self._lock:
             if self._closed:
                 return
+            # Opened again under the same epoch, as after a change of settings:
+            # the leases stay valid.
             if epoch != self._epoch:
                 self._term += 1
             self._epoch = epoch
+            # From the start: the store counts from a later moment, so the
+            # right ends before the membership.
             self._until = beat_started + self._length
             self._reason = _NO_MEMBER
         self.changes.notify()
@@ -148,6 +151,7 @@ class Fence:
         :param beat_started: time just before that beat was sent.
         """
         with self._lock:
+            # A beat that was under way when the right was dropped.
             if self._epoch is None:
                 return
             had_expired = self._clock() >= self._until
@@ -214,6 +218,7 @@ class Fence:
         """
         until = self._clock() + timeout
         while True:
+            # Counted before the test, so that no change falls between them.
             seen = self.changes.count
             if met():
                 return True

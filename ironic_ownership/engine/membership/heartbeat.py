@@ -1,7 +1,6 @@
 """The heartbeat: schedule of beats and polls, and the poll of the own row.
 
-A poll never delays a beat: it does not begin when it could hang until after
-the right to act ends. Nothing here sends requests to Ironic.
+Nothing here sends requests to Ironic.
 """
 
 from __future__ import annotations
@@ -88,6 +87,7 @@ class Heartbeat(Worker):
             now >= self._poll_at or self._answered.is_set()
         ):
             return self._watch(now)
+        # A poll that hangs must not delay the beat until the right has ended.
         elif self._could_outlast_fence():
             self._beat()
         else:
@@ -97,12 +97,15 @@ class Heartbeat(Worker):
         return 0.0
 
     def _beat(self) -> None:
+        # Set before the beat, so that a slow one does not stretch the
+        # interval.
         self._beat_at = self._clock() + self.interval
         self.member.beat()
         self._schedule_poll()
 
     def _schedule_poll(self) -> None:
         self._poll_at = self._clock() + self.watch_interval
+        # The store reports changes, so the poll after each beat is enough.
         if self._watches and not self.member.wants_poll:
             self._poll_at = max(self._poll_at, self._beat_at)
         expiry = self.member.next_expiry
@@ -112,6 +115,7 @@ class Heartbeat(Worker):
             self._poll_at = min(self._poll_at, max(soonest, expiry))
 
     def _could_outlast_fence(self) -> bool:
+        # A right that has ended leaves nothing to protect.
         return 0 < self.context.fence.remaining <= self._backend.call_timeout
 
     def _watch(self, now: float) -> float:
@@ -126,6 +130,7 @@ class Heartbeat(Worker):
             or self.member.awaits_records
         ):
             return timeout
+        # A watch would not notice that it was woken.
         if self._wanted.is_set():
             return 0.0
         try:

@@ -200,6 +200,7 @@ class LocalMember:
 
         :param grace: seconds for which this service is expected back.
         """
+        # Before the role: a standby may act as soon as that is given up.
         self._fence.drop()
         if not self.is_member:
             return

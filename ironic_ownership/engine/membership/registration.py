@@ -107,7 +107,6 @@ class ForcedDown:
 
 
 State = Unregistered | Active | Standby | ForcedDown
-"""A request that was sent in one state says nothing about a later one."""
 
 _Result = State | None
 """The next state; ``None`` to stay in this one."""
@@ -163,6 +162,7 @@ class Registration:
             if isinstance(self._state, Active | Unregistered):
                 self._state = Unregistered()
             else:
+                # A new object: the answer to a request sent before is ignored.
                 self._state = dataclasses.replace(self._state)
 
     def update(self, siblings: frozenset[str] | None) -> None:
@@ -249,6 +249,7 @@ class Registration:
         except exceptions.StandbyError as exc:
             return Standby(exc.active)
         except exceptions.FencedError:
+            # The records fence a registration only while it is forced down.
             return ForcedDown()
         return Active(epoch, identity.settings)
 
@@ -264,6 +265,7 @@ class Registration:
         self, new: State, *, instead_of: State, loss: str = ''
     ) -> bool:
         with self._lock:
+            # The state has changed since the request was sent.
             if self._state is not instead_of:
                 return False
             self._state = new
