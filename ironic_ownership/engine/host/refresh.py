@@ -166,6 +166,7 @@ class Refresher:
 
     def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
+        # Before anything is read: what the feed gets later is newer.
         token = self._feed.read_token()
         if self.reader.interval <= 0:
             self._forget()
@@ -217,7 +218,6 @@ class Refresher:
         except exceptions.OwnershipError:
             self.missing_nodes.ask_again(found.looked_up)
             raise
-        self._feed.completed(token)
         if summary.pending or summary.list_again:
             self.reader.require_whole()
         return summary
