@@ -18,6 +18,7 @@ from cliff.formatters import base
 from ironic_ownership.api import resources
 from ironic_ownership.api.operation import Operation
 from ironic_ownership.cli import arguments, deadline, errors, formatters
+from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -75,6 +76,29 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return cast(
             'deadline.Deadline | None', getattr(self.app, 'deadline', None)
         )
+
+    def say(self, text: str) -> None:
+        """Write one line to standard error."""
+        self.app.stderr.write(f'{errors.PROG}: {texts.printable(text)}\n')
+
+    def say_faults(
+        self, faults: Sequence[str], what: str, *, skips: bool
+    ) -> None:
+        """Report the entries of the operator that cannot be used.
+
+        :param what: of the entries, after their number.
+        :param skips: whether to go on without them.
+        :raises UsageError: if there are any and they are not skipped.
+        """
+        for fault in faults:
+            self.say(fault)
+        if faults and not skips:
+            raise errors.UsageError(
+                f'{len(faults)} {what}',
+                hint='Correct them, or add --skip-invalid',
+            )
+        if faults:
+            self.exit_code = errors.ExitCode.REFUSED
 
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""

@@ -123,6 +123,15 @@ class ChangeCommand(base.Shown[Any]):
         return done
 
 
+class ChangeOne(ChangeCommand, base.ShowOne):
+    """A change of one thing, which is shown as it is afterwards."""
+
+    more = 'dry_run', 'request_id'
+
+    def read(self, parsed_args: argparse.Namespace) -> Any:
+        return self.operate(parsed_args)
+
+
 class ItemsCommand(ChangeCommand, base.Lister):
     """A change of several things, each of which gates may refuse.
 
@@ -220,8 +229,11 @@ def reason_text(text: str) -> str:
     return words
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--dry-run`` and ``--yes``."""
+def add_arguments(parser: argparse.ArgumentParser, skips: str = '') -> None:
+    """Add ``--dry-run`` and ``--yes``.
+
+    :param skips: help of ``--skip-invalid``, if the command has it.
+    """
     parser.add_argument(
         '--dry-run',
         action='store_true',
@@ -233,6 +245,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='do not ask; needed where there is no terminal',
     )
+    if skips:
+        parser.add_argument('--skip-invalid', action='store_true', help=skips)
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 import logging
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ironic_ownership.cli import base, errors, node_file
@@ -98,7 +98,6 @@ class ValidateNode(base.Lister):
         'node validate new-rack.json -f json',
         'node validate - < new-rack.yaml',
     )
-    _checked = 0
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -123,17 +122,5 @@ class ValidateNode(base.Lister):
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
-        self._checked = body['nodes']
+        self.nothing = f'{body["nodes"]} nodes, no faults found'
         return self.rows(self.described.columns, body['faults'])
-
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Any,
-    ) -> int:
-        rows = list(data)
-        if not rows and parsed_args.formatter == 'table':
-            self.app.stdout.write(f'{self._checked} nodes, no faults found\n')
-            return 0
-        return super().produce_output(parsed_args, column_names, rows)

@@ -113,16 +113,11 @@ class MoveComputeNode(MoveCommand):
             named = node_file.of_file(self.api, parsed_args.file)
         else:
             named = node_file.of_words(self.api, parsed_args.nodes)
-        for fault in named.faults:
-            self.say(fault)
-        if named.faults and not parsed_args.skip_invalid:
-            raise errors.UsageError(
-                f'{len(named.faults)} nodes are named wrongly, each in a line '
-                'above; nothing was moved',
-                hint='Correct them, or add --skip-invalid',
-            )
-        if named.faults:
-            self.worsen(errors.ExitCode.REFUSED)
+        self.say_faults(
+            named.faults,
+            'nodes are named wrongly, each in a line above; nothing was moved',
+            skips=parsed_args.skip_invalid,
+        )
         if not named.uuids:
             raise EmptySelectionError
         return list(named.uuids)

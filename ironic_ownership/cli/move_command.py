@@ -14,7 +14,7 @@ from typing import Any
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
-from ironic_ownership.contracts import exceptions, texts
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates
@@ -35,11 +35,9 @@ class MoveCommand(base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        change.add_arguments(parser)
-        parser.add_argument(
-            '--skip-invalid',
-            action='store_true',
-            help='move the other nodes if some cannot be moved or are named '
+        change.add_arguments(
+            parser,
+            skips='move the other nodes if some cannot be moved or are named '
             'wrongly; without it, one such node stops all of them. The exit '
             'code is 3 in both cases',
         )
@@ -56,10 +54,6 @@ class MoveCommand(base.Lister):
             '--reason', metavar='TEXT', help='why; stored with the move'
         )
         return parser
-
-    def say(self, text: str) -> None:
-        """Write one line to standard error."""
-        self.app.stderr.write(f'{errors.PROG}: {texts.printable(text)}\n')
 
     def worsen(self, code: errors.ExitCode) -> None:
         """End with this code, unless something worse has happened."""

@@ -47,7 +47,11 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        change.add_arguments(parser)
+        change.add_arguments(
+            parser,
+            skips='import the other nodes if some cannot be imported or are '
+            'named wrongly',
+        )
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
         )
@@ -56,12 +60,6 @@ resumed by running it again: nodes that are imported are unchanged."""
             action='store_true',
             help='create services that are not on record, for those that '
             'have not been started yet',
-        )
-        parser.add_argument(
-            '--skip-invalid',
-            action='store_true',
-            help='import the other nodes if some cannot be imported or are '
-            'named wrongly',
         )
         parser.add_argument(
             '--all', action='store_true', help='show unchanged nodes as well'
@@ -77,7 +75,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             stopped = bool(refused) and not parsed_args.skip_invalid
             if parsed_args.dry_run or stopped or not planned:
                 if stopped and not parsed_args.dry_run:
-                    self._say(
+                    self.say(
                         f'{len(refused)} of {len(rows)} nodes are refused by '
                         'a gate: nothing was imported. --skip-invalid '
                         'imports the others'
@@ -94,7 +92,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         try:
             done.extend(self._send(parsed_args, entries, dry_run=False))
         except exceptions.OwnershipError as exc:
-            self._say(
+            self.say(
                 f'stopped after {len(done)} of {len(entries)} nodes: run the '
                 'command again to import the rest'
             )
@@ -106,16 +104,12 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def _entries(self, parsed_args: argparse.Namespace) -> dict[str, str]:
         found = read_owners(parsed_args.file)
-        for fault in found.faults:
-            self._say(fault)
-        if found.faults and not parsed_args.skip_invalid:
-            raise errors.UsageError(
-                f'{len(found.faults)} entries cannot be used, each named in '
-                'a line above; nothing was imported',
-                hint='Correct them, or add --skip-invalid',
-            )
-        if found.faults:
-            self.exit_code = errors.ExitCode.REFUSED
+        self.say_faults(
+            found.faults,
+            'entries cannot be used, each named in a line above; nothing was '
+            'imported',
+            skips=parsed_args.skip_invalid,
+        )
         if not found.owners:
             raise errors.UsageError(f'{parsed_args.file} names no node')
         return found.owners
@@ -141,7 +135,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             done += len(some)
             if len(entries) > LARGEST:
                 what = 'evaluated' if dry_run else 'done'
-                self._say(f'{done} of {len(entries)} nodes {what}')
+                self.say(f'{done} of {len(entries)} nodes {what}')
 
     def _shown(
         self, parsed_args: argparse.Namespace, rows: Sequence[_Row]
@@ -149,7 +143,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         counts = collections.Counter(row['state'] for row in rows)
         if counts[Result.REFUSED]:
             self.exit_code = errors.ExitCode.REFUSED
-        self._say(
+        self.say(
             ', '.join(
                 f'{counts[s]} {s}' for s in import_nodes.RESULTS if counts[s]
             )
@@ -162,9 +156,6 @@ resumed by running it again: nodes that are imported are unchanged."""
                 if parsed_args.all or row['state'] != Result.UNCHANGED
             ],
         )
-
-    def _say(self, text: str) -> None:
-        self.app.stderr.write(f'{errors.PROG}: {text}\n')
 
 
 _OWNER = ('owner', 'service', 'host')

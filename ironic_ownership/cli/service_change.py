@@ -9,10 +9,8 @@ from typing import Any
 from ironic_ownership.cli import base, change, errors
 from ironic_ownership.cli.change import Body
 
-_MORE = ('dry_run', 'request_id')
 
-
-class SetService(change.ChangeCommand, base.ShowOne):
+class SetService(change.ChangeOne):
     """Enable or disable a service, or force it down.
 
     A disabled service is given no nodes and keeps those that it has. A
@@ -70,8 +68,7 @@ class SetService(change.ChangeCommand, base.ShowOne):
                 'nothing to set',
                 hint='Add --disable, --enable, --down or --up',
             )
-        body = self.operate(parsed_args)
-        return self.cells(self.described.columns, body, *_MORE)
+        return super().take_action(parsed_args)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         names = 'disabled', 'disabled_reason', 'forced_down'
@@ -116,7 +113,7 @@ class DeleteService(change.ChangeCommand, base.Lister):
         return [f'{what}, refused by: {", ".join(failed)}'] if failed else []
 
 
-class FailoverService(change.ChangeCommand, base.ShowOne):
+class FailoverService(change.ChangeOne):
     """Make a standby the active process of its service.
 
     The active process loses its right to write immediately, and stands by
@@ -144,10 +141,6 @@ process that was active registers again by itself."""
             'its incarnation begins; needed if several stand by',
         )
         return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        body = self.operate(parsed_args)
-        return self.cells(self.described.columns, body, *_MORE)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         return {'to': parsed_args.to} if parsed_args.to else {}

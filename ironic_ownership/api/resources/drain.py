@@ -40,8 +40,8 @@ def _drain(request: Request) -> Answer:
     if proposal.refused and not body.get('skip_invalid', False):
         raise move_answers.refused(proposal.moves, proposal.unplaceable)
     planned = [move for move in proposal.moves if move.planned]
-    if move_answers.is_long(request, planned):
-        location = move_answers.run_in_background(request, operation, planned)
+    location = move_answers.run_in_background(request, operation, planned)
+    if location:
         done = [move_answers.executed(move) for move in planned]
         return Answer(
             shown(move_answers.NODE, done, not_started=[]), 202, location

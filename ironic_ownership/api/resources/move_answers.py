@@ -299,20 +299,17 @@ def _sentence(gate: Mapping[str, Any]) -> str:
     return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
 
 
-def is_long(request: Request, proposals: Sequence[Proposal]) -> bool:
-    """Return whether to answer before the nodes are moved."""
-    number = sum(len(proposal.planned) for proposal in proposals)
-    return request.background is not None and number > move_nodes.BATCH
-
-
 def run_in_background(
     request: Request, operation: MoveNodes, proposals: Sequence[Proposal]
-) -> str:
-    """Store moves now, and carry them out after the answer.
+) -> str | None:
+    """Store moves now, and carry them out after the answer, if they are long.
 
-    :returns: where the first of them is found.
+    :returns: where the first of them is found; ``None`` if they are short.
     :raises BusyError: if too many run already; nothing is stored then.
     """
+    number = sum(len(proposal.planned) for proposal in proposals)
+    if request.background is None or number <= move_nodes.BATCH:
+        return None
 
     def store() -> None:
         for proposal in proposals:
@@ -337,6 +334,5 @@ def run_in_background(
                     proposal.order.request_id,
                 )
 
-    assert request.background is not None
     request.background.start(request.request_id, store, carry_out)
     return f'/v1/moves/{proposals[0].order.request_id}'

@@ -114,10 +114,8 @@ def _answer(
         return Answer(move_answers.proposed(proposal))
     if proposal.refused and not skips:
         raise move_answers.refused([proposal])
-    if move_answers.is_long(request, [proposal]):
-        location = move_answers.run_in_background(
-            request, operation, [proposal]
-        )
+    location = move_answers.run_in_background(request, operation, [proposal])
+    if location:
         return Answer(move_answers.executed(proposal), 202, location)
     result = operation.execute(
         proposal, progress=request.progress, stopping=request.stopping

@@ -9,10 +9,10 @@ from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,
     answers,
-    names,
+    refuse,
     result,
 )
-from ironic_ownership.contracts import exceptions, model, refusals
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.changes.imports import ImportedNode
 from ironic_ownership.engine.gates import Result
@@ -60,9 +60,10 @@ def _import(request: Request) -> Answer:
     refused = [one for one in found if one.result is Result.REFUSED]
     dry_run = body.get('dry_run', False)
     if not dry_run and refused and not body.get('skip_invalid', False):
-        raise refusals.GatesFailedError(
+        refuse(
             f'{len(refused)} of {len(found)} nodes are refused by a gate, '
-            f'nothing was imported: {names(refused)}',
+            'nothing was imported',
+            [gate for one in refused for gate in one.refused],
             [cells(RESULTS, one) for one in refused],
             hint='Correct the causes, or skip these nodes',
         )

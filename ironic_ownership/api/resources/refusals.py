@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import refusals
-from ironic_ownership.engine.gates import Item, Result
+from ironic_ownership.engine.gates import GateResult, Item, Result
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 T = TypeVar('T', bound=Item)
@@ -64,6 +64,27 @@ def answers(what: str, of: Columns[Any], **more: Any) -> dict[int, Any]:
     )
 
 
+def refuse(
+    message: str,
+    refused: Iterable[GateResult],
+    nodes: Sequence[Mapping[str, Any]] = (),
+    *,
+    gates: Sequence[Mapping[str, Any]] = (),
+    hint: str,
+) -> NoReturn:
+    """Refuse a request of which nothing was carried out.
+
+    :param refused: the gates that the message ends with.
+    :param nodes: each node that is refused.
+    :param gates: of a service, or of all these nodes.
+    :raises GatesFailedError: always.
+    """
+    codes = ', '.join(sorted({gate.gate for gate in refused}))
+    raise refusals.GatesFailedError(
+        f'{message}: {codes}', nodes, gates=gates, hint=hint
+    )
+
+
 def answer(
     request: Request,
     what: str,
@@ -81,19 +102,12 @@ def answer(
     """
     rows = [cells(columns, item) for item in items]
     if not dry_run and all(one.result is Result.REFUSED for one in items):
-        raise refusals.GatesFailedError(
-            f'{len(items)} {what} are refused by a gate, nothing was '
-            f'changed: {names(items)}',
+        refuse(
+            f'{len(items)} {what} are refused by a gate, nothing was changed',
+            [gate for one in items for gate in one.refused],
             rows,
             gates=gates or (),
             hint='Correct the causes; no gate can be overridden',
         )
     shared = {} if gates is None else {'gates': gates}
     return request.changed({what: rows, **shared}, dry_run=dry_run)
-
-
-def names(items: Sequence[Item]) -> str:
-    """Return the codes of the gates that refuse items, in one phrase."""
-    return ', '.join(
-        sorted({gate.gate for one in items for gate in one.refused})
-    )

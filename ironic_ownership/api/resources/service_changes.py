@@ -8,13 +8,14 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import HOST
-from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
     Change,
     DeleteService,
+    Deletion,
     Failover,
     FailOverService,
     SetService,
@@ -130,9 +131,7 @@ def _delete(request: Request) -> Answer:
     proposal = operation.propose(request.path['host'])
     gates = [cells(GATES, gate) for gate in proposal.gates]
     if not dry_run:
-        _check(
-            f'service {proposal.host} is not deleted', proposal.refused, gates
-        )
+        _check(proposal, 'deleted', gates)
         operation.execute(proposal, request.origin)
     return request.changed(
         {'host': proposal.host, 'gates': gates},
@@ -150,8 +149,7 @@ def _fail_over(request: Request) -> Answer:
     gates = [cells(_FAILOVER_GATES, gate) for gate in failover.gates]
     warnings = []
     if not dry_run:
-        host = failover.before.host
-        _check(f'service {host} is not failed over', failover.refused, gates)
+        _check(failover, 'failed over', gates)
         failover = operation.execute(failover, request.origin)
         if not failover.done:
             warnings.append(_not_done(failover))
@@ -172,18 +170,16 @@ def _not_done(failover: Failover) -> str:
 
 
 def _check(
-    what: str,
-    refused: Sequence[GateResult],
-    gates: Sequence[dict[str, Any]],
+    proposal: Deletion | Failover, done: str, gates: Sequence[dict[str, Any]]
 ) -> None:
     """Refuse to execute a proposal with failed gates.
 
     :raises GatesFailedError: with all gates.
     """
-    if refused:
-        names = ', '.join(result.gate for result in refused)
-        raise refusals.GatesFailedError(
-            f'{what}, refused by: {names}',
+    if proposal.refused:
+        refuse(
+            f'service {proposal.host} is not {done}, refused by',
+            proposal.refused,
             gates=gates,
             hint='Correct the causes, and send the request again',
         )
