@@ -20,6 +20,7 @@ from ironic_ownership.contracts.calls import pending
 
 if TYPE_CHECKING:
     import requests
+    from keystoneauth1 import adapter as ksa_adapter
 
 _UNLIMITED = contextlib.nullcontext()
 """Replaces keystoneauth's limiter of each request's rate. That one limits
@@ -110,6 +111,19 @@ class Service:
                 hint=self.endpoint_hint,
             )
         return data
+
+
+class API:
+    """Requests to one server; nothing is sent before the first.
+
+    :param request_id: "req-" and a uuid, for the server's log.
+    """
+
+    def __init__(
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
+    ) -> None:
+        self._adapter = adapter
+        self._request_id = request_id
 
 
 def may_pass(status: int) -> bool:

@@ -42,6 +42,9 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
 @dataclasses.dataclass(frozen=True)
 class _Locked:
+    conn: sa.Connection
+    move: moves.Move
+    now: float
     services: Mapping[str, change_set.ServiceState]
     owners: Mapping[str, str | None]
     """Owner of each node that has a record."""
@@ -63,14 +66,15 @@ def carry_out(
 ) -> Sequence[moves.NodeMove]:
     """Move the nodes that still are as they were seen."""
     locked = _lock(conn, companion, move, nodes)
-    results = [_evaluate(node, move, locked) for node in nodes]
+    results = [_evaluate(node, locked) for node in nodes]
     # A node that is resumed again keeps the result on record.
     done = [
         result
         for result in results
         if _is_planned(result.uuid, locked) and result.state is not PLANNED
     ]
-    _write(conn, move, done, locked)
+    if done:
+        _write(done, locked)
     moved = {result.uuid for result in done if result.state is MOVED}
     release_transaction.end(
         conn, move.request_id, set(locked.released) - moved
@@ -120,8 +124,11 @@ def _lock(
             forced_down=flags[host].forced_down,
         )
     companions = companion.lock(conn, owners)
+    # Later than all locks.
+    now = transaction.now_of(conn)
     return _Locked(
-        services, owners, released, held, instances, results, companions
+        *(conn, move, now, services, owners, released, held, instances),
+        *(results, companions),
     )
 
 
@@ -130,23 +137,22 @@ def _is_planned(uuid: str, locked: _Locked) -> bool:
     return result is not None and result.state is PLANNED
 
 
-def _evaluate(
-    node: moves.NodeMove, move: moves.Move, locked: _Locked
-) -> moves.NodeMove:
+def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
+    destination = locked.move.destination
     before = locked.results.get(node.uuid)
     if before is None:
         return _refused(node, 'it is not a node of this move')
     if before.state is not PLANNED:
         return before
     # Before any objection, because a repeated move must not be refused.
-    if locked.owners.get(node.uuid) == move.destination:
+    if locked.owners.get(node.uuid) == destination:
         return dataclasses.replace(node, state=UNCHANGED)
     objection = (
-        _destination(move, locked)
+        _destination(locked)
         or _record(node, locked)
         or _source(node, locked)
         or locked.companions.against_move(
-            node.uuid, node.source, move.destination, node.instance_uuid
+            node.uuid, node.source, destination, node.instance_uuid
         )
     )
     if objection:
@@ -158,7 +164,8 @@ def _refused(node: moves.NodeMove, detail: str) -> moves.NodeMove:
     return dataclasses.replace(node, state=REFUSED, detail=detail)
 
 
-def _destination(move: moves.Move, locked: _Locked) -> str | None:
+def _destination(locked: _Locked) -> str | None:
+    move = locked.move
     service = locked.services.get(move.destination)
     if service is None:
         return f'destination_exists: {move.destination} is not registered'
@@ -213,20 +220,13 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
     return f'source_stopped: {node.source} has registered again'
 
 
-def _write(
-    conn: sa.Connection,
-    move: moves.Move,
-    done: Sequence[moves.NodeMove],
-    locked: _Locked,
-) -> None:
-    if not done:
-        return
-    now = transaction.now_of(conn)
+def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
+    conn, move, now = locked.conn, locked.move, locked.now
     moved = [node for node in done if node.state is MOVED]
     # A service that has released its nodes keeps running, and its epoch.
     stopped = {n.source for n in moved if n.uuid not in locked.released}
-    _fence(conn, stopped, move, now, locked)
-    _record_instances(conn, move, moved, now, locked)
+    _fence(stopped, locked)
+    _record_instances(moved, locked)
     mark = marks.of(locked.services)
     for uuids in queries.chunks([node.uuid for node in moved]):
         transaction.update_rows(
@@ -256,7 +256,7 @@ def _write(
             host=move.destination,
         )
     locked.companions.assign([node.uuid for node in moved], move.destination)
-    _store_results(conn, move, done, now)
+    _store_results(done, locked)
     if moved:
         conn.execute(
             sa.insert(tables.events),
@@ -278,13 +278,10 @@ def _write(
 
 
 def _record_instances(
-    conn: sa.Connection,
-    move: moves.Move,
-    moved: Sequence[moves.NodeMove],
-    now: float,
-    locked: _Locked,
+    moved: Sequence[moves.NodeMove], locked: _Locked
 ) -> None:
     """Open the instances that only the companion has, in place of others."""
+    conn, move, now = locked.conn, locked.move, locked.now
     found = {
         node.uuid: node.instance_uuid
         for node in moved
@@ -311,14 +308,11 @@ def _record_instances(
     closed, opened = EventKind.INSTANCE_CLOSED, EventKind.INSTANCE_OPENED
     for kind, instances in ((closed, before), (opened, found)):
         for uuid, instance in instances.items():
-            transaction.add_event(
-                conn,
-                now,
-                move.actor,
+            _add_event(
+                locked,
                 kind,
                 node_uuid=uuid,
                 instance_uuid=instance,
-                request_id=move.request_id,
                 **(
                     {'from_host': locked.owners[uuid]}
                     if kind is closed
@@ -327,39 +321,31 @@ def _record_instances(
             )
 
 
-def _fence(
-    conn: sa.Connection,
-    sources: Collection[str | None],
-    move: moves.Move,
-    now: float,
-    locked: _Locked,
-) -> None:
+def _fence(sources: Collection[str | None], locked: _Locked) -> None:
+    move = locked.move
+    reason = f': {move.reason}' if move.reason else ''
+    why = f'its nodes were moved to {move.destination}{reason}'
     for host in sorted(filter(None, sources)):
         service = locked.services.get(host)
         if service is not None and not service.fenced:
-            transaction.fence(conn, [host])
-            transaction.add_event(
-                conn,
-                now,
-                move.actor,
-                EventKind.SERVICE_FENCED,
-                from_host=host,
-                reason=_fence_reason(move),
-                request_id=move.request_id,
+            transaction.fence(locked.conn, [host])
+            _add_event(
+                locked, EventKind.SERVICE_FENCED, from_host=host, reason=why
             )
 
 
-def _fence_reason(move: moves.Move) -> str:
-    reason = f': {move.reason}' if move.reason else ''
-    return f'its nodes were moved to {move.destination}{reason}'
+def _add_event(locked: _Locked, kind: EventKind, **values: str | None) -> None:
+    transaction.add_event(
+        locked.conn,
+        locked.now,
+        locked.move.actor,
+        kind,
+        request_id=locked.move.request_id,
+        **values,
+    )
 
 
-def _store_results(
-    conn: sa.Connection,
-    move: moves.Move,
-    done: Sequence[moves.NodeMove],
-    now: float,
-) -> None:
+def _store_results(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     alike: dict[tuple[str, str | None], list[str]] = {}
     for node in done:
         key = node.state.value, node.detail
@@ -367,11 +353,11 @@ def _store_results(
     # One statement for each result instead of one for each node.
     for (state, detail), uuids in sorted(alike.items(), key=str):
         transaction.update_rows(
-            conn,
+            locked.conn,
             _node_moves.node_uuid,
             uuids,
-            _node_moves.request_id == move.request_id,
+            _node_moves.request_id == locked.move.request_id,
             state=state,
             detail=detail,
-            updated_at=now,
+            updated_at=locked.now,
         )

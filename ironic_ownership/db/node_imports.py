@@ -18,7 +18,6 @@ from ironic_ownership.db import (
     change_set,
     change_transaction,
     connection,
-    tables,
     transaction,
 )
 
@@ -77,16 +76,8 @@ def _service(
     found = transaction.lock_services(conn, {host}, write=False)
     if host not in found and create:
         # Another transaction may insert it first: this one is repeated then.
-        conn.execute(
-            sa.insert(tables.services).values(
-                host=host,
-                epoch=0,
-                disabled=False,
-                forced_down=False,
-                fenced=False,
-                settings='',
-                revision=transaction.first_revision(conn),
-            )
+        transaction.insert_service(
+            conn, host, revision=transaction.first_revision(conn)
         )
         found = transaction.lock_services(conn, {host}, write=False)
     if host not in found:

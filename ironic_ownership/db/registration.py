@@ -78,16 +78,8 @@ def register(
         'away_until': None,
     }
     if before is None:
-        conn.execute(
-            sa.insert(tables.services).values(
-                host=host,
-                disabled=False,
-                forced_down=False,
-                # Not less than in a row that was deleted: see LostCommits.
-                revision=epoch,
-                **values,
-            )
-        )
+        # Not less than in a row that was deleted: see LostCommits.
+        transaction.insert_service(conn, host, revision=epoch, **values)
         _touch_nodes(conn, host, now)
     else:
         service_admin.update(conn, host, **values)

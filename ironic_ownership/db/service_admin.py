@@ -182,16 +182,7 @@ def keep_unregistered(conn: sa.Connection, host: str) -> None:
     A row that does not exist cannot be locked, but that of the same key
     cannot be inserted twice.
     """
-    conn.execute(
-        sa.insert(tables.services).values(
-            host=host,
-            epoch=0,
-            disabled=True,
-            forced_down=False,
-            fenced=True,
-            settings='',
-        )
-    )
+    transaction.insert_service(conn, host, disabled=True, fenced=True)
     conn.execute(sa.delete(tables.services).where(_services.host == host))
 
 

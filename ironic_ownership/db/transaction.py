@@ -101,6 +101,13 @@ def first_revision(conn: sa.Connection) -> int:
     return int(now_of(conn) * 1000)
 
 
+def insert_service(conn: sa.Connection, host: str, **values: Any) -> None:
+    """Insert the row of a service, by default of one that never registered."""
+    flags = dict.fromkeys(('disabled', 'forced_down', 'fenced'), False)
+    row = {'host': host, 'epoch': 0, 'settings': '', **flags, **values}
+    conn.execute(sa.insert(tables.services).values(row))
+
+
 def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
     """Write the rows of services from which the transaction decides.
 

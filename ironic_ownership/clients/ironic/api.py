@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import errors
 from ironic_ownership.contracts import exceptions, node_fields
 
 if TYPE_CHECKING:
     import requests
-    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -31,19 +31,11 @@ NEWEST_NEEDED = max(node_fields.NODE_FIELDS.values())
 """Minor version that knows every field and filter that is used here."""
 
 
-class IronicAPI:
-    """Requests to one Ironic; nothing is sent before the first.
+class IronicAPI(transport.API):
+    """Requests to one Ironic."""
 
-    :param request_id: "req-" and a uuid, for the server's log.
-    """
-
-    def __init__(
-        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
-    ) -> None:
-        self._request_id = request_id
-        self._adapter = adapter
-        self._prefix: str | None = None
-        self._minor = 0
+    _prefix: str | None = None
+    _minor = 0
 
     def negotiate(self) -> None:
         """Read the versions of the server, and choose one.

@@ -191,38 +191,34 @@ def unreadable(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check('rejected configurations', RECORDED, _WARNING, _SERVICE, 'config_error')
 def config_errors(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that rejected their changed configuration."""
-    for host, reported in _reported(seen):
-        error = reported.config_error
-        if error:
-            yield problem(
-                f'{host} keeps its old configuration: {error}',
-                [host],
-                'Correct the file and send SIGHUP again',
-            )
+    for host, error in _reported(seen, 'config_error').items():
+        yield problem(
+            f'{host} keeps its old configuration: {error}',
+            [host],
+            'Correct the file and send SIGHUP again',
+        )
 
 
 @check('failing policies', RECORDED, _ERROR, _SERVICE, 'plugin_fault')
 def plugin_faults(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose policies fail, or take too long."""
-    for host, reported in _reported(seen):
-        fault = reported.plugin_fault
-        if fault:
-            yield problem(
-                f'{host} cannot decide and changes no owner: {fault}',
-                [host],
-                'Repair that package, or remove its policy from [ownership] '
-                'policies; "ironic-ownership plugin check" tests it',
-            )
+    for host, fault in _reported(seen, 'plugin_fault').items():
+        yield problem(
+            f'{host} cannot decide and changes no owner: {fault}',
+            [host],
+            'Repair that package, or remove its policy from [ownership] '
+            'policies; "ironic-ownership plugin check" tests it',
+        )
 
 
 @check('lost commits', RECORDED, _ERROR, _SERVICE, 'records_rewound')
 def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that noticed lost commits."""
     found = {
-        host: reported.lost_commits
-        for host, reported in _reported(seen)
+        host: lost
+        for host, lost in _reported(seen, 'lost_commits').items()
         # One that is forced down neither acts nor reports: see --up.
-        if reported.lost_commits and not seen.services[host].forced_down
+        if not seen.services[host].forced_down
     }
     if found:
         yield problem(
@@ -240,12 +236,7 @@ def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check('clocks of the database', RECORDED, _WARNING, _SERVICE, 'clock_skew')
 def clock_skew(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose database servers have different clocks."""
-    found = {
-        host: reported.clock_skew
-        for host, reported in _reported(seen)
-        if reported.clock_skew
-    }
-    if found:
+    if found := _reported(seen, 'clock_skew'):
         yield problem(
             'the clocks of the database servers differ by more than '
             f'fence_margin: {"; ".join(found.values())}',
@@ -256,12 +247,14 @@ def clock_skew(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
 
 
-def _reported(
-    seen: Deployment,
-) -> Iterable[tuple[str, status_report.Parts]]:
-    for host, row in sorted(seen.services.items()):
-        if host in seen.view.hosts:
-            yield host, status_report.parts_of(row.config_error)
+def _reported(seen: Deployment, part: str) -> dict[str, str]:
+    """Return what live services report in one of the parts, in order."""
+    return {
+        host: text
+        for host, row in sorted(seen.services.items())
+        if host in seen.view.hosts
+        and (text := getattr(status_report.parts_of(row.config_error), part))
+    }
 
 
 @check('balance', RECORDED, _WARNING, _SERVICE, 'imbalance')
