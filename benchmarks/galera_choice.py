@@ -7,11 +7,11 @@ import random
 import threading
 import uuid as uuid_module
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sqlalchemy import event
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.contracts.records import (
     Change,
@@ -19,6 +19,7 @@ from ironic_ownership.contracts.records import (
     Forget,
     Release,
     Report,
+    SeenOwner,
     Update,
 )
 from ironic_ownership.contracts.reservations import Request, Reservation
@@ -190,16 +191,12 @@ class Choice:
             return kind, others[kind]
         if node is None:
             return 'take up', others['take up']
-        seen: dict[str, Any] = {
-            'seen_host': node.host,
-            'seen_epoch': epoch,
-            'actor': actor,
-        }
+        seen = SeenOwner(node.host, epoch), Origin(actor)
         on_node: dict[str, Operation] = {
-            'remove': lambda p: p.removals.remove(node.uuid, **seen),
+            'remove': lambda p: p.removals.remove(node.uuid, *seen),
             'forget instance': lambda p: (
                 p.removals.forget_instance(
-                    node.uuid, str(node.instance_uuid), reason='gone', **seen
+                    node.uuid, str(node.instance_uuid), *seen, 'gone'
                 )
                 is None
             ),
@@ -257,7 +254,7 @@ class Choice:
                     p.imports.claim(
                         host,
                         [model.Node(uuid)],
-                        actor=committed_order.OPERATOR,
+                        Origin(committed_order.OPERATOR),
                     )
                 )
             return self._apply(

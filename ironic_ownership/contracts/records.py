@@ -7,6 +7,7 @@ no SQL.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.availability import Evaluation
@@ -35,6 +36,17 @@ class NodeFilter:
 
 
 EVERY_NODE = NodeFilter()
+
+
+class SeenOwner(NamedTuple):
+    """The owner on record when a change was decided.
+
+    :param host: ``None`` for an unowned node.
+    :param epoch: of the owner then, if it had a row.
+    """
+
+    host: str | None
+    epoch: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -36,9 +36,8 @@ class SqlNodeImports(connection.Port):
         conn: sa.Connection,
         host: str,
         nodes: Sequence[model.Node],
+        origin: Origin,
         *,
-        actor: str,
-        request_id: str | None = None,
         create: bool = False,
     ) -> Collection[str]:
         """Record a service as the owner of unowned nodes, in one transaction.
@@ -48,8 +47,7 @@ class SqlNodeImports(connection.Port):
 
         :param host: canonical name of the service.
         :param nodes: as Ironic has them, each once.
-        :param actor: user and place, for the events.
-        :param request_id: of the operator's request.
+        :param origin: the operator's request, for the events.
         :param create: create the row of the service if there is none, as one
             that never registered.
         :returns: the uuids of the nodes that the service owns now; the others
@@ -65,7 +63,7 @@ class SqlNodeImports(connection.Port):
             host,
             service.epoch,
             [Claim(node, Reason.IMPORTED) for node in nodes],
-            Origin(actor, request_id),
+            origin,
         )
         return {claim.uuid for claim in outcome.applied}
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import reasons
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.records import SeenOwner
 from ironic_ownership.db import (
     change_set,
     connection,
@@ -43,24 +44,18 @@ class SqlRemovals(connection.Port):
 
     @connection.writes
     def begin_deletion(
-        self,
-        conn: sa.Connection,
-        uuid: str,
-        *,
-        seen_host: str | None,
-        seen_epoch: int | None,
+        self, conn: sa.Connection, uuid: str, seen: SeenOwner
     ) -> str | None:
         """Mark the record of a node without an instance as being deleted.
 
         Its provider is deleted next, then :meth:`remove` follows. No event.
         A claim of a service that sees the node in Ironic again ends it.
 
-        :param seen_host: owner on record when the gates were evaluated.
-        :param seen_epoch: epoch of that owner then, if it had a row.
+        :param seen: the owner on record when the gates were evaluated.
         :returns: why the record can't be deleted, in one line; then nothing
             was changed.
         """
-        locked = self._lock(conn, uuid, seen_host, seen_epoch)
+        locked = self._lock(conn, uuid, seen)
         if isinstance(locked, str):
             return locked
         transaction.update_node(
@@ -77,26 +72,20 @@ class SqlRemovals(connection.Port):
         self,
         conn: sa.Connection,
         uuid: str,
-        *,
-        seen_host: str | None,
-        seen_epoch: int | None,
-        actor: str,
-        reason: reasons.Reason = reasons.Reason.NODE_GONE,
-        request_id: str | None = None,
+        seen: SeenOwner,
+        origin: Origin,
     ) -> bool:
         """Delete the record of a node, which is marked as being deleted.
 
         The row stays, marked: a node that returns gets it back. Later writes
         of the owner about the node are refused. Leaves one event.
 
-        :param seen_host: owner on record when the gates were evaluated.
-        :param seen_epoch: epoch of that owner then, if it had a row.
-        :param actor: user and place, for the event.
-        :param request_id: of the operator's request.
+        :param seen: the owner on record when the gates were evaluated.
+        :param origin: the operator's request, for the event.
         :returns: ``False`` if there is no such record, or mark, owner, epoch
             or instance are not as seen; then nothing was changed.
         """
-        locked = self._lock(conn, uuid, seen_host, seen_epoch)
+        locked = self._lock(conn, uuid, seen)
         if isinstance(locked, str) or not locked.is_being_deleted:
             return False
         locked.companions.delete([uuid])
@@ -105,7 +94,7 @@ class SqlRemovals(connection.Port):
             conn,
             uuid,
             host=None,
-            reason=reason.value,
+            reason=reasons.Reason.NODE_GONE.value,
             updated_at=now,
             deleted_at=now,
             **marks.of(locked.services),
@@ -113,12 +102,12 @@ class SqlRemovals(connection.Port):
         transaction.add_event(
             conn,
             now,
-            actor,
+            origin.actor,
             EventKind.NODE_FORGOTTEN,
             node_uuid=uuid,
-            from_host=seen_host,
-            reason=reason.value,
-            request_id=request_id,
+            from_host=seen.host,
+            reason=reasons.Reason.NODE_GONE.value,
+            request_id=origin.request_id,
         )
         return True
 
@@ -128,27 +117,22 @@ class SqlRemovals(connection.Port):
         conn: sa.Connection,
         uuid: str,
         instance_uuid: str,
-        *,
-        seen_host: str | None,
-        seen_epoch: int | None,
-        actor: str,
+        seen: SeenOwner,
+        origin: Origin,
         reason: str,
-        request_id: str | None = None,
     ) -> str | None:
         """Close the open instance of a node that Ironic does not have.
 
         The record of the node stays, without an instance. Leaves one event.
 
         :param uuid: of the node.
-        :param seen_host: owner on record when the gates were evaluated.
-        :param seen_epoch: epoch of that owner then, if it had a row.
-        :param actor: user and place, for the event.
+        :param seen: the owner on record when the gates were evaluated.
+        :param origin: the operator's request, for the event.
         :param reason: of the operator, for the event.
-        :param request_id: of the operator's request.
         :returns: why nothing was changed, in one line; ``None`` if the
             instance is closed.
         """
-        locked = self._lock(conn, uuid, seen_host, seen_epoch, instance_uuid)
+        locked = self._lock(conn, uuid, seen, instance_uuid)
         if isinstance(locked, str):
             return locked
         now = transaction.now_of(conn)
@@ -160,13 +144,13 @@ class SqlRemovals(connection.Port):
         transaction.add_event(
             conn,
             now,
-            actor,
+            origin.actor,
             EventKind.INSTANCE_FORGOTTEN,
             node_uuid=uuid,
-            from_host=seen_host,
+            from_host=seen.host,
             instance_uuid=instance_uuid,
             reason=reason,
-            request_id=request_id,
+            request_id=origin.request_id,
         )
         return None
 
@@ -174,8 +158,7 @@ class SqlRemovals(connection.Port):
         self,
         conn: sa.Connection,
         uuid: str,
-        seen_host: str | None,
-        seen_epoch: int | None,
+        seen: SeenOwner,
         instance: str | None = None,
     ) -> _Locked | str:
         """Lock owner and node.
@@ -185,10 +168,10 @@ class SqlRemovals(connection.Port):
         """
         # Services are locked first, as every writer does.
         services: Mapping[str, change_set.ServiceState] = {}
-        if seen_host is not None:
-            services = transaction.lock_services(conn, {seen_host})
-            owner = services.get(seen_host)
-            if (owner.epoch if owner else None) != seen_epoch:
+        if seen.host is not None:
+            services = transaction.lock_services(conn, {seen.host})
+            owner = services.get(seen.host)
+            if (owner.epoch if owner else None) != seen.epoch:
                 return _CHANGED
         is_owned = bool(services)
         services = services or transaction.lock_any_service(conn)
@@ -197,13 +180,13 @@ class SqlRemovals(connection.Port):
             .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
             .with_for_update()
         ).first()
-        if found is None or found.host != seen_host:
+        if found is None or found.host != seen.host:
             return _CHANGED
         if (
-            seen_host is not None
+            seen.host is not None
             and not is_owned
             # One that registers now writes its nodes, which are locked here.
-            and transaction.lock_service(conn, seen_host) is not None
+            and transaction.lock_service(conn, seen.host) is not None
         ):
             return _CHANGED
         now_open = transaction.open_instances(conn, [uuid]).get(uuid)
@@ -211,7 +194,7 @@ class SqlRemovals(connection.Port):
             is_now = f'its instance on record is now {now_open or "none"}'
             return is_now if instance else _CHANGED
         companions = self._companion.lock(conn, [uuid])
-        if objection := companions.against_deletion(uuid, seen_host):
+        if objection := companions.against_deletion(uuid, seen.host):
             return objection
         deleted = change_set.is_being_deleted(dict(found._mapping))
         return _Locked(services, deleted, companions)

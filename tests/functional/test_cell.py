@@ -7,7 +7,7 @@ import unittest
 import uuid as uuid_
 
 from ironic_ownership.contracts import exceptions, model, moves, records
-from ironic_ownership.contracts.events import EventFilter, EventKind
+from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -138,7 +138,7 @@ class CellTest(_WithCell, suite.RecordsContract):
 
     def begin_deletion(self, number: int) -> str | None:
         return self.make_removals().begin_deletion(
-            suite.uuid(number), seen_host='host1', seen_epoch=self.epoch
+            suite.uuid(number), records.SeenOwner('host1', self.epoch)
         )
 
     def stop(self, host: str = 'host1') -> None:
@@ -207,9 +207,8 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertTrue(
             self.make_removals().remove(
                 suite.uuid(4),
-                seen_host='host1',
-                seen_epoch=self.epoch,
-                actor='operator',
+                records.SeenOwner('host1', self.epoch),
+                Origin('operator'),
             )
         )
         self.assertIsNone(self.owner(4))

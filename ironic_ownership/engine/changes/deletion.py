@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from oslo_log import log
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import SeenOwner
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch, Limits
@@ -36,7 +36,6 @@ from ironic_ownership.engine.ports import Records, Removals
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]
-_Values = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,22 +119,18 @@ class DeleteNodes:
         :param stopping: asked before each node; the remaining nodes keep the
             result that was proposed.
         """
-        by: _Values = dataclasses.asdict(origin)
         done: list[NodeDeletion] = []
         for (node,) in batches(proposed.nodes, 1, progress, stopping):
             record, result = node.record, node
             batch = proposed.batches[record.host]
-            seen: _Values = {
-                'seen_host': record.host,
-                'seen_epoch': proposed.epochs.get(record.host or ''),
-            }
+            epoch = proposed.epochs.get(record.host or '')
+            seen = SeenOwner(record.host, epoch)
             if node.result is Result.WOULD_DELETE:
-                result = self._delete(record, batch, removals, seen, by)
+                result = self._delete(record, batch, removals, seen, origin)
             elif node.result is Result.WOULD_FORGET:
                 result = self._evaluate(record, batch, node.result)
                 if not result.refused:
-                    why = {**by, 'reason': reason}
-                    result = _forget(result, removals, seen, why)
+                    result = _forget(result, removals, seen, origin, reason)
             done.append(result)
         rest = proposed.nodes[len(done) :]
         return dataclasses.replace(proposed, nodes=[*done, *rest])
@@ -160,14 +155,14 @@ class DeleteNodes:
         record: model.ComputeNode,
         batch: Batch,
         removals: Removals,
-        seen: _Values,
-        by: _Values,
+        seen: SeenOwner,
+        origin: Origin,
     ) -> NodeDeletion:
         done = self._remover.remove(
             record,
             batch,
-            begin=lambda: removals.begin_deletion(record.uuid, **seen),
-            forget=lambda: removals.remove(record.uuid, **seen, **by),
+            begin=lambda: removals.begin_deletion(record.uuid, seen),
+            forget=lambda: removals.remove(record.uuid, seen, origin),
         )
         if done.deleted:
             LOG.info('deleted compute node %s', record.uuid)
@@ -175,10 +170,14 @@ class DeleteNodes:
 
 
 def _forget(
-    node: NodeDeletion, removals: Removals, seen: _Values, by: _Values
+    node: NodeDeletion,
+    removals: Removals,
+    seen: SeenOwner,
+    origin: Origin,
+    reason: str,
 ) -> NodeDeletion:
     uuid, instance = node.record.uuid, node.record.instance_uuid or ''
-    objection = removals.forget_instance(uuid, instance, **seen, **by)
+    objection = removals.forget_instance(uuid, instance, seen, origin, reason)
     if objection is not None:
         return node.refused_by(gates.late(uuid, gates.STILL_OWNER, objection))
     LOG.info('forgot instance %s of node %s', instance, uuid)

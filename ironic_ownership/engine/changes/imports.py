@@ -236,8 +236,7 @@ class ImportNodes:
             owned = self.imports.claim(
                 host,
                 [one.node for one in batch if one.node is not None],
-                actor=origin.actor,
-                request_id=origin.request_id,
+                origin,
                 create=self.create,
             )
         except (exceptions.FencedError, exceptions.NotFoundError) as exc:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.contracts.events import EventFilter, Origin
 from ironic_ownership.engine.ports import NodeImports
 from tests.contract.suites import records
 
@@ -33,8 +33,7 @@ class NodeImportContract(records.RecordsContract):
                     records.node(n, instance_uuid=INSTANCE if n == 1 else None)
                     for n in numbers
                 ],
-                actor=ACTOR,
-                request_id=REQUEST,
+                Origin(ACTOR, REQUEST),
                 create=create,
             )
         )

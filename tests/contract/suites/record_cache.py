@@ -17,6 +17,7 @@ from ironic_ownership.contracts import (
     model,
     moves,
 )
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
@@ -24,6 +25,7 @@ from ironic_ownership.contracts.records import (
     Forget,
     Release,
     Report,
+    SeenOwner,
     Update,
 )
 from ironic_ownership.db import connection
@@ -226,18 +228,15 @@ class RecordCacheContract(records.RecordsContract):
             self.assertEqual([records.uuid(number)], found, kind)
 
     def test_service_that_is_made_again_is_another_one(self) -> None:
-        imports = SqlNodeImports(self.database)
+        imports, by = SqlNodeImports(self.database), Origin('operator')
         for number in (1, 2):
-            imports.claim(
-                'new', [records.node(number)], actor='operator', create=True
-            )
+            imports.claim('new', [records.node(number)], by, create=True)
             self.assert_same()
             removals, uuid = SqlRemovals(self.database), records.uuid(number)
-            removals.begin_deletion(uuid, seen_host='new', seen_epoch=0)
+            seen = SeenOwner('new', 0)
+            removals.begin_deletion(uuid, seen)
             self.assert_same()
-            removals.remove(
-                uuid, seen_host='new', seen_epoch=0, actor='operator'
-            )
+            removals.remove(uuid, seen, by)
             self.records.delete_service('new', actor='operator')
 
     @contextlib.contextmanager

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model, moves
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
@@ -23,6 +24,7 @@ from ironic_ownership.contracts.records import (
     Forget,
     Release,
     Report,
+    SeenOwner,
     Update,
 )
 from ironic_ownership.db import (
@@ -190,19 +192,10 @@ class History:
     def do_remove(self, step: Step) -> None:
         node = self._seen(step.number)
         if node is not None:
-            self.removals.begin_deletion(
-                node.uuid,
-                seen_host=node.source,
-                seen_epoch=node.source_epoch,
-            )
-            if step.has_instance:
-                return
-            self.removals.remove(
-                node.uuid,
-                seen_host=node.source,
-                seen_epoch=node.source_epoch,
-                actor='operator',
-            )
+            seen = SeenOwner(node.source, node.source_epoch)
+            self.removals.begin_deletion(node.uuid, seen)
+            if not step.has_instance:
+                self.removals.remove(node.uuid, seen, Origin('operator'))
 
     def do_forget_instance(self, step: Step) -> None:
         node = self._seen(step.number)
@@ -210,17 +203,16 @@ class History:
             self.removals.forget_instance(
                 node.uuid,
                 node.instance_uuid,
-                seen_host=node.source,
-                seen_epoch=node.source_epoch,
-                actor='operator',
-                reason='gone',
+                SeenOwner(node.source, node.source_epoch),
+                Origin('operator'),
+                'gone',
             )
 
     def do_import(self, step: Step) -> None:
         self.imports.claim(
             step.host,
             [self._node(step)],
-            actor='operator',
+            Origin('operator'),
             create=step.has_instance,
         )
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.contracts.events import EventFilter, Origin
 from ironic_ownership.contracts.records import (
     BeginDeletion,
     Forget,
     Release,
     Report,
+    SeenOwner,
     Update,
 )
 from ironic_ownership.engine.ports import Removals
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
+BY = Origin(ACTOR)
 INSTANCE = records.uuid(901)
 
 
@@ -34,20 +36,19 @@ class RemovalContract(records.RecordsContract):
         self.assert_applied('host1', self.epoch, records.claim(1))
 
     def remove(self, number: int = 1, **seen: object) -> bool:
-        values = {'seen_host': 'host1', 'seen_epoch': self.epoch, **seen}
         self.begin(number, **seen)
         return self.removals.remove(
-            records.uuid(number),
-            actor=ACTOR,
-            **values,  # type: ignore[arg-type]
+            records.uuid(number), self.seen(**seen), BY
         )
 
     def begin(self, number: int = 1, **seen: object) -> str | None:
-        values = {'seen_host': 'host1', 'seen_epoch': self.epoch, **seen}
         return self.removals.begin_deletion(
-            records.uuid(number),
-            **values,  # type: ignore[arg-type]
+            records.uuid(number), self.seen(**seen)
         )
+
+    def seen(self, **seen: object) -> SeenOwner:
+        values = {'host': 'host1', 'epoch': self.epoch, **seen}
+        return SeenOwner(**values)  # type: ignore[arg-type]
 
     def test_begun_deletion_is_on_record_with_the_owner(self) -> None:
         self.assert_applied('host1', self.epoch, Report(records.uuid(1), 'a'))
@@ -66,9 +67,9 @@ class RemovalContract(records.RecordsContract):
         update = Update(records.node(1, instance_uuid=records.uuid(901)))
         before = self.state()
         for seen in (
-            {'seen_host': 'host2', 'seen_epoch': two},
-            {'seen_host': None, 'seen_epoch': None},
-            {'seen_epoch': None},
+            {'host': 'host2', 'epoch': two},
+            {'host': None, 'epoch': None},
+            {'epoch': None},
         ):
             self.assertIn('changed', self.begin(**seen) or '')
         self.assertEqual(before, self.state())
@@ -98,12 +99,7 @@ class RemovalContract(records.RecordsContract):
             # The deletion has ended, so its last step changes nothing.
             self.assertIs(
                 False,
-                self.removals.remove(
-                    records.uuid(1),
-                    seen_host='host1',
-                    seen_epoch=self.epoch,
-                    actor=ACTOR,
-                ),
+                self.removals.remove(records.uuid(1), self.seen(), BY),
             )
             self.assertIsNotNone(self.find(1))
 
@@ -135,20 +131,20 @@ class RemovalContract(records.RecordsContract):
     def test_second_removal_changes_nothing(self) -> None:
         self.remove()
         self.assert_nothing_is_removed()
-        self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
+        self.assert_nothing_is_removed(host=None, epoch=None)
 
     def test_record_of_another_owner_stays(self) -> None:
         two = self.register('host2')
-        self.assert_nothing_is_removed(seen_host='host2', seen_epoch=two)
-        self.assert_nothing_is_removed(seen_host=None, seen_epoch=None)
+        self.assert_nothing_is_removed(host='host2', epoch=two)
+        self.assert_nothing_is_removed(host=None, epoch=None)
 
     def test_owner_that_registered_again_keeps_its_record(self) -> None:
         again = self.register('host1')
         self.assert_nothing_is_removed()
-        self.assertIs(True, self.remove(seen_epoch=again))
+        self.assertIs(True, self.remove(epoch=again))
 
     def test_epoch_has_to_be_known(self) -> None:
-        self.assert_nothing_is_removed(seen_epoch=None)
+        self.assert_nothing_is_removed(epoch=None)
 
     def test_node_with_an_instance_stays(self) -> None:
         self.assert_applied(
@@ -161,13 +157,13 @@ class RemovalContract(records.RecordsContract):
     def test_unowned_record_is_removed(self) -> None:
         self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
         self.assert_nothing_is_removed()
-        self.assertIs(True, self.remove(seen_host=None, seen_epoch=None))
+        self.assertIs(True, self.remove(host=None, epoch=None))
         self.assertIsNone(self.find(1))
 
     def test_unknown_node_is_not_removed(self) -> None:
         self.assert_nothing_is_removed(2)
-        self.assert_nothing_is_removed(2, seen_host=None, seen_epoch=None)
-        self.assert_nothing_is_removed(seen_host='host9', seen_epoch=None)
+        self.assert_nothing_is_removed(2, host=None, epoch=None)
+        self.assert_nothing_is_removed(host='host9', epoch=None)
 
     def test_owner_keeps_its_right_to_write_but_not_for_that_node(
         self,
@@ -207,23 +203,16 @@ class RemovalContract(records.RecordsContract):
         node = records.node(1, instance_uuid=INSTANCE)
         self.assert_applied('host1', self.epoch, Update(node))
 
-    def forget(self, **seen: object) -> str | None:
-        values = {
-            'instance_uuid': INSTANCE,
-            'seen_host': 'host1',
-            'seen_epoch': self.epoch,
-            **seen,
-        }
+    def forget(self, instance: str = INSTANCE, **seen: object) -> str | None:
         return self.removals.forget_instance(
-            records.uuid(1),
-            actor=ACTOR,
-            reason='burnt',
-            **values,  # type: ignore[arg-type]
+            records.uuid(1), instance, self.seen(**seen), BY, 'burnt'
         )
 
-    def assert_nothing_is_forgotten(self, text: str, **seen: object) -> None:
+    def assert_nothing_is_forgotten(
+        self, text: str, instance: str = INSTANCE, **seen: object
+    ) -> None:
         before = self.state()
-        self.assertIn(text, self.forget(**seen) or '')
+        self.assertIn(text, self.forget(instance, **seen) or '')
         self.assertEqual(before, self.state())
 
     def test_forgotten_instance_is_closed_with_one_event(self) -> None:
@@ -253,12 +242,12 @@ class RemovalContract(records.RecordsContract):
     def test_other_instance_or_owner_is_an_objection(self) -> None:
         self.deploy()
         two = self.register('host2')
-        for text, seen in (
-            (INSTANCE, {'instance_uuid': records.uuid(902)}),
-            ('changed', {'seen_host': 'host2', 'seen_epoch': two}),
-            ('changed', {'seen_host': None, 'seen_epoch': None}),
-            ('changed', {'seen_epoch': None}),
+        self.assert_nothing_is_forgotten(INSTANCE, records.uuid(902))
+        for seen in (
+            {'host': 'host2', 'epoch': two},
+            {'host': None, 'epoch': None},
+            {'epoch': None},
         ):
-            self.assert_nothing_is_forgotten(text, **seen)
+            self.assert_nothing_is_forgotten('changed', **seen)
         self.register('host1')
         self.assert_nothing_is_forgotten('changed')

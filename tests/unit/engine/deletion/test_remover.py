@@ -6,7 +6,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import Forget
+from ironic_ownership.contracts.records import Forget, SeenOwner
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch
@@ -206,7 +206,7 @@ class TestRefreshWithPlacement(RemovalCase):
         """Do the first step of an operator, who does no other."""
         (row,) = self.records.services()
         SqlRemovals(self.database).begin_deletion(
-            GONE, seen_host='host1', seen_epoch=row.epoch
+            GONE, SeenOwner('host1', row.epoch)
         )
 
     def test_deletion_that_ended_at_any_step_is_resumed(self) -> None:
