@@ -81,7 +81,7 @@ def _move(cloud: Cloud) -> float:
             ports,
             wired.moves,
             sharded=wired.sharded,
-            permission=wired.permission,
+            permission_lifetime=wired.permission_lifetime,
         )
         order = Move(identity, 'host2', 'benchmark')
         cloud.progress.wait_for(

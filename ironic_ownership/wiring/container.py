@@ -270,7 +270,7 @@ class Container(Stores):
         return self._client_settings.tuning.limits
 
     @property
-    def permission(self) -> float:
+    def permission_lifetime(self) -> float:
         """Seconds for which an unconfirmed permission may last, anywhere.
 
         A heartbeat interval, which each process has for itself: a third of

@@ -73,7 +73,7 @@ def operation_of(request: Request, request_id: str) -> MoveNodes:
         ),
         context.moves,
         sharded=context.sharded,
-        permission=context.permission,
+        permission_lifetime=context.permission_lifetime,
     )
 
 

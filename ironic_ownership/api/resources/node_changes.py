@@ -138,7 +138,7 @@ def _release(request: Request) -> Answer:
         context.ports_of(request.request_id),
         context.moves,
         sharded=context.sharded,
-        permission=context.permission,
+        permission_lifetime=context.permission_lifetime,
     )
     nodes = operation.propose(body['uuids'])
     if not dry_run:

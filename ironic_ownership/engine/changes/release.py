@@ -40,8 +40,8 @@ class Releaser:
     Threading: one thread. Blocking: for the length of a permission.
 
     :param sharded: whether every list of nodes has to name a shard: law 4.
-    :param permission: seconds for which a permission that is not confirmed
-        may last, of any service.
+    :param permission_lifetime: seconds for which a permission of any service
+        may last that is not confirmed.
     :param pause: waits for some seconds.
     """
 
@@ -49,7 +49,7 @@ class Releaser:
     moves: Moves
     _: dataclasses.KW_ONLY
     sharded: bool
-    permission: float
+    permission_lifetime: float
     pause: Callable[[float], None] = time.sleep
 
     def release(
@@ -73,10 +73,10 @@ class Releaser:
             '%s: released %s nodes, waiting %.1f s for the end of permissions',
             request.request_id,
             len(uuids),
-            self.permission,
+            self.permission_lifetime,
         )
         # From the return of the transaction on: its commit may have waited.
-        self.pause(self.permission)
+        self.pause(self.permission_lifetime)
         try:
             occupied = self._occupied(uuids)
         except exceptions.IronicError:

@@ -29,7 +29,7 @@ class Wired(Wiring):
     """The wiring, over the fakes."""
 
     own_scope_only = False
-    permission = 0.0
+    permission_lifetime = 0.0
     service = 'here'
 
     def __init__(self, database, ironic, backend) -> None:

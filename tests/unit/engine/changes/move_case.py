@@ -65,7 +65,9 @@ class MoveCase(sqlite.SqliteCase):
         self, fake: placement.FakePlacement | None
     ) -> MoveNodes:
         ports_ = dataclasses.replace(self.ports, placement=fake)
-        return MoveNodes(ports_, self.moves, sharded=False, permission=0.0)
+        return MoveNodes(
+            ports_, self.moves, sharded=False, permission_lifetime=0.0
+        )
 
     def propose(self, **selection) -> Proposal:
         order = Move(request_id.new_id(), 'new', 'operator')

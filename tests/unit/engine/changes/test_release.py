@@ -58,7 +58,7 @@ class HandOverCase(service.ServiceCase):
             self.source.context.ports,
             self.moves,
             sharded=False,
-            permission=PERMISSION,
+            permission_lifetime=PERMISSION,
             pause=self.pause,
         )
 
