@@ -1,7 +1,7 @@
 """The description of one operation: name, parameters, access, handler.
 
 Routes, validation of requests, access rules, the OpenAPI document and the
-callers of the command line are all made from it, so they cannot differ.
+clients of the command line are all made from it, so they cannot differ.
 """
 
 from __future__ import annotations

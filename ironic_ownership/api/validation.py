@@ -1,7 +1,7 @@
 """Validation of values by the schemas of the operations.
 
 All faults are reported together, each with its place. The HTTP service and
-the caller in the same process refuse the same.
+the client in the same process refuse the same.
 """
 
 from __future__ import annotations

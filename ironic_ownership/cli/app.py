@@ -18,7 +18,7 @@ from cliff import app, command, commandmanager
 from cliff import help as cliff_help
 
 from ironic_ownership import plugins
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import connection, errors
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.clients import ownership
@@ -118,7 +118,7 @@ class App(app.App):
         return found
 
     @functools.cached_property
-    def api(self) -> caller.Caller:
+    def api(self) -> OperationClient:
         found = (
             connection.remote(self.options)
             if self.is_remote

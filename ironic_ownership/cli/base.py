@@ -1,4 +1,4 @@
-"""Base classes of the commands: caller, columns, exit codes.
+"""Base classes of the commands: client, columns, exit codes.
 
 Rows are plain values under stable keys. Tables show them under headings and
 in words; other formats have keys and values, for scripts.
@@ -22,7 +22,7 @@ from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.api.caller import Caller
+    from ironic_ownership.api.operation_client import OperationClient
     from ironic_ownership.wiring import Wiring
 
 LOG = logging.getLogger(__name__)
@@ -61,9 +61,9 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return cast('Wiring', cast(Any, self.app).wiring)
 
     @property
-    def api(self) -> Caller:
-        """The caller of operations, as the options choose it."""
-        return cast('Caller', cast(Any, self.app).api)
+    def api(self) -> OperationClient:
+        """The client of operations, as the options choose it."""
+        return cast('OperationClient', cast(Any, self.app).api)
 
     @property
     def described(self) -> Operation:

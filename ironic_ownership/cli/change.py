@@ -20,7 +20,7 @@ from ironic_ownership.contracts.calls import pending
 from ironic_ownership.engine.suggestions import is_uuid
 
 if TYPE_CHECKING:
-    from ironic_ownership.api.caller import Caller
+    from ironic_ownership.api.operation_client import OperationClient
 
 LOG = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ def add_names(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument('names', metavar='UUID|NAME', nargs='+', help=text)
 
 
-def uuids_of(api: Caller, names: Sequence[str]) -> Sequence[str]:
+def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
     """Return the uuids of things; the records are read for names only.
 
     :param names: uuids, and names of nodes.

@@ -1,4 +1,4 @@
-"""Choice of the caller: the database, or the HTTP service by ``--os-*``.
+"""Choice of the client: the database, or the HTTP service by ``--os-*``.
 
 A terminal gets the progress of a long read of Ironic.
 """
@@ -14,7 +14,11 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from ironic_ownership import wiring
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import (
+    LocalClient,
+    OperationClient,
+    RemoteClient,
+)
 from ironic_ownership.cli import errors
 from ironic_ownership.clients import ownership
 from ironic_ownership.engine import request_id
@@ -43,27 +47,27 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
     )
 
 
-def local(wired: wiring.Wiring) -> caller.Caller:
-    """Return the caller over the configuration and the database."""
+def local(wired: wiring.Wiring) -> OperationClient:
+    """Return the client over the configuration and the database."""
     wired.request_id = request_id.new_id()
-    return caller.LocalCaller(wired, actor(), wired.request_id)
+    return LocalClient(wired, actor(), wired.request_id)
 
 
-def remote(options: argparse.Namespace) -> caller.Caller:
-    """Return the caller at the HTTP service.
+def remote(options: argparse.Namespace) -> OperationClient:
+    """Return the client at the HTTP service.
 
     :raises OwnershipError: if the options do not lead to it.
     """
-    return caller.RemoteCaller(ownership.connect(options, request_id.new_id()))
+    return RemoteClient(ownership.connect(options, request_id.new_id()))
 
 
-def over_session(manager: Any) -> caller.Caller:
-    """Return the caller at the HTTP service in a session of OpenStackClient.
+def over_session(manager: Any) -> OperationClient:
+    """Return the client at the HTTP service in a session of OpenStackClient.
 
     :param manager: the client manager, authenticated.
     """
     config = manager.get_configuration()
-    return caller.RemoteCaller(
+    return RemoteClient(
         ownership.OwnershipClient(
             manager.session,
             request_id.new_id(),

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
 from ironic_ownership.contracts.calls import PendingCalls, pending
 
@@ -37,13 +37,13 @@ class Deadline:
 
     :param seconds: from :meth:`start` on.
     :param end: receives the last words; does not return in a process.
-    :ivar api: the caller of operations, once there is one.
+    :ivar api: the client of operations, once there is one.
     """
 
     def __init__(
         self, seconds: float, *, end: End = _end, calls: PendingCalls = pending
     ) -> None:
-        self.api: caller.Caller | None = None
+        self.api: OperationClient | None = None
         self._seconds = seconds
         self._end = end
         self._calls = calls

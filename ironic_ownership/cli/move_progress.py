@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.caller import Caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
 from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions
@@ -22,7 +22,7 @@ STALL_TIME = 120.0
 
 
 def execute(
-    api: Caller,
+    api: OperationClient,
     name: str,
     path: Mapping[str, str],
     body: Mapping[str, Any],
@@ -118,7 +118,7 @@ class Progress:
 
 
 def _wait(
-    api: Caller,
+    api: OperationClient,
     moves: list[dict[str, Any]],
     progress: Progress,
     interruption: Interruption,
@@ -172,7 +172,7 @@ def _planned(move: Mapping[str, Any]) -> int:
     return sum(row['state'] == NodeState.PLANNED for row in move['nodes'])
 
 
-def _refresh(api: Caller, move: dict[str, Any]) -> None:
+def _refresh(api: OperationClient, move: dict[str, Any]) -> None:
     path = {'request_id': move['request_id']}
     stored = api.call('move:show', path=path)['nodes']
     by_uuid = {node['uuid']: node for node in stored}

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.caller import Caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
 from ironic_ownership.engine.suggestions import is_uuid
 
@@ -97,7 +97,7 @@ class Named:
     faults: Sequence[str]
 
 
-def of_words(api: Caller, words: Sequence[str]) -> Named:
+def of_words(api: OperationClient, words: Sequence[str]) -> Named:
     """Resolve arguments: uuids, on record or not, and names."""
     entries = [
         Entry(f'argument {number}', word)
@@ -107,7 +107,7 @@ def of_words(api: Caller, words: Sequence[str]) -> Named:
     return _named(entries, _resolved(api, names))
 
 
-def of_file(api: Caller, path: str) -> Named:
+def of_file(api: OperationClient, path: str) -> Named:
     """Resolve the uuids in a file; each needs a compute node on record.
 
     :param path: of the file; ``-`` is standard input.
@@ -142,7 +142,7 @@ def read_file(path: str) -> list[Entry]:
     return [Entry(f'line {n}', line) for n, line in lines if line]
 
 
-def _resolved(api: Caller, texts: Iterable[str]) -> dict[str, Any]:
+def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
     found = {}
     distinct = list(dict.fromkeys(texts))
     for start in range(0, len(distinct), _CHUNK):

@@ -21,7 +21,7 @@ from ironic_ownership.osc import plugin
 if TYPE_CHECKING:
     from importlib import metadata
 
-    from ironic_ownership.api.caller import Caller
+    from ironic_ownership.api.operation_client import OperationClient
     from ironic_ownership.cli.deadline import Deadline
     from ironic_ownership.wiring import Wiring
 
@@ -67,8 +67,8 @@ class UnderOpenStack(command.Command):
         return plugin.wire(self.app.options)
 
     @functools.cached_property
-    def api(self) -> Caller:
-        """The caller of operations, as the options choose it."""
+    def api(self) -> OperationClient:
+        """The client of operations, as the options choose it."""
         from ironic_ownership.cli import connection
 
         app: Any = self.app

@@ -8,14 +8,14 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import deadline
 from ironic_ownership.contracts.calls import PendingCalls
 
 LONG = 300.0
 
 
-class _Caller(caller.Caller):
+class _Caller(OperationClient):
     def _send(self, *args: Any) -> Any:
         return {}, None
 

@@ -12,7 +12,11 @@ import types
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import (
+    LocalClient,
+    OperationClient,
+    RemoteClient,
+)
 from ironic_ownership.cli import (
     change,
     deadline,
@@ -59,10 +63,10 @@ class CommandCase(app_case.SiteCase):
     remote = False
     deadline: deadline.Deadline | None = None
 
-    def caller(self) -> caller.Caller:
+    def caller(self) -> OperationClient:
         if self.remote:
-            return caller.RemoteCaller(_Client(self))
-        return caller.LocalCaller(self.wired, 'operator', request_id.new_id())
+            return RemoteClient(_Client(self))
+        return LocalClient(self.wired, 'operator', request_id.new_id())
 
     def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
         """Run a command; return its exit code and its output."""

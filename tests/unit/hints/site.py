@@ -16,7 +16,7 @@ import shlex
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import request_id
@@ -120,7 +120,7 @@ class Site(service.ServiceCase):
         program = app.App('1.0', lambda parser: None, lambda _: self.wired)
         new_id = request_id.new_id()
         self.wired.request_id = new_id
-        program.api = caller.LocalCaller(self.wired, 'operator', new_id)
+        program.api = LocalClient(self.wired, 'operator', new_id)
         with (
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),

@@ -1,4 +1,4 @@
-"""Callers in this process and over HTTP keep one contract."""
+"""Clients in this process and over HTTP keep one contract."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from wsgiref import simple_server
 
 from keystoneauth1 import noauth, session
 
-from ironic_ownership.api import caller
+from ironic_ownership.api.operation_client import LocalClient, RemoteClient
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
 from ironic_ownership.engine import request_id
 from ironic_ownership.web import application
-from tests.contract.suites import callers
+from tests.contract.suites import operation_clients
 from tests.unit.web import app_case
 
 
@@ -20,11 +20,11 @@ class _Quiet(simple_server.WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
 
 
-def local_caller(case: app_case.SiteCase) -> caller.LocalCaller:
-    return caller.LocalCaller(case.wired, 'test@here', request_id.new_id())
+def local_client(case: app_case.SiteCase) -> LocalClient:
+    return LocalClient(case.wired, 'test@here', request_id.new_id())
 
 
-def remote_caller(case: app_case.SiteCase) -> caller.RemoteCaller:
+def remote_client(case: app_case.SiteCase) -> RemoteClient:
     """Serve the deployment of a case on loopback, with small pages."""
     conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
@@ -43,33 +43,33 @@ def remote_caller(case: app_case.SiteCase) -> caller.RemoteCaller:
         request_id.new_id(),
     )
     case.addCleanup(client.close)
-    return caller.RemoteCaller(client)
+    return RemoteClient(client)
 
 
-class TestLocalCaller(callers.CallerContract):
+class TestLocalClient(operation_clients.OperationClientContract):
     def setUp(self) -> None:
         super().setUp()
-        self.caller = local_caller(self)
+        self.client = local_client(self)
 
     def test_actor_and_request_id_are_those_of_the_caller(self) -> None:
-        self.caller.call('move:create', body=callers.MOVE)
-        (move,) = self.caller.call('move:list')['moves']
+        self.client.call('move:create', body=operation_clients.MOVE)
+        (move,) = self.client.call('move:list')['moves']
         self.assertEqual(
-            ('test@here', self.caller.request_id),
+            ('test@here', self.client.request_id),
             (move['actor'], move['request_id']),
         )
 
 
-class TestRemoteCaller(callers.CallerContract):
+class TestRemoteClient(operation_clients.OperationClientContract):
     def setUp(self) -> None:
         super().setUp()
-        self.caller = remote_caller(self)
+        self.client = remote_client(self)
 
 
 class TestBoth(app_case.SiteCase):
     def test_answers_are_equal(self) -> None:
-        here, there = local_caller(self), remote_caller(self)
-        for name, request in callers.READS:
+        here, there = local_client(self), remote_client(self)
+        for name, request in operation_clients.READS:
             self.assertEqual(
                 here.call(name, **request), there.call(name, **request), name
             )

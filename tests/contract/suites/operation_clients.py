@@ -1,4 +1,4 @@
-"""The contract of callers: one operation, wherever its handler runs."""
+"""The contract of clients: one operation, wherever its handler runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import jsonschema
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.caller import Caller
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Update
 from tests.unit.engine import world
@@ -19,20 +19,20 @@ UNKNOWN = world.uuid(99)
 ONE = {'limit': 1}
 
 
-class CallerContract(app_case.SiteCase):
+class OperationClientContract(app_case.SiteCase):
     """``old`` owns nodes 1 to 6 and is disabled, ``new`` is alive."""
 
-    caller: Caller
+    client: OperationClient
 
     def fail_with(
         self, name: str, **request: object
     ) -> exceptions.OwnershipError:
         with self.assertRaises(exceptions.OwnershipError) as caught:
-            self.caller.call(name, **request)  # type: ignore[arg-type]
+            self.client.call(name, **request)  # type: ignore[arg-type]
         return caught.exception
 
     def test_list_is_whole(self) -> None:
-        found = self.caller.call('compute_node:list')
+        found = self.client.call('compute_node:list')
         self.assertEqual(
             [world.uuid(number) for number in range(1, 7)],
             [item['uuid'] for item in found['compute_nodes']],
@@ -45,9 +45,9 @@ class CallerContract(app_case.SiteCase):
             ('compute_node_record:list', 'compute_node_records'),
         ):
             for limit in (1, 2, 4, 6, 7, None):
-                pages = [*self.caller.pages(name, query={'limit': limit})]
+                pages = [*self.client.pages(name, query={'limit': limit})]
                 self.assertEqual(
-                    self.caller.call(name)[key],
+                    self.client.call(name)[key],
                     [item for page in pages for item in page[key]],
                 )
                 if limit is not None:
@@ -55,7 +55,7 @@ class CallerContract(app_case.SiteCase):
                     self.assertLessEqual(largest, limit)
 
     def test_pages_have_the_filters_of_the_query(self) -> None:
-        pages = self.caller.pages(
+        pages = self.client.pages(
             'compute_node:list',
             query={'shard': 'a', 'state': ['owned', 'orphan'], 'limit': 2},
         )
@@ -66,11 +66,11 @@ class CallerContract(app_case.SiteCase):
 
     def test_list_without_anything_is_one_page(self) -> None:
         query = {'service': 'new'}
-        (page,) = self.caller.pages('compute_node_record:list', query=query)
+        (page,) = self.client.pages('compute_node_record:list', query=query)
         self.assertEqual([], page['compute_node_records'])
 
     def test_page_is_read_when_it_is_needed(self) -> None:
-        pages = self.caller.pages('compute_node_record:list', query=ONE)
+        pages = self.client.pages('compute_node_record:list', query=ONE)
         (first,) = next(pages)['compute_node_records']
         renamed = world.node(2, name='renamed', shard='b')
         self.records.apply('old', self.epoch, [Update(renamed)])
@@ -78,14 +78,14 @@ class CallerContract(app_case.SiteCase):
         self.assertEqual(['node1', 'renamed'], [first['name'], second['name']])
 
     def test_pages_of_one_walk_show_one_moment_of_ironic(self) -> None:
-        pages = self.caller.pages('compute_node:list', query=ONE)
+        pages = self.client.pages('compute_node:list', query=ONE)
         next(pages)
         lists = len(self.ironic.calls)
         self.assertEqual(5, len([*pages]))
         self.assertEqual(lists, len(self.ironic.calls))
 
     def test_unknown_names_are_refused_by_pages_as_well(self) -> None:
-        pages = self.caller.pages(
+        pages = self.client.pages(
             'compute_node_record:list', query={'service': 'odl'}
         )
         with self.assertRaises(exceptions.OwnershipError) as caught:
@@ -94,14 +94,14 @@ class CallerContract(app_case.SiteCase):
 
     def test_limit_is_that_of_the_whole_list(self) -> None:
         for limit in (1, 2, 4, 6, 7, 10**8):
-            found = self.caller.call(
+            found = self.client.call(
                 'compute_node:list', query={'limit': limit}
             )
             self.assertEqual(min(limit, 6), len(found['compute_nodes']))
             self.assertIsNone(found['next'])
 
     def test_query_is_typed_and_none_is_left_out(self) -> None:
-        found = self.caller.call(
+        found = self.client.call(
             'compute_node:list',
             query={
                 'shard': 'a',
@@ -111,18 +111,18 @@ class CallerContract(app_case.SiteCase):
             },
         )
         self.assertEqual(3, len(found['compute_nodes']))
-        found = self.caller.call('service:list', query={'long': True})
+        found = self.client.call('service:list', query={'long': True})
         self.assertIn('of_mean', found['services'][0])
 
     def test_path_names_one_resource(self) -> None:
         for name in (NODE, NODE.upper(), 'node1'):
-            found = self.caller.call('compute_node:show', path={'node': name})
+            found = self.client.call('compute_node:show', path={'node': name})
             self.assertEqual(NODE, found['uuid'])
 
     def test_body_is_sent(self) -> None:
-        found = self.caller.call('move:create', body={**MOVE, 'dry_run': True})
+        found = self.client.call('move:create', body={**MOVE, 'dry_run': True})
         self.assertEqual([NODE], [item['uuid'] for item in found['nodes']])
-        self.assertEqual([], self.caller.call('move:list')['moves'])
+        self.assertEqual([], self.client.call('move:list')['moves'])
 
     def test_error_keeps_code_message_and_hint(self) -> None:
         error = self.fail_with('service:show', path={'host': 'nwe'})
@@ -177,14 +177,14 @@ class CallerContract(app_case.SiteCase):
             self.assertEqual('invalid_request', error.code, name)
             self.assertEqual(2, error.exit_code)
             self.assertTrue(str(error).startswith('body'), str(error))
-        self.assertEqual([], self.caller.call('move:list')['moves'])
+        self.assertEqual([], self.client.call('move:list')['moves'])
 
     def test_request_id_is_one_of_openstack(self) -> None:
-        self.assertRegex(self.caller.request_id, '^req-[0-9a-f-]{36}$')
+        self.assertRegex(self.client.request_id, '^req-[0-9a-f-]{36}$')
 
     def test_bodies_are_json_as_the_schemas_have_it(self) -> None:
         for name, request in READS:
-            found = self.caller.call(name, **request)
+            found = self.client.call(name, **request)
             self.assertEqual(found, json.loads(json.dumps(found)), name)
             _, schema = resources.find(name).answers[200]
             jsonschema.validate(found, schema)

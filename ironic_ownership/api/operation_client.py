@@ -1,4 +1,4 @@
-"""The callers: the same operation, in this process or at the HTTP service."""
+"""Clients of the operations: in this process, or at the HTTP service."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Page = tuple[Any, str | None]
 
 
 class Sent(NamedTuple):
-    """The inputs of one call; see :meth:`Caller.call`."""
+    """The inputs of one call; see :meth:`OperationClient.call`."""
 
     path: Mapping[str, str]
     query: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
     stopping: Stopping = never_stopping
 
 
-class Caller(abc.ABC):
+class OperationClient(abc.ABC):
     """Calls operations, in this process or at the HTTP service.
 
     :param request_id: is sent with every call, to Ironic and Placement too.
@@ -141,7 +141,7 @@ class Caller(abc.ABC):
         """
 
 
-class LocalCaller(Caller):
+class LocalClient(OperationClient):
     """Calls the handlers in this process, by its own configuration.
 
     :param actor: who acts, for the records.
@@ -194,7 +194,7 @@ class Client(Protocol):
         """
 
 
-class RemoteCaller(Caller):
+class RemoteClient(OperationClient):
     """Calls the same operations over HTTP."""
 
     def __init__(self, client: Client) -> None:
