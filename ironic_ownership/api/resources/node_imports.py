@@ -44,7 +44,9 @@ def _import(request: Request) -> Answer:
             hint='Use "ironic-ownership nova adopt"',
         )
     entries = [
-        import_nodes.Entry(one['uuid'], model.canonical_host(one['service']))
+        import_nodes.ImportEntry(
+            one['uuid'], model.canonical_host(one['service'])
+        )
         for one in body['nodes']
     ]
     if len({entry.uuid for entry in entries}) < len(entries):

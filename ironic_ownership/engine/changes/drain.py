@@ -87,7 +87,7 @@ class DrainProposal:
 def propose(
     operation: MoveNodes,
     host: str,
-    caller: Origin,
+    origin: Origin,
     *,
     reason: str | None = None,
     overrides: Collection[str] = (),
@@ -106,7 +106,7 @@ def propose(
             Move(
                 request_id.new_id(),
                 destination,
-                caller.actor,
+                origin.actor,
                 f'drain of {host}{f": {reason}" if reason else ""}'[:255],
                 tuple(sorted(overrides)),
             ),
@@ -116,9 +116,9 @@ def propose(
     ]
     LOG.info(
         '%s: drain of %s by %s: moves %s',
-        caller.request_id,
+        origin.request_id,
         host,
-        caller.actor,
+        origin.actor,
         ', '.join(p.order.request_id for p in proposals) or 'none',
     )
     change = Change('', snapshot, operation.ports.interpret)

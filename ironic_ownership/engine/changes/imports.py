@@ -40,7 +40,7 @@ RESULTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class ImportEntry:
     """One node and its owner.
 
     :param uuid: in lower case.
@@ -59,7 +59,7 @@ class ImportedNode(Item):
         be done.
     """
 
-    entry: Entry
+    entry: ImportEntry
     node: model.Node | None = None
 
 
@@ -68,7 +68,7 @@ class Case:
     """One entry, and what is known about it."""
 
     operation: ImportNodes
-    entry: Entry
+    entry: ImportEntry
     record: model.ComputeNode | None
     node: model.Node | None
     service: model.Service | None
@@ -176,7 +176,9 @@ class ImportNodes:
     create: bool
     sharded: bool
 
-    def propose(self, entries: Sequence[Entry]) -> Sequence[ImportedNode]:
+    def propose(
+        self, entries: Sequence[ImportEntry]
+    ) -> Sequence[ImportedNode]:
         """Evaluate every gate of every entry; write nothing.
 
         :param entries: with each uuid once.
@@ -274,5 +276,5 @@ def _late(one: ImportedNode, gate: Gate[Case], detail: str) -> ImportedNode:
     return one.refused_by(failed)
 
 
-def _is_done(record: model.ComputeNode | None, entry: Entry) -> bool:
+def _is_done(record: model.ComputeNode | None, entry: ImportEntry) -> bool:
     return record is not None and record.host == entry.service

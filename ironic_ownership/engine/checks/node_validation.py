@@ -33,7 +33,7 @@ class Severity(DescribedEnum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class NodeDescription:
     """One node as a file describes it.
 
     :param place: where in the file, such as ``nodes[3]``.
@@ -67,7 +67,9 @@ class Fault:
     hint: str = ''
 
 
-def validate(entries: Iterable[Entry], seen: Deployment) -> list[Fault]:
+def validate(
+    entries: Iterable[NodeDescription], seen: Deployment
+) -> list[Fault]:
     """Return all faults, in the order of the entries.
 
     Source: out-of-service: a driver without a live conductor is refused
@@ -90,7 +92,7 @@ def validate(entries: Iterable[Entry], seen: Deployment) -> list[Fault]:
 
 
 def _identity(
-    entry: Entry, uuids: dict[str, str], named: dict[str, str]
+    entry: NodeDescription, uuids: dict[str, str], named: dict[str, str]
 ) -> Iterable[Fault]:
     uuid, name = entry.fields.get('uuid'), entry.fields.get('name')
     if uuid is not None:
@@ -111,7 +113,7 @@ def _identity(
 
 
 def _unique(
-    entry: Entry, what: str, value: str, taken: dict[str, str]
+    entry: NodeDescription, what: str, value: str, taken: dict[str, str]
 ) -> Iterable[Fault]:
     if value in taken:
         where = taken[value]
@@ -133,7 +135,7 @@ def _is_uuid(value: object) -> bool:
 
 
 def _service(
-    entry: Entry, conductors: evaluation.Conductors
+    entry: NodeDescription, conductors: evaluation.Conductors
 ) -> Iterable[Fault]:
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
@@ -187,11 +189,11 @@ def _named(group: str) -> str:
     return f'conductor group {group!r}' if group else 'the default group'
 
 
-def _group(entry: Entry) -> str:
+def _group(entry: NodeDescription) -> str:
     return str(entry.fields.get('conductor_group') or '').lower()
 
 
-def _scheduling(entry: Entry, seen: Deployment) -> Iterable[Fault]:
+def _scheduling(entry: NodeDescription, seen: Deployment) -> Iterable[Fault]:
     if not entry.fields.get('resource_class'):
         yield _fault(
             entry,
@@ -218,7 +220,7 @@ def _scheduling(entry: Entry, seen: Deployment) -> Iterable[Fault]:
         )
 
 
-def _node(entry: Entry) -> model.Node:
+def _node(entry: NodeDescription) -> model.Node:
     fields = entry.fields
     properties, extra = fields.get('properties'), fields.get('extra')
     return model.Node(
@@ -237,11 +239,13 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _fault(entry: Entry, code: str, what: str, hint: str = '') -> Fault:
+def _fault(
+    entry: NodeDescription, code: str, what: str, hint: str = ''
+) -> Fault:
     return Fault(entry.place, entry.label, Severity.REFUSED, code, what, hint)
 
 
-def entries_of(document: Any) -> Sequence[Entry] | None:
+def entries_of(document: Any) -> Sequence[NodeDescription] | None:
     """Return the nodes of a file for ``openstack baremetal create``.
 
     :param document: a list of nodes, or a mapping with ``nodes`` and
@@ -265,7 +269,9 @@ def entries_of(document: Any) -> Sequence[Entry] | None:
     return found
 
 
-def _numbered(place: str, nodes: Any) -> Sequence[Entry]:
+def _numbered(place: str, nodes: Any) -> Sequence[NodeDescription]:
     if not isinstance(nodes, list):
-        return [Entry(place, nodes)]
-    return [Entry(f'{place}[{n}]', one) for n, one in enumerate(nodes)]
+        return [NodeDescription(place, nodes)]
+    return [
+        NodeDescription(f'{place}[{n}]', one) for n, one in enumerate(nodes)
+    ]

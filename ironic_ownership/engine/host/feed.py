@@ -25,7 +25,7 @@ from ironic_ownership.contracts.records import (
     Report,
     Update,
 )
-from ironic_ownership.engine.host.feed_entries import Entry, NodeView
+from ironic_ownership.engine.host.feed_entries import FeedEntry, NodeView
 from ironic_ownership.engine.membership import fence
 
 KEPT_LOSSES = 10_000
@@ -87,7 +87,7 @@ class Feed:
         self._has_readers = has_readers
         self._lock = threading.Lock()
         self._generation = 0
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, FeedEntry] = {}
         # Nodes that may differ here from the last list.
         self._unlisted: set[str] = set()
         self._lost: dict[str, int] = {}
@@ -95,7 +95,7 @@ class Feed:
         self._has_changed = False
         self._period = self._reads = 0
         self._retained: tuple[int, Collection[str]] = 0, ()
-        self._withheld: frozenset[str] = frozenset()
+        self._excluded: frozenset[str] = frozenset()
         self._term: int | None = None
         self._is_complete = False
         self._owned: tuple[int, Mapping[str, NodeView]] = 0, {}
@@ -235,14 +235,14 @@ class Feed:
             self._is_complete = True
         self._fence.changes.notify()
 
-    def withhold(self, uuids: Collection[str]) -> None:
+    def exclude(self, uuids: Collection[str]) -> None:
         """Leave out own nodes that the service may not serve.
 
         :param uuids: all of them; the next refresh adds others again.
         """
         with self._lock:
-            self._withheld = frozenset(uuids)
-            for uuid in self._withheld:
+            self._excluded = frozenset(uuids)
+            for uuid in self._excluded:
                 self._lose(uuid)
             changed = self._advance()
         if changed:
@@ -263,7 +263,7 @@ class Feed:
             self._keep_only(own, token)
             changed = self._advance()
             missing = any(
-                uuid not in self._entries and uuid not in self._withheld
+                uuid not in self._entries and uuid not in self._excluded
                 for uuid in own
             )
         if changed:
@@ -352,7 +352,7 @@ class Feed:
 
     def _put(self, view: NodeView) -> None:
         uuid = view.node.uuid
-        if uuid in self._withheld:
+        if uuid in self._excluded:
             return
         entry = self._entries.get(uuid)
         if entry is not None and entry.view == view:
@@ -360,7 +360,7 @@ class Feed:
         at = self._next()
         self._lost.pop(uuid, None)
         gained_at = entry.gained_at if entry else at
-        self._entries[uuid] = Entry(view, gained_at, at)
+        self._entries[uuid] = FeedEntry(view, gained_at, at)
 
     def _lose(self, uuid: str) -> None:
         if self._entries.pop(uuid, None) is not None:

@@ -29,7 +29,7 @@ class NodeView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     """A node of the feed, with the generations of its changes."""
 
     view: NodeView

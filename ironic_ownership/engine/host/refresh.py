@@ -193,7 +193,7 @@ class Refresher:
         companion = self.context.ports.companion
         if companion is not None:
             companion.follow_settings(self._host)
-            self._feed.withhold(companion.correct(self._host, epoch))
+            self._feed.exclude(companion.correct(self._host, epoch))
         changed = self._changed(seen)
         if changed is None or changed:
             self._own = self._own_nodes(seen, changed)

@@ -23,7 +23,7 @@ def failed(create: bool = False, **values) -> dict[str, str]:
     )
     case = import_nodes.Case(
         operation,
-        import_nodes.Entry(world.uuid(1), 'new'),
+        import_nodes.ImportEntry(world.uuid(1), 'new'),
         **{
             'record': None,
             'node': world.node(1, shard='a'),
