@@ -75,7 +75,7 @@ _CHUNK = 2_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Reference:
+class NodeReference:
     """One reference to a node.
 
     :param place: such as ``line 17``.
@@ -100,7 +100,7 @@ class Named:
 def of_words(api: OperationClient, words: Sequence[str]) -> Named:
     """Resolve arguments: uuids, on record or not, and names."""
     entries = [
-        Reference(f'argument {number}', word)
+        NodeReference(f'argument {number}', word)
         for number, word in enumerate(words, start=1)
     ]
     names = [entry.text for entry in entries if not is_uuid(entry.text)]
@@ -127,7 +127,7 @@ def of_file(api: OperationClient, path: str) -> Named:
     return Named(named.uuids, [f'{path}: {fault}' for fault in named.faults])
 
 
-def read_file(path: str) -> list[Reference]:
+def read_file(path: str) -> list[NodeReference]:
     """Read a file with one uuid a line; ``#`` begins a comment.
 
     :raises UsageError: if it cannot be read.
@@ -139,7 +139,7 @@ def read_file(path: str) -> list[Reference]:
         (number, line.partition('#')[0].strip())
         for number, line in enumerate(text.splitlines(), start=1)
     )
-    return [Reference(f'line {n}', line) for n, line in lines if line]
+    return [NodeReference(f'line {n}', line) for n, line in lines if line]
 
 
 def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _named(
-    entries: Iterable[Reference], resolved: Mapping[str, Mapping[str, Any]]
+    entries: Iterable[NodeReference], resolved: Mapping[str, Mapping[str, Any]]
 ) -> Named:
     """Take each node once; a reference that is not resolved is a uuid."""
     first: dict[str, str] = {}

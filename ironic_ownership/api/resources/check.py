@@ -57,7 +57,7 @@ FAULT: Columns[node_validation.Fault] = (
     Column(
         'severity',
         lambda f: str(f.severity),
-        schemas.codes(node_validation.Severity),
+        schemas.codes(node_validation.FaultSeverity),
     ),
     Column('fault', 'code', help='Code of the fault, stable.'),
     Column('what'),
@@ -83,7 +83,7 @@ def _validate(request: Request) -> Answer:
     refused = {
         fault.place
         for fault in found
-        if fault.severity is node_validation.Severity.REFUSED
+        if fault.severity is node_validation.FaultSeverity.REFUSED
     }
     notes = [
         f'not checked which services admit the nodes: {error}'

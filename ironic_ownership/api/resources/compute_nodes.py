@@ -198,7 +198,7 @@ def _list(request: Request) -> Answer:
     )
 
 
-def _read(request: Request) -> node_listing.Listing:
+def _read(request: Request) -> node_listing.NodeListing:
     context = request.context
     filters = node_listing.Filters(
         request.query.get('service'),

@@ -13,11 +13,11 @@ from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
-    Change,
     DeleteService,
-    Deletion,
     Failover,
     FailOverService,
+    ServiceChange,
+    ServiceDeletion,
     SetService,
 )
 from ironic_ownership.engine.gates import GateResult
@@ -26,7 +26,7 @@ from ironic_ownership.observe.columns import Column, Columns, cells
 _EXAMPLES = 5
 """The number of remaining things that a refusal names."""
 
-CHANGE: Columns[Change] = (
+CHANGE: Columns[ServiceChange] = (
     Column('host', 'after.host'),
     Column(
         'status',
@@ -170,7 +170,9 @@ def _not_done(failover: Failover) -> str:
 
 
 def _check(
-    proposal: Deletion | Failover, done: str, gates: Sequence[dict[str, Any]]
+    proposal: ServiceDeletion | Failover,
+    done: str,
+    gates: Sequence[dict[str, Any]],
 ) -> None:
     """Refuse to execute a proposal with failed gates.
 

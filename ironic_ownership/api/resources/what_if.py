@@ -12,10 +12,10 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroup
 from ironic_ownership.engine.decision.what_if import (
-    Change,
     Difference,
     Flow,
     Kind,
+    NodeChange,
     Situation,
     compare,
 )
@@ -32,7 +32,7 @@ FLOW: Columns[Flow] = (
 )
 """Nodes that would move, by service before and after."""
 
-NODE: Columns[Change] = (
+NODE: Columns[NodeChange] = (
     Column('uuid', 'node.uuid'),
     Column('name', 'node.name', schemas.TEXT_OR_NULL),
     Column('change', 'kind.value', schemas.one_of(*Kind)),

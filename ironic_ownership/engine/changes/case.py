@@ -14,7 +14,7 @@ from ironic_ownership.engine.gates import Found, GateResult, unknown
 
 
 @dataclasses.dataclass(frozen=True)
-class Snapshot:
+class ChangeSnapshot:
     """Everything from which the gates are evaluated.
 
     :param services: by host.
@@ -35,7 +35,7 @@ class Snapshot:
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class OwnerChange:
     """A change of owner of some nodes.
 
     :param destination: canonical name of the service that gets the nodes;
@@ -44,7 +44,7 @@ class Change:
     """
 
     destination: str | None
-    snapshot: Snapshot
+    snapshot: ChangeSnapshot
     interpret: policy_set.Interpreter
     overrides: Collection[str] = ()
 
@@ -76,7 +76,7 @@ class Case:
     :ivar instance_uuid: the instance that moves with the node.
     """
 
-    def __init__(self, change: Change, uuid: str) -> None:
+    def __init__(self, change: OwnerChange, uuid: str) -> None:
         self.change = change
         self.uuid = uuid
         self.snapshot = snapshot = change.snapshot

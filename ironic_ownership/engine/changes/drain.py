@@ -23,10 +23,10 @@ from ironic_ownership.engine import request_id, suggestions
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import (
     Case,
-    Change,
+    ChangeSnapshot,
+    OwnerChange,
     PlannedNode,
     Proposal,
-    Snapshot,
 )
 from ironic_ownership.engine.changes.gates import (
     DESTINATION_ADMITS,
@@ -121,7 +121,7 @@ def propose(
         origin.actor,
         ', '.join(p.order.request_id for p in proposals) or 'none',
     )
-    change = Change('', snapshot, operation.ports.interpret)
+    change = OwnerChange('', snapshot, operation.ports.interpret)
     results = dict.fromkeys(found.unplaceable, _NO_SERVICE)
     for case in (Case(change, uuid) for uuid in found.gone):
         results[case.uuid] = NODE_EXISTS.result(case, NODE_EXISTS.check(case))
@@ -137,7 +137,7 @@ def propose(
 
 def _plan(
     operation: MoveNodes, host: str, services: Sequence[model.Service]
-) -> tuple[Snapshot, Drain]:
+) -> tuple[ChangeSnapshot, Drain]:
     """Plan on one snapshot, which serves for all the moves."""
     ports, moves = operation.ports, operation.moves
     recorded = ports.records.compute_nodes(NodeFilter(host=host))
@@ -155,7 +155,7 @@ def _plan(
         PeerGroups.of(view, services, ports.interpret),
         ports.records.counts(),
     )
-    return Snapshot(
+    return ChangeSnapshot(
         {service.host: service for service in services},
         view,
         owned,

@@ -64,7 +64,7 @@ class ImportedNode(Item):
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class ImportCase:
     """One entry, and what is known about it."""
 
     operation: ImportNodes
@@ -88,18 +88,18 @@ class Case:
         return 'Start it'
 
 
-def _not_owned(case: Case) -> str | None:
+def _not_owned(case: ImportCase) -> str | None:
     owner = case.record.host if case.record else None
     return owner and f'{owner} owns it on record'
 
 
-def _service_known(case: Case) -> str | None:
+def _service_known(case: ImportCase) -> str | None:
     if case.service is not None or case.operation.create:
         return None
     return f'{case.entry.service} is not on record'
 
 
-def _service_may_write(case: Case) -> str | None:
+def _service_may_write(case: ImportCase) -> str | None:
     service = case.service
     if service is None or not (service.fenced or service.forced_down):
         return None
@@ -107,7 +107,7 @@ def _service_may_write(case: Case) -> str | None:
     return f'{service.host} is {what}'
 
 
-def _admitted(case: Case) -> Found | str | None:
+def _admitted(case: ImportCase) -> Found | str | None:
     """Evaluate the policies of a service that has registered before."""
     service, node = case.service, case.node
     if service is None or node is None or not service.settings.policies:
@@ -122,20 +122,20 @@ def _admitted(case: Case) -> Found | str | None:
 
 
 _REPEAT = 'Repeat the import'
-NOT_OWNED: Gate[Case] = Gate(
+NOT_OWNED: Gate[ImportCase] = Gate(
     'not_owned',
     'no service owns it on record',
     'To move it: ironic-ownership compute node move {case.entry.uuid} '
     '--service {case.entry.service}',
     _not_owned,
 )
-SERVICE_MAY_WRITE: Gate[Case] = Gate(
+SERVICE_MAY_WRITE: Gate[ImportCase] = Gate(
     'service_may_write',
     'the service is neither stopped nor forced down',
     '{case.start}, and repeat the import when it has registered',
     _service_may_write,
 )
-GATES: tuple[Gate[Case], ...] = (
+GATES: tuple[Gate[ImportCase], ...] = (
     Gate(
         'node_exists',
         'Ironic has the node',
@@ -200,7 +200,7 @@ class ImportNodes:
         nodes = read_nodes(ironic, new, shards, self.sharded)
         return [
             _evaluate(
-                Case(
+                ImportCase(
                     self,
                     entry,
                     known.get(entry.uuid),
@@ -259,7 +259,7 @@ class ImportNodes:
         ]
 
 
-def _evaluate(case: Case) -> ImportedNode:
+def _evaluate(case: ImportCase) -> ImportedNode:
     if _is_done(case.record, case.entry):
         return ImportedNode(result=Result.UNCHANGED, entry=case.entry)
     results = gates.evaluate(GATES, case)
@@ -271,7 +271,9 @@ def _evaluate(case: Case) -> ImportedNode:
     )
 
 
-def _late(one: ImportedNode, gate: Gate[Case], detail: str) -> ImportedNode:
+def _late(
+    one: ImportedNode, gate: Gate[ImportCase], detail: str
+) -> ImportedNode:
     failed = GateResult(gate.code, Outcome.FAILED, detail, hint=_REPEAT)
     return one.refused_by(failed)
 

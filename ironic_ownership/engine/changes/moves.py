@@ -24,7 +24,7 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes.case import (
     Case,
-    Change,
+    OwnerChange,
     PlannedNode,
     Proposal,
 )
@@ -114,7 +114,7 @@ def find(moves: Moves, request_id: str) -> Move:
     return found
 
 
-def plan_node(order: Move, change: Change, uuid: str) -> PlannedNode:
+def plan_node(order: Move, change: OwnerChange, uuid: str) -> PlannedNode:
     """Evaluate the gates of one node, unless the destination owns it."""
     case = Case(change, uuid)
     results: tuple[GateResult, ...] = ()
@@ -230,7 +230,7 @@ class MoveNodes(Releaser):
         )
 
     def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
-        change = Change(
+        change = OwnerChange(
             order.destination,
             read.snapshot,
             self.ports.interpret,

@@ -21,7 +21,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.engine.changes import gates, selection
-from ironic_ownership.engine.changes.case import Case, Change
+from ironic_ownership.engine.changes.case import Case, OwnerChange
 from ironic_ownership.engine.changes.selection import (
     Selected,
     Selection,
@@ -147,7 +147,7 @@ class ReleaseNodes(Releaser):
         :raises OwnershipError: if the records do not answer.
         """
         read = self.read(Selection(list(dict.fromkeys(uuids))), None)
-        change = Change(None, read.snapshot, self.ports.interpret)
+        change = OwnerChange(None, read.snapshot, self.ports.interpret)
         return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 
     def execute(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.engine.changes.case import Snapshot
+from ironic_ownership.engine.changes.case import ChangeSnapshot
 from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
@@ -42,7 +42,7 @@ class Selected:
     """The selected nodes, in order, and the snapshot for their gates."""
 
     uuids: Sequence[str]
-    snapshot: Snapshot
+    snapshot: ChangeSnapshot
 
 
 def scope_of(
@@ -104,7 +104,7 @@ def read(
         uuids = [uuid for uuid in uuids if uuid in found]
     return Selected(
         uuids,
-        Snapshot(
+        ChangeSnapshot(
             *(services, view, records, moves.open_instances(uuids), found),
             moves.other_types(uuids),
         ),

@@ -37,7 +37,7 @@ SETTINGS = ('disabled', 'disabled_reason', 'forced_down')
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class ServiceChange:
     """A service before and after an operator's decision.
 
     :param after: the service as it is now, or would be.
@@ -63,7 +63,7 @@ class SetService:
 
     records: Records
 
-    def propose(self, host: str, wanted: Mapping[str, Any]) -> Change:
+    def propose(self, host: str, wanted: Mapping[str, Any]) -> ServiceChange:
         """Return the change that the settings would make.
 
         :param host: name of the service; case does not count.
@@ -71,11 +71,14 @@ class SetService:
         :raises NotFoundError: with the nearest names.
         """
         before = _known(self.records, host)
-        return Change(before, before.decided(**wanted), wanted)
+        return ServiceChange(before, before.decided(**wanted), wanted)
 
     def execute(
-        self, proposed: Change, origin: Origin, reason: str | None = None
-    ) -> Change:
+        self,
+        proposed: ServiceChange,
+        origin: Origin,
+        reason: str | None = None,
+    ) -> ServiceChange:
         """Make the change; a proposal that changes nothing writes nothing.
 
         :param reason: why, for the event.
@@ -94,7 +97,7 @@ class SetService:
 
 
 @dataclasses.dataclass(frozen=True)
-class Deletion:
+class ServiceDeletion:
     """A service to delete; ``warnings`` name what could not be read.
 
     :param owned: its compute nodes on record.
@@ -131,7 +134,7 @@ def _empty(remaining: Sequence[str | None]) -> Found | None:
     return Found(Outcome.FAILED, remaining=left) if left else None
 
 
-def _not_alive(deletion: Deletion) -> Found | None:
+def _not_alive(deletion: ServiceDeletion) -> Found | None:
     if deletion.view is None:
         return Found(Outcome.UNKNOWN)
     alive = deletion.host in deletion.view.hosts
@@ -142,7 +145,7 @@ _STOP = (
     'Stop ironic-ownership-host of {case.host}; if the membership does not '
     'answer, repair that first'
 )
-DELETE: tuple[Gate[Deletion], ...] = (
+DELETE: tuple[Gate[ServiceDeletion], ...] = (
     Gate(
         'no_compute_nodes',
         'no compute node names the service as its owner',
@@ -180,7 +183,7 @@ class DeleteService:
     backend: MembershipBackend
     open_placement: Callable[[], Placement | None]
 
-    def propose(self, host: str) -> Deletion:
+    def propose(self, host: str) -> ServiceDeletion:
         """Evaluate every gate.
 
         :param host: name of the service; case does not count.
@@ -193,9 +196,9 @@ class DeleteService:
         except exceptions.MembershipError as exc:
             warnings.append(f'liveness is unknown: {exc}')
         owned = self.records.compute_nodes(NodeFilter(host=host))
-        return Deletion(host, owned, view, tuple(warnings))
+        return ServiceDeletion(host, owned, view, tuple(warnings))
 
-    def execute(self, proposed: Deletion, origin: Origin) -> bool:
+    def execute(self, proposed: ServiceDeletion, origin: Origin) -> bool:
         """Delete the service, unless a gate forbids it.
 
         :returns: whether it was deleted.

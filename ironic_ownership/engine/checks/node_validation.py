@@ -22,7 +22,7 @@ from ironic_ownership.engine.queries.deployment import Deployment
 _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
 
 
-class Severity(DescribedEnum):
+class FaultSeverity(DescribedEnum):
     """Consequence of a fault."""
 
     REFUSED = (
@@ -61,7 +61,7 @@ class Fault:
 
     place: str
     node: str | None
-    severity: Severity
+    severity: FaultSeverity
     code: str
     what: str
     hint: str = ''
@@ -216,7 +216,7 @@ def _scheduling(entry: NodeDescription, seen: Deployment) -> Iterable[Fault]:
                 f'conductor group {_group(entry)!r}',
                 'Start a service for this place, or correct the node',
             ),
-            severity=Severity.WARNING,
+            severity=FaultSeverity.WARNING,
         )
 
 
@@ -242,7 +242,9 @@ def _text(value: object) -> str | None:
 def _fault(
     entry: NodeDescription, code: str, what: str, hint: str = ''
 ) -> Fault:
-    return Fault(entry.place, entry.label, Severity.REFUSED, code, what, hint)
+    return Fault(
+        entry.place, entry.label, FaultSeverity.REFUSED, code, what, hint
+    )
 
 
 def entries_of(document: Any) -> Sequence[NodeDescription] | None:

@@ -146,7 +146,7 @@ class Kind(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class NodeChange:
     """One node whose owner would change, or be gone.
 
     :param before: its owner now; ``None`` if unowned.
@@ -183,9 +183,9 @@ class Difference:
     """
 
     compared: int
-    changes: Sequence[Change]
+    changes: Sequence[NodeChange]
 
-    def of(self, kind: Kind) -> Sequence[Change]:
+    def of(self, kind: Kind) -> Sequence[NodeChange]:
         """Return the changes of one kind."""
         return [one for one in self.changes if one.kind is kind]
 
@@ -233,5 +233,5 @@ def compare(
         )
         left = Kind.STRANDED if deployed else Kind.UNSERVED
         kind = left if owner == other else Kind.MOVES
-        changes.append(Change(kind, node, owner, other, deployed))
+        changes.append(NodeChange(kind, node, owner, other, deployed))
     return Difference(len(nodes), changes)

@@ -36,7 +36,7 @@ class Reading:
 
 def take(
     records: Callable[[], Records],
-    source: backend.MembershipBackend,
+    store: backend.MembershipBackend,
     interpret: policy_set.Interpreter,
 ) -> tuple[Sequence[Reading], Sequence[str]]:
     """Read the members, and their roles from the records.
@@ -45,7 +45,7 @@ def take(
     :returns: the members, and one sentence for each read that failed.
     :raises MembershipError: if the membership does not answer.
     """
-    view = source.view()
+    view = store.view()
     beaten_at: dict[str, float] = {}
     active: dict[str, str | None] | None = None
     doubts: Sequence[str] = ()

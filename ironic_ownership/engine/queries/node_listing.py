@@ -68,7 +68,7 @@ def scope_of(
 
 
 @dataclasses.dataclass(frozen=True)
-class Listing:
+class NodeListing:
     """Compute nodes of one moment, whose status is made when it is read.
 
     :param uuids: of the nodes and records that match, in order.
@@ -90,7 +90,7 @@ class Listing:
 
 def list_nodes(
     ports: Ports, filters: Filters, scope: model.Scope, host: str
-) -> Listing:
+) -> NodeListing:
     """Return the compute nodes that match the filters.
 
     :param scope: of :func:`scope_of`, as is ``host``.
@@ -109,7 +109,7 @@ def list_nodes(
     if service is not None:
         records = found.records.values()
         uuids &= {record.uuid for record in records if record.host == service}
-    return Listing(sorted(uuids), found)
+    return NodeListing(sorted(uuids), found)
 
 
 def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:

@@ -76,7 +76,7 @@ class ServiceStatus:
 
 
 @dataclasses.dataclass(frozen=True)
-class Listing:
+class ServiceListing:
     """All services, by host.
 
     :param warnings: one sentence for each thing that could not be read.
@@ -86,7 +86,7 @@ class Listing:
     warnings: tuple[str, ...] = ()
 
 
-def read(records: Records, source: backend.MembershipBackend) -> Listing:
+def read(records: Records, store: backend.MembershipBackend) -> ServiceListing:
     """Return every service that has a row or is a member.
 
     :raises RecordsError: if the records do not answer.
@@ -98,7 +98,7 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
     waiting = {r.host for r in reports.values() if not r.is_outdated}
     view, warnings = None, []
     try:
-        view = source.view()
+        view = store.view()
     except exceptions.MembershipError as exc:
         warnings.append(f'liveness is unknown: {exc}')
     seen = view.serving(rows.values()) if view else model.View()
@@ -115,10 +115,12 @@ def read(records: Records, source: backend.MembershipBackend) -> Listing:
         )
         for host in sorted(rows.keys() | members.keys() | waiting)
     ]
-    return Listing(found, tuple(warnings))
+    return ServiceListing(found, tuple(warnings))
 
 
-def add_load(listing: Listing, deployment: Deployment) -> Listing:
+def add_load(
+    listing: ServiceListing, deployment: Deployment
+) -> ServiceListing:
     """Add the load of each service, as far as it is known.
 
     :raises RecordsError: if the records did not answer.
@@ -142,7 +144,7 @@ def add_load(listing: Listing, deployment: Deployment) -> Listing:
         deployment.peer_groups if lives else None,
         deployment.conductors,
     )
-    return Listing(
+    return ServiceListing(
         [
             dataclasses.replace(status, **vars(loads[status.row.host]))
             for status in listing.services

@@ -30,7 +30,7 @@ _Key = tuple[model.Scope, str | None]
 
 
 @dataclasses.dataclass(frozen=True)
-class Snapshot:
+class CandidateNodes:
     """Nodes of one read, and the conductors if Ironic lists them."""
 
     nodes: Sequence[model.Node]
@@ -55,8 +55,8 @@ class CandidateFinder:
         import cachetools  # not for every command
 
         self._lock = threading.Lock()
-        self._cached: MutableMapping[_Key, Snapshot] = cachetools.TTLCache(
-            math.inf, LONGEST_AGE, self.clock
+        self._cached: MutableMapping[_Key, CandidateNodes] = (
+            cachetools.TTLCache(math.inf, LONGEST_AGE, self.clock)
         )
 
     def choose(
@@ -89,7 +89,7 @@ class CandidateFinder:
         self,
         request: Request,
         service: eligibility.EligibleService,
-        snapshot: Snapshot,
+        snapshot: CandidateNodes,
         tried: Collection[str],
     ) -> selection.Choice:
         def choose(owned: Collection[str]) -> selection.Choice:
@@ -114,7 +114,7 @@ class CandidateFinder:
 
     def _some(
         self, scope: model.Scope, resource_class: str | None
-    ) -> Snapshot:
+    ) -> CandidateNodes:
         """Return some free nodes, which may be out of date.
 
         :param resource_class: exactly as in Ironic; ``None`` for any.
@@ -126,14 +126,14 @@ class CandidateFinder:
                 nodes = ironic.free(
                     scope, resource_class=resource_class, enough=ENOUGH
                 )
-                found = Snapshot(nodes, conductors.required(ironic))
+                found = CandidateNodes(nodes, conductors.required(ironic))
                 self._cached[scope, resource_class] = found
             return found
 
-    def _all(self, scope: model.Scope) -> Snapshot:
+    def _all(self, scope: model.Scope) -> CandidateNodes:
         """Return every node of the scope as it is now, free or not."""
         ironic = self.ironic_of()
-        return Snapshot(ironic.scan(scope), conductors.required(ironic))
+        return CandidateNodes(ironic.scan(scope), conductors.required(ironic))
 
     def without_conductors(self) -> exceptions.IronicUnavailableError | None:
         """Return an error that names the conductors, if none is alive.

@@ -94,7 +94,7 @@ class ProblemTest(unittest.TestCase):
 class PreviewTest(unittest.TestCase):
     def test_sums_are_told_and_nodes_named_if_asked_for(self) -> None:
         left, moved = (
-            what_if.Change(kind, model.Node(uuid), 'h1', after, deployed)
+            what_if.NodeChange(kind, model.Node(uuid), 'h1', after, deployed)
             for kind, uuid, after, deployed in (
                 (what_if.Kind.UNSERVED, 'b', 'h1', False),
                 (what_if.Kind.MOVES, 'a', None, True),

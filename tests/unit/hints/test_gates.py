@@ -11,7 +11,11 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import gates as move_gates
 from ironic_ownership.engine.changes import services as change_services
-from ironic_ownership.engine.changes.case import Case, Change, Snapshot
+from ironic_ownership.engine.changes.case import (
+    Case,
+    ChangeSnapshot,
+    OwnerChange,
+)
 from ironic_ownership.engine.deletion import gates as deletion_gates
 from ironic_ownership.engine.gates import Gate
 from tests.unit.engine import service, world
@@ -174,14 +178,14 @@ def _source_stopped(s: TestGates) -> Story:
 @case('move', 'not_same_service')
 def _not_same_service(s: TestGates) -> Story:
     # A node that the destination owns is unchanged, and never refused.
-    snapshot = Snapshot(
+    snapshot = ChangeSnapshot(
         {},
         model.View.of(()),
         {NODE: model.ComputeNode(NODE, 'host1')},
         {},
         s.ironic.nodes,
     )
-    case = Case(Change('host1', snapshot, world.interpret), NODE)
+    case = Case(OwnerChange('host1', snapshot, world.interpret), NODE)
     found = {g.gate: g for g in move_gates.evaluate(case)}
     s.failing = lambda kind: {  # type: ignore[method-assign]
         'not_same_service': found['not_same_service'].hint

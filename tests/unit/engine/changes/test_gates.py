@@ -13,7 +13,11 @@ from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
-from ironic_ownership.engine.changes.case import Case, Change, Snapshot
+from ironic_ownership.engine.changes.case import (
+    Case,
+    ChangeSnapshot,
+    OwnerChange,
+)
 from ironic_ownership.engine.changes.gates import MOVE, evaluate
 from ironic_ownership.engine.gates import Outcome, refusals
 from tests.unit.engine import world
@@ -37,7 +41,7 @@ def at(
     recorded: str | None = 'i1',
     running: tuple[str, ...] = ('i1',),
     **values: Any,
-) -> Snapshot:
+) -> ChangeSnapshot:
     """Return the situation, changed in some way."""
     services = {
         'old': model.Service('old', 1, disabled=True, settings=world.ALL),
@@ -46,7 +50,7 @@ def at(
     for host, changed in (('old', old), ('new', new)):
         services[host] = dataclasses.replace(services[host], **(changed or {}))
     shown = {'instance_uuid': 'i1', 'provision_state': 'active'}
-    found = Snapshot(
+    found = ChangeSnapshot(
         services,
         NEW,
         {UUID: world.record(1, owner, recorded)},
@@ -56,19 +60,21 @@ def at(
     return dataclasses.replace(found, **values)
 
 
-def case(snapshot: Snapshot, *overrides: str, to: str | None = 'new') -> Case:
-    return Case(Change(to, snapshot, world.interpret, {*overrides}), UUID)
+def case(
+    snapshot: ChangeSnapshot, *overrides: str, to: str | None = 'new'
+) -> Case:
+    return Case(OwnerChange(to, snapshot, world.interpret, {*overrides}), UUID)
 
 
 def failed(
-    snapshot: Snapshot, *overrides: str, to: str | None = 'new'
+    snapshot: ChangeSnapshot, *overrides: str, to: str | None = 'new'
 ) -> set[str]:
     found = evaluate(case(snapshot, *overrides, to=to))
     return {result.gate for result in refusals(found)}
 
 
 class MoveGatesTest(unittest.TestCase):
-    def check(self, *rows: tuple[Snapshot, set[str]]) -> None:
+    def check(self, *rows: tuple[ChangeSnapshot, set[str]]) -> None:
         for number, (snapshot, fails) in enumerate(rows):
             with self.subTest(row=number):
                 self.assertEqual(fails, failed(snapshot))
@@ -215,7 +221,7 @@ class MoveGatesTest(unittest.TestCase):
             self.assertEqual(fails, failed(snapshot, *GATES))
 
     def test_every_gate_has_a_result_with_its_detail(self) -> None:
-        nothing = Snapshot({}, model.View(), {}, {}, {})
+        nothing = ChangeSnapshot({}, model.View(), {}, {}, {})
         found = evaluate(case(nothing, to='unknown'))
         self.assertEqual(GATES, [result.gate for result in found])
         refused = refusals(found)

@@ -21,7 +21,7 @@ def failed(create: bool = False, **values) -> dict[str, str]:
         create=create,
         sharded=False,
     )
-    case = import_nodes.Case(
+    case = import_nodes.ImportCase(
         operation,
         import_nodes.ImportEntry(world.uuid(1), 'new'),
         **{

@@ -10,8 +10,8 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.changes.services import (
     PATIENCE,
     DeleteService,
-    Deletion,
     FailOverService,
+    ServiceDeletion,
     SetService,
 )
 from tests.unit.engine import service, world
@@ -61,7 +61,7 @@ class TestServiceGates(unittest.TestCase):
     def failed(
         self, nodes: list[model.ComputeNode], view: model.View | None
     ) -> list[str]:
-        return [r.gate for r in Deletion('host1', nodes, view).refused]
+        return [r.gate for r in ServiceDeletion('host1', nodes, view).refused]
 
     def test_dead_service_without_nodes_passes(self) -> None:
         others = model.View.of([world.member('host2')])
@@ -87,7 +87,9 @@ class TestServiceGates(unittest.TestCase):
 
     def test_everything_that_remains_is_named_in_order(self) -> None:
         nodes = [world.record(n, 'host1', f'i{n}') for n in range(9, 0, -1)]
-        node_gate, instance_gate, _ = Deletion('host1', nodes, EMPTY).gates
+        node_gate, instance_gate, _ = ServiceDeletion(
+            'host1', nodes, EMPTY
+        ).gates
         numbers = range(1, 10)
         self.assertEqual(tuple(map(world.uuid, numbers)), node_gate.remaining)
         self.assertEqual(

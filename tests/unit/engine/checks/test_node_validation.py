@@ -74,7 +74,7 @@ class TestValidate(unittest.TestCase):
     ) -> None:
         (fault,) = faults({**GOOD, 'driver': 'ipmmi'})
         self.assertEqual('driver_unknown', fault.code)
-        self.assertIs(node_validation.Severity.REFUSED, fault.severity)
+        self.assertIs(node_validation.FaultSeverity.REFUSED, fault.severity)
         self.assertIn("'ipmmi'", fault.what)
         self.assertIn('Did you mean ipmi', fault.hint)
         self.assertEqual(('[0]', 'n1'), (fault.place, fault.node))
@@ -140,7 +140,7 @@ class TestValidate(unittest.TestCase):
     def test_shard_that_no_service_admits_is_a_warning_only(self) -> None:
         (fault,) = faults({**GOOD, 'shard': 'x'})
         self.assertEqual('not_admitted', fault.code)
-        self.assertIs(node_validation.Severity.WARNING, fault.severity)
+        self.assertIs(node_validation.FaultSeverity.WARNING, fault.severity)
 
     def test_without_services_no_policy_is_evaluated(self) -> None:
         deployment = dataclasses.replace(

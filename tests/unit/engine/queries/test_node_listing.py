@@ -113,7 +113,7 @@ class ListTest(QueryCase):
         self.ironic.put(*map(node, 'abcde'), node('other', shard='s2'))
         self.claim(node('a'), node('c'), node('gone'))
 
-    def listing(self, **filters: str) -> node_listing.Listing:
+    def listing(self, **filters: str) -> node_listing.NodeListing:
         chosen = node_listing.Filters(**filters)
         asked, host = node_listing.scope_of(chosen, ALL, '')
         return node_listing.list_nodes(self.ports, chosen, asked, host)
