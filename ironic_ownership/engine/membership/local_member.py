@@ -25,7 +25,6 @@ from ironic_ownership.engine.membership.registration import (
     Runner,
     Standby,
     State,
-    run_now,
 )
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
@@ -38,29 +37,24 @@ class LocalMember:
     """This process as a member.
 
     :param settings: the settings that it advertises.
-    :param on_change: called from the heartbeat's thread when members or
-        their settings changed, or this process became active; with the
-        hosts that have died. It may be set later, before the first beat.
-    :param run_in_background: runs requests to the records.
     :ivar is_member: whether it has joined, and knows of no loss since.
+    :ivar on_change: called from the heartbeat's thread when members or
+        their settings changed, or this process became active; with the
+        hosts that have died. It is set before the first beat.
     :ivar next_expiry: when, by the clock, the first member of the last view
         expires unless it beats; ``None`` where the store does not tell.
     """
 
     def __init__(
-        self,
-        context: ServiceContext,
-        settings: model.MemberSettings,
-        on_change: Callable[[frozenset[str]], None] = lambda died: None,
-        run_in_background: Runner = run_now,
+        self, context: ServiceContext, settings: model.MemberSettings
     ) -> None:
         self.context = context
-        self._registration = Registration(context, settings, run_in_background)
+        self._registration = Registration(context, settings)
         self._backend = context.ports.backend
         self._fence = context.fence
         self._conditions = context.conditions
         self._clock = context.clock
-        self.on_change = on_change
+        self.on_change: Callable[[frozenset[str]], None] = lambda died: None
         self._detector = FailureDetector(self._backend.member_ttl)
         self._siblings = FailureDetector(self._backend.member_ttl)
         self.is_member = False

@@ -122,14 +122,11 @@ class Registration:
     """
 
     def __init__(
-        self,
-        context: ServiceContext,
-        settings: model.MemberSettings,
-        run_in_background: Runner = run_now,
+        self, context: ServiceContext, settings: model.MemberSettings
     ) -> None:
         self.identity = Identity(context.host, settings)
         self.on_row: Callable[[model.Service], None] = _ignore
-        self.run_in_background = run_in_background
+        self.run_in_background: Runner = run_now
         self._host = context.host
         self._records = context.ports.records
         self._fence = context.fence

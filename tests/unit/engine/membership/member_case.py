@@ -101,7 +101,7 @@ class MemberCase(unittest.TestCase):
     def build(
         self, host, backend, fence=None, run_in_background=registration.run_now
     ) -> local_member.LocalMember:
-        return local_member.LocalMember(
+        member = local_member.LocalMember(
             ServiceContext(
                 host,
                 Ports(self.records, ANY, backend, world.interpret),
@@ -110,9 +110,10 @@ class MemberCase(unittest.TestCase):
                 self.clock,
             ),
             world.ALL,
-            self.changed,
-            run_in_background,
         )
+        member.on_change = self.changed
+        member.register_by(run_in_background)
+        return member
 
     def changed(self, died: frozenset[str]) -> None:
         self.changes += 1
