@@ -9,7 +9,6 @@ from typing import Any
 from ironic_ownership.api import operation
 from ironic_ownership.observe import columns
 
-ANYTHING: Mapping[str, Any] = {}
 TEXT = columns.TEXT
 TEXT_OR_NULL = {'type': ['string', 'null']}
 NUMBER = {'type': 'integer', 'minimum': 0}

@@ -40,16 +40,14 @@ _IDENTITY = (
 letters."""
 
 
-def build(
-    conf: cfg.ConfigOpts, wired: Wiring, *, name: str = __name__
-) -> WSGIApplication:
+def build(conf: cfg.ConfigOpts, wired: Wiring) -> WSGIApplication:
     """Build the application of a configuration; nothing is opened yet.
 
     :param conf: with the group ``api``.
     :raises cfg.Error: if an option has a value that it can't have.
     """
     served = OperationsApp(conf, wired)
-    below: WSGIApplication = served.build(name)
+    below: WSGIApplication = served.build()
     below = _at(served.public, below, _authenticated(below, conf))
     below = sizelimit.RequestBodySizeLimiter(below, conf)
     below = _at((HEALTH,), healthcheck.Healthcheck(below, conf), below)

@@ -68,9 +68,9 @@ class OperationsApp:
             policies.Rules(conf) if self._strategy == api.KEYSTONE else None
         )
 
-    def build(self, name: str) -> flask.Flask:
+    def build(self) -> flask.Flask:
         """Build the application."""
-        app = flask.Flask(name, static_folder=None)
+        app = flask.Flask(__name__, static_folder=None)
         app.json.sort_keys = False  # type: ignore[attr-defined]
         app.url_map.strict_slashes = True
         app.url_map.merge_slashes = False
