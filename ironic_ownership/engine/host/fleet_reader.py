@@ -115,8 +115,8 @@ class FleetReader:
             raise WholeListError(
                 f'Ironic counts {more:+} nodes that no change explains'
             )
-        self._baseline = incremental.follow(
-            baseline, merged, page, clock, counted
+        self._baseline = incremental.begin(
+            baseline.scope, merged.nodes, page, counted, clock
         )
         LOG.debug(
             'read %s nodes that changed, %s of them differ',
@@ -128,9 +128,12 @@ class FleetReader:
 
     def _read_all(self, scope: model.Scope) -> Fleet:
         began = self.clock()
+        # Before the list: a change in the middle of it is read again next
+        # time.
         before = self._before_all(scope)
         clock = self.clock()
         nodes = self._nodes = self.ironic.fleet(scope, self._nodes)
+        # With another count, a node came or went while the list was read.
         if before is not None and before[1] == self._count(scope):
             self._baseline = incremental.begin(scope, nodes, *before, clock)
             self._due_at = began + self.interval * _share(self.host)
@@ -188,9 +191,7 @@ def read_page(
 
 
 def _share(host: str) -> float:
-    """Return the share of the interval after which a service lists all.
-
-    Between a half and one, so that services that start together do not list
-    all nodes together again.
-    """
+    """Return the share of the interval after which a service lists all."""
+    # Between a half and one, so that services that start together do not list
+    # all nodes together again.
     return 0.5 + zlib.crc32(host.encode()) % 1000 / 2000

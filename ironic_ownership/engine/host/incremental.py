@@ -58,10 +58,8 @@ class Baseline:
 
     @property
     def counts_exactly(self) -> bool:
-        """True if Ironic counts the nodes of this very scope.
-
-        Ironic does not count the nodes of a conductor group.
-        """
+        """True if Ironic counts the nodes of this very scope."""
+        # Ironic does not count the nodes of a conductor group.
         return self.scope.conductor_group is None
 
 
@@ -79,11 +77,8 @@ class Merged:
 
 
 def scope_to_read(scope: model.Scope) -> model.Scope:
-    """Return the scope in which changes are listed and nodes are counted.
-
-    With a shard only its nodes are listed. A conductor group is no filter
-    here: a node that left it would not be in the list.
-    """
+    """Return the scope in which changes are listed and nodes are counted."""
+    # A node that has left the conductor group would not be in a list of it.
     return model.Scope(shard=scope.shard, nothing=scope.nothing)
 
 
@@ -94,20 +89,14 @@ def begin(
     counted: int,
     clock: float,
 ) -> Baseline:
-    """Return the baseline of a whole list.
+    """Return the baseline from which the next page is read.
 
-    :param page: read before the list was.
-    :param counted: number of nodes, before and after it.
+    :param page: the last one; before a whole list, it was read first.
+    :param counted: number of nodes that Ironic counts with them.
     :param clock: own monotonic time when the page had been read.
     """
-    return Baseline(
-        scope,
-        nodes,
-        page.read_at,
-        clock,
-        counted,
-        _recent(page),
-    )
+    recent = {row.node.uuid: row.updated_at for row in page.nodes}
+    return Baseline(scope, nodes, page.read_at, clock, counted, recent)
 
 
 def reaches_back(page: LatestChanges, since: float) -> bool:
@@ -187,6 +176,7 @@ def merge(
     for uuid, node in listed.items():
         before = baseline.nodes.get(uuid)
         inside = baseline.scope.matches(node.shard, node.conductor_group)
+        # Outside of the scope, only a node that was in it has changed.
         if before == node if inside else before is None:
             continue
         changed[uuid] = node if inside else None
@@ -198,10 +188,8 @@ def merge(
 def with_changes(
     before: Mapping[str, T], changed: Mapping[str, T | None]
 ) -> dict[str, T]:
-    """Return a copy with these changes, of which ``None`` is a removal.
-
-    A copy, because the mapping of before may still be read.
-    """
+    """Return a copy with these changes, of which ``None`` is a removal."""
+    # A copy, because the earlier mapping may still be read.
     after = dict(before)
     for uuid, found in changed.items():
         if found is None:
@@ -223,28 +211,6 @@ def unexplained(baseline: Baseline, merged: Merged, counted: int) -> int:
     if baseline.counts_exactly:
         found -= len(merged.nodes) - len(baseline.nodes)
     return found
-
-
-def follow(
-    baseline: Baseline,
-    merged: Merged,
-    page: LatestChanges,
-    clock: float,
-    counted: int,
-) -> Baseline:
-    """Return the baseline of the next read."""
-    return Baseline(
-        baseline.scope,
-        merged.nodes,
-        page.read_at,
-        clock,
-        counted,
-        _recent(page),
-    )
-
-
-def _recent(page: LatestChanges) -> dict[str, float | None]:
-    return {row.node.uuid: row.updated_at for row in page.nodes}
 
 
 def _is_ordered(times: Sequence[float | None]) -> bool:
