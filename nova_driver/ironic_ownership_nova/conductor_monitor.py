@@ -17,9 +17,6 @@ LOG = log.getLogger(__name__)
 class ConductorMonitor:
     """Resigns after intervals without an answer, returns after the next one.
 
-    One thread asks, another one counts: a request to a message bus that
-    cannot be reached waits for ever, in spite of a time-out.
-
     :param ping: returns if nova-conductor answers; raises an error, or does
         not return, otherwise.
     :param resign: called once the limit is reached.
@@ -51,6 +48,8 @@ class ConductorMonitor:
         if not self._limit:
             return
         for name, work in (
+            # A request to a message bus that cannot be reached waits for ever,
+            # in spite of a time-out, so another thread counts.
             ('conductor-ping', self.ask),
             ('conductor-monitor', self.check),
         ):
@@ -76,11 +75,9 @@ class ConductorMonitor:
             self._answered.set()
 
     def check(self) -> None:
-        """Count one interval, and act on the result.
-
-        Intervals of this process count, and not time: one that was frozen
-        has asked nothing meanwhile.
-        """
+        """Count one interval, and act on the result."""
+        # Intervals count, and not time: a process that was frozen has asked
+        # nothing meanwhile.
         if not self._answered.is_set():
             self._failed()
             return

@@ -120,8 +120,6 @@ class ActionGuard:
 class GuardedConnection:
     """The client of Ironic that Nova's driver uses, with the guard.
 
-    A method that is not known to read counts as a write.
-
     :param adapter: ``baremetal`` of openstacksdk.
     """
 
@@ -132,6 +130,7 @@ class GuardedConnection:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._adapter, name)
         if (
+            # A method that is not known to read counts as a write.
             name in _READS
             or name.startswith(_READ_PREFIXES)
             or not callable(found)

@@ -71,7 +71,7 @@ class OwnershipDriver(GuardedOperations):
         )
         self._monitor = ConductorMonitor(
             _ping(own.conductor_check_interval),
-            self._service.resign,
+            self._service.stop,
             self._service.rejoin,
             own.conductor_check_interval,
             own.conductor_failures,
@@ -111,17 +111,16 @@ class OwnershipDriver(GuardedOperations):
         self._monitor.start()
 
     def cleanup_host(self, host: str) -> None:
-        """Stop to serve, so that others take the free nodes at once.
-
-        Exits if the process has lost its place: Nova itself would exit with
-        status 0, after which no supervisor starts it again.
-        """
+        """Stop to serve; exit if the process has lost its place."""
         self._monitor.stop()
+        # Others take the free nodes at once.
         self._service.stop()
         self._reported.store()
         super().cleanup_host(host)
         if self._service.is_ending:
             compatibility.finish_operations(self.virtapi)
+            # Nova itself would exit with status 0, after which no supervisor
+            # starts it again.
             exit_process()
 
     def get_available_nodes(self, refresh: bool = False) -> list[str]:

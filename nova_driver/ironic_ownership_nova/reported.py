@@ -54,6 +54,7 @@ class ReportedNodes:
         if report is None or report.digest != digest:
             return False
         age = time.time() - report.at
+        # The wall clock lasts from start to start, but may be set back.
         return 0 <= age < self._interval * _spread(uuid)
 
     def add(self, uuid: str, digest: str) -> None:
@@ -99,6 +100,7 @@ class ReportedNodes:
             temporary.write_text(
                 json.dumps({'basis': self._basis, 'nodes': nodes})
             )
+            # A process that dies meanwhile leaves the old file.
             temporary.replace(self._path)
         except OSError as exc:
             LOG.warning('%s is not written: %s', self._path, exc)
@@ -107,8 +109,6 @@ class ReportedNodes:
 
 
 def _spread(uuid: str) -> float:
-    """Return a part between a half and 1, always the same for a node.
-
-    Nodes that were reported in one pass are not due in one pass again.
-    """
+    """Return a part between a half and 1, always the same for a node."""
+    # Nodes that were reported in one pass are not due in one pass again.
     return 0.5 + zlib.crc32(uuid.encode()) / 2**33

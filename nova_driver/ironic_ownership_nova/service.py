@@ -1,4 +1,4 @@
-"""The embedded host of this nova-compute: start, resign, return, end."""
+"""The embedded host of this nova-compute: start, stop, return, end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Make = Callable[[Callable[[LostPlace], None]], EmbeddedHost]
 class Service:
     """This nova-compute as a service of ironic-ownership.
 
-    Threading: any thread; one at a time starts and resigns.
+    Threading: any thread; one at a time starts and stops.
 
     :param make: makes a new embedded host.
     :param follow: receives the changes of what is owned, in order, in a
@@ -68,12 +68,8 @@ class Service:
         """
         self._serve(self._begin())
 
-    def resign(self) -> None:
-        """Give up the place, and go on without nodes."""
-        self.stop()
-
     def rejoin(self) -> None:
-        """Serve again after :meth:`resign`.
+        """Serve again after :meth:`stop`.
 
         If another process of the host has become active, this one ends.
         """

@@ -146,12 +146,9 @@ class Tracker:
             self._reported.add(uuid, report.digest)
 
     def gained(self, context: Any, nodes: Mapping[str, NodeView]) -> None:
-        """Make gained nodes known to Nova at once.
-
-        Under the epoch of before no other service has had them: it was only
-        the right to act that was lost for a time.
-        """
+        """Make gained nodes known to Nova at once."""
         self._reported.discard(
+            # Under the epoch of before no other service has had them.
             [u for u, v in nodes.items() if v.epoch != self._epochs.get(u)]
         )
         nova = self._nova

@@ -56,7 +56,7 @@ class ServiceTest(unittest.TestCase):
 
     def test_service_that_resigned_may_not_act(self) -> None:
         self.service.start()
-        self.service.resign()
+        self.service.stop()
         self.assertEqual('stop', self.hosts[0].calls[-1])
         self.assertIsNone(self.service.feed)
         with self.assertRaises(exceptions.FencedError):
@@ -64,7 +64,7 @@ class ServiceTest(unittest.TestCase):
 
     def test_returns_with_a_new_host(self) -> None:
         self.service.start()
-        self.service.resign()
+        self.service.stop()
         self.service.rejoin()
         self.assertEqual(2, len(self.hosts))
         self.assertIs(self.hosts[1].feed, self.service.feed)
@@ -72,7 +72,7 @@ class ServiceTest(unittest.TestCase):
 
     def test_ends_if_another_process_became_active_meanwhile(self) -> None:
         self.service.start()
-        self.service.resign()
+        self.service.stop()
 
         def standby(host: support.Host) -> None:
             host.active_after, host.state = 1, PlaceState.STANDBY

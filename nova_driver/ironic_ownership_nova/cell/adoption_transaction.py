@@ -227,6 +227,7 @@ def _owner(uuid: str, locked: _Locked) -> str | None:
 
 def _may_follow(owner: str | None, locked: _Locked) -> bool:
     service = locked.services.get(owner or '')
+    # Stock Nova moves free nodes by itself.
     return service is None or not service.registered
 
 

@@ -223,9 +223,7 @@ class SqlCell(connection.Port):
     def follow_settings(self, actor: str) -> Sequence[str]:
         """Write the settings of services in the cell into the records.
 
-        They count already, but only the row of the records ends the right to
-        write of a service that Nova's API has forced down. One query, and a
-        transaction for each service whose settings differ.
+        One query, and a transaction for each service whose settings differ.
 
         :param actor: for the events.
         :returns: the hosts whose settings have changed.
@@ -243,6 +241,8 @@ class SqlCell(connection.Port):
         before = service_admin.lock(conn, host)
         if before is None:
             return False
+        # The settings count already, but only the row of the records ends the
+        # right to write of a service that is forced down.
         service_admin.change(conn, self._cell, host, actor=actor)
         return service_admin.lock(conn, host) != before
 
