@@ -47,6 +47,7 @@ class Call(Generic[T]):
         try:
             self._outcome.set_result(self._work())
         except KeyboardInterrupt as exc:
+            # No operator interrupts that thread.
             error = InterruptedCallError('KeyboardInterrupt')
             error.__cause__ = exc
             self._outcome.set_exception(error)
@@ -61,8 +62,7 @@ class Call(Generic[T]):
         """Return what the call returned, or raise its error.
 
         :raises UnfinishedError: if it does not end in time.
-        :raises InterruptedCallError: instead of a ``KeyboardInterrupt``: no
-            operator interrupts that thread.
+        :raises InterruptedCallError: instead of a ``KeyboardInterrupt``.
         """
         if not self.ended(seconds):
             raise UnfinishedError(f'no answer within {seconds:g} s')
@@ -105,8 +105,7 @@ class KeyedCalls(Generic[T]):
 class LimitedCalls:
     """Bounded calls with a limit on those under way, abandoned ones too.
 
-    Without it, a frozen store would leave one thread for every heartbeat. An
-    abandoned call goes on in its thread, so only calls that do no harm when
+    An abandoned call goes on in its thread, so only calls that do no harm when
     they take effect late may be made this way.
     """
 
@@ -120,6 +119,7 @@ class LimitedCalls:
         :raises UnfinishedError: if it takes longer, or immediately while too
             many earlier calls have not ended.
         """
+        # A frozen store would leave one thread for every heartbeat.
         if not self._free.acquire(blocking=False):
             raise UnfinishedError(
                 f'{self._limit} earlier calls are still waiting for an answer'
@@ -163,6 +163,7 @@ class PendingCalls:
         """Return the seconds for which each server has not answered."""
         now = self._clock()
         found: dict[str, float] = {}
+        # A copy, because other threads begin and end calls meanwhile.
         for server, began in self._began.copy().values():
             found[server] = max(now - began, found.get(server, 0.0))
         return found

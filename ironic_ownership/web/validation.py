@@ -62,10 +62,10 @@ def path(
 def body(data: bytes, media_type: str, schema: operation.Schema) -> Any:
     """Return a body that was sent as JSON.
 
-    :raises UnsupportedMediaTypeError: if its type is another one. Pages in
-        a browser cannot send JSON to us without a check of their origin.
+    :raises UnsupportedMediaTypeError: if its type is another one.
     :raises RequestError: listing everything that is wrong.
     """
+    # A page in a browser cannot send JSON without a check of its origin.
     if media_type != 'application/json':
         raise errors.UnsupportedMediaTypeError(
             f'the body is {media_type or "of no type"}',

@@ -167,6 +167,7 @@ class IronicAllocations(allocations.Allocations):
                 hint='Undeploy the node first, which frees it as well',
             ) from exc
         except exceptions.IronicError as exc:
+            # The next request may reach another conductor.
             if _WRONG_CONDUCTOR not in str(exc):
                 raise
             raise exceptions.IronicUnavailableError(str(exc)) from exc

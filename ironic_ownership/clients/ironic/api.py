@@ -100,6 +100,7 @@ class IronicAPI(transport.API):
         answer = self._send('GET', path, self._minor, params)
         date = _date(answer.headers)
         if date is not None:
+            # The server may set the date at the end of its answer.
             date -= time.monotonic() - began
         return self._json(answer), date
 
@@ -173,6 +174,8 @@ class IronicAPI(transport.API):
         self, answer: requests.Response, good: Collection[int] = (200,)
     ) -> dict[str, Any]:
         if answer.status_code not in good:
+            # Perhaps Ironic was downgraded: the next request reads its
+            # versions.
             if answer.status_code == 406:
                 self._prefix = None
             raise errors.status_error(answer)

@@ -1,8 +1,7 @@
 """The nodes that changed last, and those that were created last.
 
-One page each, never with a marker: while nodes change, a second page of a list
-in the order of changes lacks those that moved to the first. ``updated_at``
-comes with the detailed list only.
+One page each, never with a marker. ``updated_at`` comes with the detailed list
+only.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ def read(
     body, read_at = api.get_dated(
         '/nodes/detail',
         [
+            # One page without a marker: while nodes change, a second page
+            # lacks those that moved to the first.
             ('limit', str(limit)),
             ('sort_key', 'updated_at'),
             ('sort_dir', 'desc'),

@@ -88,13 +88,11 @@ def query(minor: int, on_request: Collection[str] = ()) -> tuple[str, str]:
 
 
 def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
-    """Return the query for the nodes in a scope.
-
-    A shard is named twice: named once, the server splits it at commas and
-    puts it in lower case; a repeated one it takes as it is.
-    """
+    """Return the query for the nodes in a scope."""
     filters: list[tuple[str, str]] = []
     if scope.shard is not None:
+        # Named once, the server splits it at commas and puts it in lower case;
+        # a repeated one it takes as it is.
         filters += [('shard', scope.shard)] * 2
     if scope.conductor_group is not None:
         filters.append(('conductor_group', scope.conductor_group))

@@ -32,9 +32,6 @@ def pages(
 ) -> Iterator[list[Any]]:
     """Yield one page after the other, each requested with all parameters.
 
-    The server's own link to the next page is only a sign that there is one:
-    it lacks the filters.
-
     :param collection: such as ``nodes``: the path and the key of the list.
     :param key: field after whose value the next page begins.
     :raises ListChangedError: if the last item of a page was deleted.
@@ -61,6 +58,8 @@ def pages(
                 f'The answer of Ironic is no list of {collection}'
             )
         yield page
+        # The server's link is only a sign that there is a next page: it lacks
+        # the filters.
         if 'next' not in body and len(page) < size:
             return
         marker = _last(page, key, marker, collection)

@@ -229,6 +229,7 @@ def _assigned(
     An assigner that decides about all nodes together is not asked: these are
     those of one service only.
     """
+    # Only the nodes of one service are known here.
     if not peer_groups.node_by_node:
         return {}
     free = [node for node in nodes if node.instance_uuid is None]

@@ -153,6 +153,7 @@ def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
     node, and its gates are not shown.
     """
     same = now.node.source == before.source
+    # From another source, the transaction refuses the node by itself.
     if same and now.node.state is REFUSED:
         return now
     return dataclasses.replace(
@@ -284,6 +285,7 @@ class MoveNodes(Releaser):
             if results and (stopping() or results[-1].planned):
                 break
             number = len(proposal.planned)
+            # A resumed move without a node still has refusals to store.
             if number or proposal.resumed:
                 if number:
                     progress(done, total)
@@ -344,6 +346,8 @@ class MoveNodes(Releaser):
             done = self.moves.carry_out(request_id, rest)
         except exceptions.NotFoundError as exc:
             uuids = [node.uuid for node in nodes]
+            # Otherwise the nodes that it released stay held until that
+            # expires.
             self.moves.end_release(request_id, uuids)
             raise LostMoveError(request_id) from exc
         except exceptions.OwnershipError as exc:

@@ -78,6 +78,8 @@ class Releaser:
         # From the return of the transaction on: its commit may have waited.
         self.pause(self.permission_lifetime)
         try:
+            # After the wait: until then, the owner may have acted on the
+            # nodes.
             occupied = self._occupied(uuids)
         except exceptions.IronicError:
             self.moves.end_release(request.request_id, uuids)

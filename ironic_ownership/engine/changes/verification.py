@@ -50,6 +50,7 @@ class Verification:
         try:
             self._before.update(self._providers(sample))
         except exceptions.PlacementError as exc:
+            # A failure of Placement does not stop the move.
             self._unknown = f'Placement could not be compared: {exc}'
 
     def compare(self, moves: Iterable[Proposal]) -> list[Proposal]:

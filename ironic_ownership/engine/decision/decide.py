@@ -200,6 +200,7 @@ def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
     contenders = tuple(sorted(h for group in groups for h in group.hosts))
     one_list = len({_policy_names(group) for group in groups}) == 1
     if one_list and all(len(group.peers) == 1 for group in groups):
+        # The later one claims nothing, and ``check`` reports the conflict.
         first = min(groups, key=lambda group: group.first_joined)
         return Decision(
             first.hosts[0],

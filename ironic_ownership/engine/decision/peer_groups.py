@@ -116,8 +116,7 @@ class PeerGroups:
         """Group the members and the rows of the services into peers.
 
         A disabled or forced-down service is in no group, its own included.
-        Nor is a member that is not the active process on record: nodes that
-        it got would wait until it registers, or for ever.
+        Nor is a member that is not the active process on record.
         """
         rows = {service.host: service for service in services}
         view = view.serving(rows.values()).without(overdue)
@@ -129,6 +128,8 @@ class PeerGroups:
             groups=tuple(
                 _groups(
                     [
+                        # Nodes of any other member would wait until it
+                        # registers, or for ever.
                         *(m for m in view.members if is_registered(m, rows)),
                         *away,
                     ],

@@ -144,6 +144,7 @@ def bounded(work: Callable[[], T], policies: Iterable[_Foreign]) -> T:
     :param policies: those of this package alone have no bound, and no
         thread.
     """
+    # Policies of this package need no bound, and no thread.
     if not any(one.is_foreign for one in policies):
         return work()
     outer = _WATCH.get() or Watch()
@@ -207,6 +208,7 @@ def faults_of(
     finally:
         if watch is not None:
             watch.end()
+            # The caller went on without this thread, whose work is of no use.
             if watch.abandoned:
                 raise _Abandoned
 

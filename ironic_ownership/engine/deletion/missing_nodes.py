@@ -260,6 +260,7 @@ def _list(
 ) -> set[str]:
     shards: set[str | None] = {scope.shard}
     if scope.shard is not None:
+        # Law 4: with a shard key set, every list names a shard.
         shards |= {record.shard for record in owned if record.shard}
     listed: set[str] = set()
     sees_all = Outcome.PASSED

@@ -1,11 +1,8 @@
 """Deletion of one record and its provider, of a node that Ironic lost.
 
-The gates are evaluated on fresh answers, Ironic's 404 last. Then the record is
-marked as being deleted, which is refused if it can't be deleted; then the
-provider goes, and at last the record. A crash between two steps leaves a
-marked record, which the next attempt finishes, while a provider without a
-record would never be found again. Nothing is retried here; the next attempt
-asks again.
+The gates are evaluated on fresh answers. Then the record is marked as being
+deleted, which is refused if it can't be deleted; then the provider goes, and
+at last the record. Nothing is retried here; the next attempt asks again.
 """
 
 from __future__ import annotations
@@ -86,6 +83,7 @@ class Remover:
             if instance
             else 'no instance is on record',
         )
+        # Last, so that the 404 is the newest answer.
         found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)
         return gates.Evidence(uuid, found)
 
@@ -115,6 +113,8 @@ class Remover:
         )
         if item.refused:
             return item
+        # Before the provider: after a crash, the next attempt finds the marked
+        # record, but would never find a provider without a record.
         if objection := begin():
             return item.refused_by(_late(seen, objection))
         try:
@@ -162,6 +162,7 @@ class Remover:
 
 def _answer(service: str, batch: Batch, ask: Callable[[], Found]) -> Found:
     """Ask a service, unless it did not answer for the batch before."""
+    # Each request could take its whole time-out again.
     if service in batch.silent:
         return Found(Outcome.UNKNOWN, batch.silent[service])
     try:

@@ -228,6 +228,7 @@ class Host:
         def run_in_background(work: Callable[[], None]) -> None:
             def run() -> None:
                 work()
+                # The heartbeat's thread takes the result.
                 heartbeat.poll_soon()
 
             scheduler.start_once('records', run)

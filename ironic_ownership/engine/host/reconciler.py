@@ -69,7 +69,9 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._unregistered = UnregisteredMembers(
-            2 * self.context.ports.backend.member_ttl, self.context.clock
+            # A new process settles for one member_ttl, and then registers.
+            2 * self.context.ports.backend.member_ttl,
+            self.context.clock,
         )
 
     def peer_groups(
@@ -152,13 +154,13 @@ class Reconciler:
         fence = self.context.fence
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):
-            # Confirmed before the commit as well: the database may have
-            # delayed the transaction until after the lease.
             token = self.feed.read_token()
             outcome = self.context.ports.records.apply(
                 self.context.host,
                 fence.epoch(),
                 batch,
+                # Before the commit as well: the database may have delayed
+                # the transaction until after the lease.
                 confirm=fence.epoch,
             )
             self.feed.written(token, outcome.applied)

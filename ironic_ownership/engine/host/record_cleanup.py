@@ -118,10 +118,10 @@ class RecordCleanup:
         nodes = self._unowned_nodes
         found = nodes.examine(missing, len(unowned))
         self.is_unfinished |= bool(found.pending)
-        if found.mass_loss and found.pending:
-            nodes.ask_again(found.looked_up)
-            return 0
-        if self.operator_log.is_mass_loss(found, len(unowned), owned=False):
+        # With nodes left to look up, they may not be lost: nothing is logged.
+        if (found.mass_loss and found.pending) or (
+            self.operator_log.is_mass_loss(found, len(unowned), owned=False)
+        ):
             nodes.ask_again(found.looked_up)
             return 0
         return self._delete(scope, seen, found, nodes)
@@ -178,6 +178,7 @@ class RecordCleanup:
         is_own = record.host == self.context.host
         if not (is_own or self._apply(_claim(record))):
             return CHANGED
+        # Without the right to write, nothing is withdrawn.
         self.context.fence.epoch()
         # No later report may put a digest next to the mark.
         if self.reporter is not None:

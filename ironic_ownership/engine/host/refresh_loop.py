@@ -130,6 +130,8 @@ class RefreshLoop(Worker):
         self.conditions.clear('refresh', 'refresh succeeded again')
         self.conditions.succeeded(Loop.REFRESH, self._longest)
         LOG.debug('refreshed: %s', summary)
+        # At once, but not if nothing was written: the next round would be the
+        # same.
         if summary.limited and summary.applied:
             return 0.0
         if summary.unfinished or summary.limited:

@@ -78,6 +78,7 @@ class SourceReader(Worker):
         try:
             begun = tuning.with_snapshots(dict(self._snapshots))
         except exceptions.OwnershipError:
+            # Only another snapshot can be accepted, so all are read again.
             self._snapshots.clear()
             raise
         self.conditions.succeeded(Loop.SOURCES)

@@ -4,9 +4,6 @@ A client's request and the recovery by a service make the same ones::
 
     pending --activate--> active <---keep---.
        '----------------------'--release--> deleting --> closed
-
-A release is recorded first, and other processes leave the reservation alone:
-a late release could free a node that the same instance got since.
 """
 
 from __future__ import annotations
@@ -143,6 +140,8 @@ class Lifecycle:
         """
         epoch = self.epoch()
         try:
+            # Recorded first, so that no other process releases it late: that
+            # could free a node that the same instance got since.
             begun = self.reservations.begin_deletion(
                 held.id, detail, seen=held, epoch=epoch
             )
