@@ -21,7 +21,6 @@ from ironic_ownership import plugins
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import connection, errors
 from ironic_ownership.cli import deadline as deadlines
-from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions, extras
 from ironic_ownership.wiring import Wiring
 
@@ -101,7 +100,7 @@ class App(app.App):
         self._add_arguments = add_arguments
         self._wire = wire
         self.argv = list(argv)
-        self.is_remote = ownership.is_selected(self.argv)
+        self.is_remote = connection.is_remote(self.argv)
         self.deadline: deadlines.Deadline | None = None
         self._failure: BaseException | None = None
         super().__init__(

@@ -9,15 +9,15 @@ from __future__ import annotations
 import argparse
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.operation import Operation
-from ironic_ownership.cli import arguments, deadline, errors, formatters
+from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
+from ironic_ownership.cli import deadline, errors, formatters
 from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
@@ -30,6 +30,9 @@ LOG = logging.getLogger(__name__)
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
+
+_APART = ('marker', 'dry_run')
+"""Parameters that the commands have in another way, if at all."""
 
 
 class Shown(display.DisplayCommandBase[base.FormatterT]):
@@ -133,7 +136,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         if self.operation:
-            arguments.add(parser, self.described, self.options, self.limit)
+            _add(parser, self.described, self.options, self.limit)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         return parser
@@ -175,6 +178,64 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         formatter: Any = formatters.of(chosen, self.formatter, self.words)
         self.formatter = formatter
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
+
+
+def _add(
+    parser: argparse.ArgumentParser,
+    one: Operation,
+    options: Mapping[str, Mapping[str, Any]],
+    limit: int,
+) -> None:
+    """Add the parameters of an operation.
+
+    :param options: of argparse, by parameter, where the schema does not tell.
+    :param limit: the default of --limit; there is none with 0.
+    """
+    for given in one.parameters:
+        metavar = given.metavar or given.name.upper()
+        parser.add_argument(given.name, metavar=metavar, help=_help_of(given))
+    for given in one.query:
+        if given.name in _APART or (given is LIMIT and not limit):
+            continue
+        found = _options_of(given)
+        if given is LIMIT:
+            text = f'the maximum number of {one.noun}s (default: {limit})'
+            found.update(metavar='N', default=limit, help=text)
+        found.update(options.get(given.name, {}))
+        parser.add_argument(f'--{given.name.replace("_", "-")}', **found)
+
+
+def _help_of(given: Parameter) -> str:
+    text = given.description
+    return f'{text[0].lower()}{text[1:]}'.rstrip('.')
+
+
+def _options_of(given: Parameter) -> dict[str, Any]:
+    kind, found = given.schema['type'], {'help': _help_of(given)}
+    if kind == 'boolean':
+        return {**found, 'action': 'store_true'}
+    more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
+    if kind == 'integer':
+        more['type'] = _number(given.schema)
+    if kind == 'array':
+        choices = given.schema['items'].get('enum')
+        more.update(nargs='+', action='extend', choices=choices)
+    return {**found, **more}
+
+
+def _number(schema: Schema) -> Callable[[str], int]:
+    least, most = schema['minimum'], schema['maximum']
+
+    def read(text: str) -> int:
+        if not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f'{text} is not in {least} to {most}'
+            )
+        return int(text)
+
+    # argparse names it where the text is no number.
+    read.__name__ = 'int'
+    return read
 
 
 def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:

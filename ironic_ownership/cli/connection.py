@@ -20,8 +20,12 @@ from ironic_ownership.api.operation_client import (
     RemoteClient,
 )
 from ironic_ownership.cli import errors
-from ironic_ownership.clients import ownership
 from ironic_ownership.engine import request_id
+
+
+def is_remote(argv: list[str]) -> bool:
+    """Tell whether an option of the HTTP service is on the command line."""
+    return any(word.replace('_', '-').startswith('--os-') for word in argv)
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
@@ -30,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
     Without one of them on the command line only two are added, for the help:
     importing the libraries behind them takes longer than most commands.
     """
-    if ownership.is_selected(argv):
+    if is_remote(argv):
+        from ironic_ownership.clients import ownership
+
         ownership.add_arguments(parser, argv)
         return
     parser.add_argument(
@@ -58,6 +64,8 @@ def remote(options: argparse.Namespace) -> OperationClient:
 
     :raises OwnershipError: if the options do not lead to it.
     """
+    from ironic_ownership.clients import ownership
+
     return RemoteClient(ownership.connect(options, request_id.new_id()))
 
 
@@ -66,6 +74,8 @@ def over_session(manager: Any) -> OperationClient:
 
     :param manager: the client manager, authenticated.
     """
+    from ironic_ownership.clients import ownership
+
     config = manager.get_configuration()
     return RemoteClient(
         ownership.OwnershipClient(

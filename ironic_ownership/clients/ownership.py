@@ -25,7 +25,6 @@ OVERRIDE = 'baremetal_ownership_endpoint_override'
 LOG = logging.getLogger(__name__)
 
 _REQUEST_ID = 'x-openstack-request-id'
-_PREFIX = '--os-'
 _ALIAS = '--os-endpoint'
 
 
@@ -60,11 +59,6 @@ class ConnectionOptionsError(exceptions.OwnershipError):
     """The options do not lead to the HTTP service."""
 
     code = 'connection'
-
-
-def is_selected(argv: list[str]) -> bool:
-    """Tell whether an option of the HTTP service is on the command line."""
-    return any(word.replace('_', '-').startswith(_PREFIX) for word in argv)
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import conditions
 from ironic_ownership.contracts.conditions import Condition, ConditionReport
-from ironic_ownership.db import clock, tables, transaction
+from ironic_ownership.db import queries, tables, transaction
 
 _reports = tables.condition_reports.c
 _services = tables.services.c
 
-ALL = sa.select(tables.condition_reports, clock.EpochSeconds().label('now'))
+ALL = sa.select(tables.condition_reports, queries.EpochSeconds().label('now'))
 """All reports, with the time of the query."""
 
 

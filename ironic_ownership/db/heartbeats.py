@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import clock, connection, rows, tables
+from ironic_ownership.db import connection, queries, rows, tables
 
 _table = tables.members
 _members = tables.members.c
@@ -49,7 +49,7 @@ class MemberRow:
         """
 
         def work(conn: sa.Connection) -> None:
-            now = clock.EpochSeconds()
+            now = queries.EpochSeconds()
             # First, while this transaction holds no row for which another one
             # that joins would wait.
             conn.execute(
@@ -80,7 +80,7 @@ class MemberRow:
     def beat(self, database: connection.Database) -> bool:
         """Extend the life of a member; ``False`` if it has no row."""
         return self._change(
-            database, expires_at=clock.EpochSeconds() + self.ttl
+            database, expires_at=queries.EpochSeconds() + self.ttl
         )
 
     def advertise(
@@ -122,7 +122,7 @@ class Heartbeat:
 
 def alive(database: connection.Database) -> model.View:
     """Return the members that have not expired. One query."""
-    found = last(database, _members.expires_at > clock.EpochSeconds())
+    found = last(database, _members.expires_at > queries.EpochSeconds())
     return model.View.of(
         (beat.member for beat in found),
         min((beat.left for beat in found), default=None),
@@ -135,7 +135,7 @@ def last(
     """Return the last heartbeat of each member, expired or not. One query."""
     if not database.exists:
         return []  # no service has joined, and none is made here
-    left = (_members.expires_at - clock.EpochSeconds()).label('left')
+    left = (_members.expires_at - queries.EpochSeconds()).label('left')
     statement = sa.select(_table, left).where(*which)
     found = database.read(lambda conn: conn.execute(statement).all())
     return [

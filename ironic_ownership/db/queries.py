@@ -1,4 +1,7 @@
-"""Statements of several lines that read the records. Runs none of them."""
+"""Statements of several lines that read the records, and the clock of all.
+
+Runs none of them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,51 @@ from sqlalchemy.sql import expression
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventPosition
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.db import clock, tables
+from ironic_ownership.db import tables
 
 T = TypeVar('T')
 
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
 _events = tables.events.c
+
+
+class EpochSeconds(expression.FunctionElement[float]):
+    """The time of the statement by the server, in seconds since 1970 (UTC).
+
+    The one clock that all processes share. It decides liveness and writes
+    every timestamp on record: a host whose own clock is wrong is neither dead
+    nor from the future.
+    """
+
+    type = sa.Double()
+    # SQLAlchemy compiles a statement with it only once.
+    inherit_cache = True
+
+
+@compiler.compiles(EpochSeconds)
+def _no_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    raise NotImplementedError(f'no clock for {visitor.dialect.name}')
+
+
+@compiler.compiles(EpochSeconds, 'sqlite')
+def _sqlite_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # unixepoch('subsec') needs 3.42; milliseconds are all 'now' has.
+    return "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)"
+
+
+@compiler.compiles(EpochSeconds, 'postgresql')
+def _postgresql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # now() is the start of the transaction, which may have waited for a lock.
+    return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
+
+
+@compiler.compiles(EpochSeconds, 'mysql', 'mariadb')
+def _mysql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # UNIX_TIMESTAMP(NOW()) is ambiguous for an hour a year in local time;
+    # the exponent makes the quotient a double instead of a decimal.
+    return (
+        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)"
+    )
 
 
 class _Unindexed(expression.FunctionElement[Any]):
@@ -58,7 +100,7 @@ class ServiceSource:
 
     def select(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Select services, with the time that decides whether one is away."""
-        now = clock.EpochSeconds().label('now')
+        now = EpochSeconds().label('now')
         return sa.select(*self.columns, now, *more).select_from(self.tables)
 
 

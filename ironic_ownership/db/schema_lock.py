@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import clock, connection_setup
+from ironic_ownership.db import connection_setup, queries
 from ironic_ownership.db.url import MYSQL, POSTGRESQL
 
 TABLE = sa.Table(
@@ -71,9 +71,9 @@ def _row(engine: sa.Engine) -> Iterator[None]:
     with engine.begin() as conn:
         conn.execute(sa.schema.CreateTable(TABLE, if_not_exists=True))
     insertion = sa.insert(TABLE).values(
-        name='schema', taken_at=clock.EpochSeconds()
+        name='schema', taken_at=queries.EpochSeconds()
     )
-    void = TABLE.c.taken_at < clock.EpochSeconds() - _TIMEOUT
+    void = TABLE.c.taken_at < queries.EpochSeconds() - _TIMEOUT
 
     def insert() -> bool:
         try:

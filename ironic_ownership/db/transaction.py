@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import change_set, clock, event_log, queries, tables
+from ironic_ownership.db import change_set, event_log, queries, tables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -34,7 +34,7 @@ RAISED: Mapping[str, Any] = {
 
 def now_of(conn: sa.Connection) -> float:
     """Return the database's clock, in seconds since the epoch."""
-    return float(conn.execute(sa.select(clock.EpochSeconds())).scalar_one())
+    return float(conn.execute(sa.select(queries.EpochSeconds())).scalar_one())
 
 
 def lock_services(

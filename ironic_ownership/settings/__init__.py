@@ -10,7 +10,7 @@ import dataclasses
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -24,14 +24,10 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.engine.decision import policy_set, policy_validation
-from ironic_ownership.engine.deletion.missing_nodes import Limits
-from ironic_ownership.engine.host.tuning import (
-    Intervals,
-    PolicySource,
-    Snapshots,
-    Tuning,
-)
 from ironic_ownership.settings import policy_building as building
+
+if TYPE_CHECKING:
+    from ironic_ownership.engine.host.tuning import Snapshots, Tuning
 
 _ORDER = ('shard_key', 'conductor_group', 'peer_list', 'reservation')
 _STORES = {
@@ -122,6 +118,10 @@ def _tuning(
     host: str | None,
     snapshots: Snapshots,
 ) -> Tuning:
+    # Not for the commands that read no more than the backend's options.
+    from ironic_ownership.engine.deletion.missing_nodes import Limits
+    from ironic_ownership.engine.host import tuning
+
     def rebuild(others: Snapshots) -> Tuning:
         again = {
             name: building.with_snapshots(name, tried, host, others)
@@ -135,12 +135,12 @@ def _tuning(
     watch = core['watch_interval']
     if watch is None:
         watch = min(max(core['member_ttl'] / 20, 0.1), 1.0)
-    return Tuning(
+    return tuning.Tuning(
         advertised=_advertised(policies),
         policies=policy_set.PolicySet.of(
             (tried.policy for tried in policies.values()), plugins.origin
         ),
-        intervals=Intervals(
+        intervals=tuning.Intervals(
             heartbeat=core['heartbeat_interval'],
             watch=watch,
             refresh=core['refresh_interval'],
@@ -156,7 +156,7 @@ def _tuning(
         recovery_delay=core['recovery_delay'],
         full_refresh_interval=core['full_refresh_interval'],
         sources=tuple(
-            PolicySource(
+            tuning.PolicySource(
                 name,
                 plugins.named(plugins.POLICIES, name),
                 source,

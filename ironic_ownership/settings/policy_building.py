@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
 from ironic_ownership.contracts import (
@@ -15,8 +16,9 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.engine.decision import policy_set, policy_validation
-from ironic_ownership.engine.decision.known_scope import KnownScope
-from ironic_ownership.engine.host.tuning import Snapshots
+
+if TYPE_CHECKING:
+    from ironic_ownership.engine.host.tuning import Snapshots
 
 BUILD_LIMIT = 30.0
 """Seconds that a policy may take to be built and validated."""
@@ -100,9 +102,9 @@ _builds: KeyedCalls[policy_set.PolicySet] = KeyedCalls()
 
 
 @functools.lru_cache(500)
-def _scope(shared: model.MemberSettings) -> KnownScope:
-    """Return the scope of members with these settings."""
-    return KnownScope()
+def _scope(shared: model.MemberSettings) -> list[model.Scope]:
+    """Return where the scope of members with these settings is kept."""
+    return []
 
 
 def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:

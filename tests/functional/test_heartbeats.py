@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import model
-from ironic_ownership.db import clock, connection, schema, tables
+from ironic_ownership.db import connection, queries, schema, tables
 from tests.functional.support import databases
 
 
@@ -34,7 +34,7 @@ class _Heartbeats:
     def now(self) -> float:
         return self.database.read(
             lambda conn: conn.execute(
-                sa.select(clock.EpochSeconds())
+                sa.select(queries.EpochSeconds())
             ).scalar_one()
         )
 
@@ -50,7 +50,7 @@ class _Heartbeats:
 
     def test_clock_moves_within_a_transaction(self) -> None:
         def work(conn: sa.Connection) -> float:
-            statement = sa.select(clock.EpochSeconds())
+            statement = sa.select(queries.EpochSeconds())
             first = conn.execute(statement).scalar_one()
             time.sleep(0.05)
             return conn.execute(statement).scalar_one() - first
@@ -60,7 +60,7 @@ class _Heartbeats:
     def expire_both_in(self, seconds: float) -> float:
         """Let members expire soon if they do not beat; return when."""
         columns = tables.members.c
-        at = clock.EpochSeconds() + seconds
+        at = queries.EpochSeconds() + seconds
 
         def work(conn: sa.Connection) -> float:
             conn.execute(sa.update(tables.members).values(expires_at=at))
@@ -83,7 +83,7 @@ class _Heartbeats:
     def test_join_spares_a_process_that_is_just_coming_back(self) -> None:
         self.member(60).join('host1', 'back', model.MemberSettings())
         late = self.member(60)
-        now = clock.EpochSeconds()
+        now = queries.EpochSeconds()
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
             def expire(conn: sa.Connection) -> None:

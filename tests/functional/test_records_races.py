@@ -14,8 +14,8 @@ from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import (
-    clock,
     connection,
+    queries,
     records,
     registration,
     schema,
@@ -338,7 +338,7 @@ class Races:
             .values(
                 epoch=two + 1,
                 fenced=True,
-                away_until=clock.EpochSeconds() + 600,
+                away_until=queries.EpochSeconds() + 600,
             )
         )
         outcome = self.write_during(one, claim, retirement)

@@ -23,7 +23,6 @@ from ironic_ownership.clients.ironic import (
     errors,
     pagination,
 )
-from ironic_ownership.clients.ironic.conductors import read_all
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
     free_only,
@@ -273,7 +272,19 @@ class IronicClient(bare_metal.BareMetal):
         return counts
 
     def conductors(self) -> Sequence[model.Conductor]:
-        return read_all(self._api, self._page_size)
+        # A conductor that died stays on the list, so it contains every one
+        # that the deployment ever had.
+        found: dict[str, model.Conductor] = {}
+        for page in pagination.pages(
+            self._api,
+            'conductors',
+            [('fields', 'hostname,conductor_group,alive,drivers')],
+            key='hostname',
+            page_size=self._page_size,
+        ):
+            for conductor in filter(None, map(_conductor, page)):
+                found[conductor.hostname] = conductor
+        return list(found.values())
 
     def _walk(
         self,
@@ -313,6 +324,28 @@ class IronicClient(bare_metal.BareMetal):
         # The same for all pages of a list, and for the reader of them.
         self._requested = (*sorted(self._on_request()),)
         return query(self._api.minor, self._requested)
+
+
+def _conductor(data: object) -> model.Conductor | None:
+    """Read a conductor; a bad one is dropped: it must not hide the others."""
+    if not isinstance(data, dict) or not isinstance(data.get('hostname'), str):
+        LOG.warning(
+            'Ironic lists a conductor without a host name, which is '
+            'ignored: %.200r',
+            data,
+        )
+        return None
+    drivers = data.get('drivers')
+    return model.Conductor(
+        hostname=data['hostname'],
+        conductor_group=str(data.get('conductor_group') or '').lower(),
+        drivers=frozenset(
+            driver
+            for driver in (drivers if isinstance(drivers, list) else ())
+            if isinstance(driver, str)
+        ),
+        alive=data.get('alive') is True,
+    )
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

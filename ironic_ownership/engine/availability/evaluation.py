@@ -1,7 +1,8 @@
-"""Evaluate whether a node can be scheduled to. Pure: no clock and no IO.
+"""Evaluate whether a node can be scheduled to.
 
 ``contracts.availability`` explains the codes; here is the rule behind each
-code, and the damping of drivers that come and go.
+code, and the damping of drivers that come and go. All of it is pure, without
+clock and IO, except for the two functions that read the conductors.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from ironic_ownership.contracts import availability, exceptions, model
+from ironic_ownership.contracts import (
+    availability,
+    bare_metal,
+    exceptions,
+    model,
+)
 
 Code = availability.Unavailable
 Place = tuple[str, str]
@@ -93,6 +99,41 @@ class Conductors:
     def needed(self, driver: str, group: str) -> tuple[str, ...]:
         """Return the dead conductors that had the driver in that group."""
         return self.dead.get((driver, group), ())
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The conductors, or the error of reading them.
+
+    Ironic may be too old, or its policy may show conductors to administrators
+    only. Availability is then evaluated without them.
+    """
+
+    conductors: Conductors | None = None
+    error: exceptions.IronicError | None = None
+
+
+def read_conductors(ironic: bare_metal.BareMetal) -> Known:
+    """Read the conductors, in one list."""
+    try:
+        return Known(
+            Conductors.of(
+                ironic.conductors(), outage_counts=ironic.outage_counts
+            )
+        )
+    except exceptions.IronicError as exc:
+        return Known(error=exc)
+
+
+def required_conductors(ironic: bare_metal.BareMetal) -> Conductors | None:
+    """Return the conductors; ``None`` if Ironic does not show them.
+
+    :raises IronicUnavailableError: if it does not answer.
+    """
+    known = read_conductors(ironic)
+    if isinstance(known.error, exceptions.IronicUnavailableError):
+        raise known.error
+    return known.conductors
 
 
 def evaluate(

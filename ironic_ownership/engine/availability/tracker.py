@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, model
 from ironic_ownership.contracts.records import Change, Claim, Update
-from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership import fence
 
@@ -87,7 +87,7 @@ class AvailabilityTracker:
         return completed
 
     def _read(self) -> evaluation.Conductors | None:
-        known = conductors.read(self.ironic)
+        known = evaluation.read_conductors(self.ironic)
         found = known.conductors
         if found is None:
             self.conditions.report(

@@ -28,7 +28,6 @@ from ironic_ownership.contracts import (
 from ironic_ownership.contracts.decision import Decision
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import plugin_guard
-from ironic_ownership.engine.decision.known_scope import KnownScope
 
 _OWN = f'{__name__.partition(".")[0]}.'
 MAX_REASON = 100
@@ -49,13 +48,14 @@ class PolicySet:
     :param assigner: chooses among several eligible members; without one
         ownership is exclusive.
     :param origin: names a policy that breaks its contract.
-    :param known_scope: of earlier policies with the same settings.
+    :param known_scope: of earlier policies with the same settings, if it is
+        known: a scope follows from the settings.
     """
 
     filters: tuple[policy.FilterPolicy, ...] = ()
     assigner: policy.AssignerPolicy | None = None
     origin: plugin_guard.Origin = plugin_guard.unknown_origin
-    known_scope: KnownScope = dataclasses.field(default_factory=KnownScope)
+    known_scope: list[model.Scope] = dataclasses.field(default_factory=list)
 
     @classmethod
     def of(
@@ -86,7 +86,7 @@ class PolicySet:
         for filter_ in self.filters:
             with self._faults_of(filter_, 'scope'):
                 scope = scope.intersect(plain_scope(filter_.scope()))
-        self.known_scope.keep(scope)
+        self.known_scope[:] = [scope]
         return scope
 
     def may_admit(
@@ -105,7 +105,7 @@ class PolicySet:
                 else self.admits(node)
             )
         return not (
-            self.known_scope.excludes(shard, group)
+            not all(one.matches(shard, group) for one in self.known_scope)
             or any(
                 self._refuses(one, shard, group, node) for one in self.filters
             )

@@ -17,7 +17,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.membership import fence
@@ -167,7 +167,7 @@ def _read(ironic: BareMetal, uuid: str) -> model.Node:
     node = ironic.get(uuid)
     if node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
-    known = conductors.read(ironic)
+    known = evaluation.read_conductors(ironic)
     if isinstance(known.error, exceptions.IronicUnavailableError):
         raise known.error
     evaluation.check_in_service(node, known.conductors)

@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.clock import Clock
+from ironic_ownership.contracts.backend import Clock
 
 _NEVER = float('-inf')
 

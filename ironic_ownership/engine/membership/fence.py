@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ironic_ownership.contracts import clock, exceptions
+from ironic_ownership.contracts import backend, exceptions
 
-Clock: TypeAlias = clock.Clock
-monotonic = clock.monotonic
+Clock: TypeAlias = backend.Clock
+monotonic = backend.monotonic
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.reservations import Reservation
-from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import (
     BATCH,
@@ -318,7 +318,7 @@ def _nodes(
         else:
             nodes[uuid] = node
             unlisted -= sharded and node.shard is None
-    known = conductors.read(ironic)
+    known = evaluation.read_conductors(ironic)
     return {
         'nodes': nodes,
         'conductors': known.conductors,

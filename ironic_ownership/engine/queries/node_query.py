@@ -13,7 +13,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports
@@ -115,7 +115,9 @@ def check_action(
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node
-    evaluation.check_in_service(node, conductors.required(ports.ironic))
+    evaluation.check_in_service(
+        node, evaluation.required_conductors(ports.ironic)
+    )
     host = status.owner
     if host is None:
         raise exceptions.NotOwnerError(
@@ -191,7 +193,7 @@ def conductors_of(
     ironic: BareMetal,
 ) -> evaluation.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
-    known = conductors.read(ironic)
+    known = evaluation.read_conductors(ironic)
     if known.conductors is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
     elif known.conductors.ignores_outage:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, MutableMapping, Sequence
 from ironic_ownership.contracts import bare_metal, exceptions, model, refusals
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.availability import conductors, evaluation
+from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.reservations import eligibility, selection
@@ -126,21 +126,25 @@ class CandidateFinder:
                 nodes = ironic.free(
                     scope, resource_class=resource_class, enough=ENOUGH
                 )
-                found = CandidateNodes(nodes, conductors.required(ironic))
+                found = CandidateNodes(
+                    nodes, evaluation.required_conductors(ironic)
+                )
                 self._cached[scope, resource_class] = found
             return found
 
     def _all(self, scope: model.Scope) -> CandidateNodes:
         """Return every node of the scope as it is now, free or not."""
         ironic = self.ironic_of()
-        return CandidateNodes(ironic.scan(scope), conductors.required(ironic))
+        return CandidateNodes(
+            ironic.scan(scope), evaluation.required_conductors(ironic)
+        )
 
     def without_conductors(self) -> exceptions.IronicUnavailableError | None:
         """Return an error that names the conductors, if none is alive.
 
         ``None`` also if its conductors can't be read.
         """
-        found = conductors.read(self.ironic_of()).conductors
+        found = evaluation.read_conductors(self.ironic_of()).conductors
         if found is None or not found.all_gone:
             return None
         names = sorted({n for needed in found.dead.values() for n in needed})

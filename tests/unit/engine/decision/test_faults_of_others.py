@@ -9,7 +9,6 @@ from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.decision import Contest, Decision
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import decide, policy_set
-from ironic_ownership.engine.decision.known_scope import KnownScope
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import world
 
@@ -191,7 +190,7 @@ class TestMayAdmit(unittest.TestCase):
             self.assertIs(shard == 'b', chosen.may_admit(shard, '', node))
 
     def test_scope_that_was_known_with_the_same_settings(self) -> None:
-        known = KnownScope()
+        known: list[model.Scope] = []
         failing = AnswersNothing({})
         for policies in (
             policy_set.PolicySet((failing,), known_scope=known),
