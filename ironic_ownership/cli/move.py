@@ -83,14 +83,13 @@ class MoveComputeNode(MoveCommand):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         _check_usage(parsed_args)
-        body = {
-            **self.begin(parsed_args),
+        return {
+            **super().body(parsed_args),
             'service': parsed_args.service.strip(),
             'select': self._selection(parsed_args),
         }
-        return self.run_operation(parsed_args, body)
 
     def _selection(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         if parsed_args.file is not None or parsed_args.nodes:
@@ -194,7 +193,7 @@ class ResumeMove(MoveCommand):
     operation = 'move:resume'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        keys, rows = self.run_operation(parsed_args, self.begin(parsed_args))
+        keys, rows = super().take_action(parsed_args)
         rows = list(rows)
         if not rows:
             self.say(f'{parsed_args.request_id}: nothing remains to be moved')
@@ -225,7 +224,7 @@ class DrainService(MoveCommand):
         return f'Move from {planned[0]["source"]}: {destinations}'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        keys, rows = self.run_operation(parsed_args, self.begin(parsed_args))
+        keys, rows = super().take_action(parsed_args)
         rows = list(rows)
         states = {row[list(keys).index('state')] for row in rows}
         if self.exit_code == errors.ExitCode.DONE and not (

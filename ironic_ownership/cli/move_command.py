@@ -67,8 +67,8 @@ class MoveCommand(base.Lister):
             f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
         )
 
-    def begin(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """Return ``--override`` and ``--reason`` as part of a body.
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return the body of the request, without how to carry it out.
 
         :raises UsageError: before anything is read, if a gate is overridden
             without a reason, or the question could not be answered.
@@ -87,12 +87,9 @@ class MoveCommand(base.Lister):
         }
         return {key: value for key, value in given.items() if value}
 
-    def run_operation(
-        self,
-        parsed_args: argparse.Namespace,
-        body: Body,
-    ) -> base.Table:
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Propose, unless ``--yes`` is given; confirm; execute; show."""
+        body: Body = self.body(parsed_args)
         one, name = self.described, self.operation
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         skips = parsed_args.skip_invalid

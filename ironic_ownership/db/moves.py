@@ -98,9 +98,7 @@ class SqlMoves(connection.Port):
         """
 
         def work(conn: sa.Connection) -> Sequence[NodeMove]:
-            row = conn.execute(_row_of(request_id)).first()
-            if row is None:
-                raise _lost(request_id)
+            row = _stored(conn, _row_of(request_id), request_id)
             # Without the counts: each batch would count all nodes again.
             return move_transaction.carry_out(
                 conn, self._companion, _move(row, {}), nodes
@@ -154,9 +152,8 @@ class SqlMoves(connection.Port):
         :param reason: replaces that of the move.
         :raises NotFoundError: if there is no such move.
         """
-        row = conn.execute(_row_of(request_id).with_for_update()).first()
-        if row is None:
-            raise _lost(request_id)
+        locking = _row_of(request_id).with_for_update()
+        row = _stored(conn, locking, request_id)
         conn.execute(
             sa.update(tables.moves)
             .where(_moves.request_id == request_id)
@@ -328,5 +325,10 @@ def _move(row: sa.Row[Any], counts: Mapping[NodeState, int]) -> Move:
     )
 
 
-def _lost(request_id: str) -> exceptions.NotFoundError:
-    return exceptions.NotFoundError(f'there is no move {request_id}')
+def _stored(
+    conn: sa.Connection, statement: sa.Select[Any], request_id: str
+) -> sa.Row[Any]:
+    row = conn.execute(statement).first()
+    if row is None:
+        raise exceptions.NotFoundError(f'there is no move {request_id}')
+    return row

@@ -136,20 +136,9 @@ def _add_services(
     if missing:
         flags = companion.flags(conn, missing)
         revision = transaction.first_revision(conn)
-        conn.execute(
-            sa.insert(tables.services),
-            [
-                {
-                    'host': host,
-                    'epoch': 0,
-                    'fenced': False,
-                    'settings': '',
-                    'revision': revision,
-                    **dataclasses.asdict(flags[host]),
-                }
-                for host in missing
-            ],
-        )
+        for host in missing:
+            own = dataclasses.asdict(flags[host])
+            transaction.insert_service(conn, host, revision=revision, **own)
         services |= transaction.lock_services(conn, missing, write=False)
     return services
 
