@@ -16,7 +16,7 @@ from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     Release,
     Report,
     SeenOwner,
@@ -294,7 +294,7 @@ class Choice:
         changed = dataclasses.replace(described, instance_uuid=instance)
         changes: dict[str, Change] = {
             'release': Release(uuid),
-            'forget': Forget(uuid),
+            'forget': Delete(uuid),
             'report': Report(uuid, 'digest'),
             'instance': Update(changed),
         }

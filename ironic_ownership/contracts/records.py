@@ -121,7 +121,7 @@ class BeginDeletion:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Forget:
+class Delete:
     """Delete the record of an own node without an instance.
 
     The row stays, marked as deleted: a node that returns gets it back.
@@ -139,7 +139,7 @@ class Report:
     digest: str | None
 
 
-Change = Claim | Release | Update | BeginDeletion | Forget | Report
+Change = Claim | Release | Update | BeginDeletion | Delete | Report
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

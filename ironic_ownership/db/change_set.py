@@ -67,7 +67,7 @@ class Writes:
     moved_on: list[str] = dataclasses.field(default_factory=list)
     """Uuids of the nodes whose open instance follows to the new owner."""
     claimed: list[str] = dataclasses.field(default_factory=list)
-    forgotten: list[str] = dataclasses.field(default_factory=list)
+    deleted: list[str] = dataclasses.field(default_factory=list)
     fenced: list[str] = dataclasses.field(default_factory=list)
     events: list[Row] = dataclasses.field(default_factory=list)
 
@@ -111,7 +111,7 @@ class ChangeSet:
                 )
             case records.BeginDeletion():
                 return self._begin_deletion(change)
-            case records.Forget():
+            case records.Delete():
                 # Its provider was deleted before.
                 return self._give_up(
                     change,
@@ -279,7 +279,7 @@ class ChangeSet:
 
     def _give_up(
         self,
-        change: records.Release | records.Forget,
+        change: records.Release | records.Delete,
         kind: EventKind,
         **values: Any,
     ) -> bool:
@@ -292,8 +292,8 @@ class ChangeSet:
             objection = self.companions.against_deletion(uuid, self.host)
         if _is_refused(change, objection):
             return False
-        if isinstance(change, records.Forget):
-            self.writes.forgotten.append(uuid)
+        if isinstance(change, records.Delete):
+            self.writes.deleted.append(uuid)
         self._rewrite(self.nodes[uuid], host=None, reason=reason, **values)
         self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True

@@ -25,7 +25,7 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 _OF_OWNERS = (
-    records.Claim | records.Release | records.BeginDeletion | records.Forget
+    records.Claim | records.Release | records.BeginDeletion | records.Delete
 )
 """Changes of owner: a companion takes part in these."""
 
@@ -146,6 +146,6 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     if writes.new_instances:
         conn.execute(sa.insert(tables.instances), writes.new_instances)
     decided.companions.assign(writes.claimed, decided.host)
-    decided.companions.delete(writes.forgotten)
+    decided.companions.delete(writes.deleted)
     if writes.events:
         conn.execute(sa.insert(tables.events), writes.events)

@@ -188,7 +188,7 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.cell.add_instances('Host1', {suite.uuid(3): str(uuid_.uuid4())})
         for change in (
             records.Release(suite.uuid(3)),
-            records.Forget(suite.uuid(3)),
+            records.Delete(suite.uuid(3)),
         ):
             refused = self.records.apply('host1', self.epoch, [change]).refused
             self.assertEqual((change,), refused)
@@ -200,7 +200,7 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertEqual('Host1', self.owner(3))
 
     def test_forgotten_node_is_deleted_in_the_cell(self) -> None:
-        self.assert_applied('host1', self.epoch, records.Forget(suite.uuid(3)))
+        self.assert_applied('host1', self.epoch, records.Delete(suite.uuid(3)))
         self.assertIsNone(self.owner(3))
         self.assertIsNone(self.begin_deletion(4))
         self.assertEqual('Host1', self.owner(4))
@@ -218,7 +218,7 @@ class CellTest(_WithCell, suite.RecordsContract):
             f"UPDATE {self.cell.schema}.compute_nodes SET host = 'stock' "
             f"WHERE uuid = '{suite.uuid(3)}'"
         )
-        change = records.Forget(suite.uuid(3))
+        change = records.Delete(suite.uuid(3))
         outcome = self.records.apply('host1', self.epoch, [change])
         self.assertEqual((change,), outcome.refused)
 

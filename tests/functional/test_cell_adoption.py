@@ -9,7 +9,7 @@ import uuid as uuid_
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves
-from ironic_ownership.contracts.records import Forget
+from ironic_ownership.contracts.records import Delete
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -208,7 +208,7 @@ class AdoptionTest(AdoptionCase):
         found = self.service('host3')
         self.assertTrue(found.never_registered and found.fenced)
         with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host3', epoch, [Forget(suite.uuid(8))])
+            self.records.apply('host3', epoch, [Delete(suite.uuid(8))])
         other = self.register('host1')
         claim = suite.claim(8, seen_host='host3', seen_epoch=found.epoch)
         outcome = self.records.apply('host1', other, [claim])
@@ -421,7 +421,7 @@ class GrantsTest(unittest.TestCase):
         claim = suite.claim(2, seen_host='host1', seen_epoch=1)
         outcome = stored.apply('host2', epoch, [claim])
         self.assertEqual(1, len(outcome.applied))
-        outcome = stored.apply('host2', epoch, [Forget(uuids[1])])
+        outcome = stored.apply('host2', epoch, [Delete(uuids[1])])
         self.assertEqual(1, len(outcome.applied))
         self.assertEqual({uuids[0]: 'host2'}, self.cell.owners())
         self.assertEqual([], self.cell.separated())

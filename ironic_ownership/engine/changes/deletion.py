@@ -162,7 +162,7 @@ class DeleteNodes:
             record,
             batch,
             begin=lambda: removals.begin_deletion(record.uuid, seen),
-            forget=lambda: removals.remove(record.uuid, seen, origin),
+            delete=lambda: removals.remove(record.uuid, seen, origin),
         )
         if done.deleted:
             LOG.info('deleted compute node %s', record.uuid)

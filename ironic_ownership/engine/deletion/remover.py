@@ -93,14 +93,14 @@ class Remover:
         batch: Batch,
         *,
         begin: Callable[[], str | None],
-        forget: Callable[[], bool],
+        delete: Callable[[], bool],
     ) -> NodeDeletion:
         """Delete one record and its provider, if every gate is passed.
 
         :param begin: marks the record, before anything is deleted; returns
             why it can't be deleted. Raises if the caller has lost its right
             to write.
-        :param forget: deletes the record if it still has the owner seen;
+        :param delete: deletes the record if it still has the owner seen;
             ``False`` if it has not.
         :raises RecordsError: if the records can't be read or written; the
             next attempt finishes the deletion.
@@ -128,7 +128,7 @@ class Remover:
                 gates.late(seen.uuid, gates.NO_ALLOCATION, unknown)
             )
         item = dataclasses.replace(item, provider_deleted=deleted)
-        return item if forget() else item.refused_by(_late(seen, CHANGED))
+        return item if delete() else item.refused_by(_late(seen, CHANGED))
 
     def _allocations(self, uuid: str, batch: Batch) -> Found:
         placement = self.placement

@@ -17,7 +17,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     Outcome,
     Release,
     Update,
@@ -40,7 +40,7 @@ FENCED: Key = ('fence', '')
 _KINDS = {
     Claim: 'claim',
     Release: 'release',
-    Forget: 'delete',
+    Delete: 'delete',
     Update: 'update',
 }
 
@@ -147,7 +147,7 @@ class OperatorLog:
                 change.node.instance_uuid or 'none',
                 _availability(change),
             )
-        elif isinstance(change, Claim | Release | Forget):
+        elif isinstance(change, Claim | Release | Delete):
             owners = self._host, 'none'
             if isinstance(change, Claim):
                 owners = change.seen_host or 'none', self._host

@@ -16,7 +16,7 @@ from ironic_ownership.contracts.records import (
     BeginDeletion,
     Change,
     Claim,
-    Forget,
+    Delete,
 )
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import gates
@@ -171,7 +171,7 @@ class RecordCleanup:
             record,
             batch,
             begin=lambda: self._begin(record),
-            forget=lambda: self._apply(Forget(record.uuid)),
+            delete=lambda: self._apply(Delete(record.uuid)),
         )
 
     def _begin(self, record: model.ComputeNode) -> str | None:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Forget, Update
+from ironic_ownership.contracts.records import Delete, Update
 from ironic_ownership.db import connection, purge, tables
 from tests.contract.suites import records
 from tests.contract.suites.moves import MoveCase
@@ -114,10 +114,10 @@ class PurgeContract(records.RecordsContract):
 
     def test_deleted_node_goes_and_may_return(self) -> None:
         self.use(1)
-        self.assert_applied('host1', self.one, Forget(records.uuid(1)))
+        self.assert_applied('host1', self.one, Delete(records.uuid(1)))
         self.age()
         self.use(2)
-        self.assert_applied('host1', self.one, Forget(records.uuid(2)))
+        self.assert_applied('host1', self.one, Delete(records.uuid(2)))
         self.assertEqual(
             {
                 'events': 6,
@@ -133,7 +133,7 @@ class PurgeContract(records.RecordsContract):
 
     def test_deleted_node_stays_with_a_young_instance(self) -> None:
         self.use(1)
-        self.assert_applied('host1', self.one, Forget(records.uuid(1)))
+        self.assert_applied('host1', self.one, Delete(records.uuid(1)))
         self.age()
         statement = sa.update(tables.instances).values(
             deleted_at=purge.now(self.database)

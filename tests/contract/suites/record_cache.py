@@ -22,7 +22,7 @@ from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     Release,
     Report,
     SeenOwner,
@@ -151,7 +151,7 @@ class RecordCacheContract(records.RecordsContract):
         self.assert_applied('host1', epoch, Update(instance))
         self.assert_applied('host1', epoch, Report(records.uuid(2), 'digest'))
         self.assert_applied('host1', epoch, Release(records.uuid(3)))
-        self.assert_applied('host1', epoch, Forget(records.uuid(4)))
+        self.assert_applied('host1', epoch, Delete(records.uuid(4)))
         self.assert_applied('host2', other, records.claim(3))
         with self.only_changes() as found:
             self.assert_same()
@@ -301,7 +301,7 @@ class RecordCacheContract(records.RecordsContract):
             Claim(node, Reason.EXCLUSIVE),
             Update(node),
             Release(uuid),
-            Forget(uuid),
+            Delete(uuid),
             Report(uuid, str(choice.random())),
         ]
         access.apply(host, self.epochs[host], [choice.choice(changes)])

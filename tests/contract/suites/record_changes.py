@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Forget, Release, Report, Update
+from ironic_ownership.contracts.records import Delete, Release, Report, Update
 from tests.contract.suites import records
 
 
@@ -20,7 +20,7 @@ class ChangeContract(records.RecordsContract):
             two,
             Update(records.node(1, name='other')),
             Release(records.uuid(1)),
-            Forget(records.uuid(1)),
+            Delete(records.uuid(1)),
         )
 
     def test_node_without_a_record_is_only_claimed(self) -> None:
@@ -30,7 +30,7 @@ class ChangeContract(records.RecordsContract):
             epoch,
             Update(records.node(1)),
             Release(records.uuid(1)),
-            Forget(records.uuid(1)),
+            Delete(records.uuid(1)),
         )
 
     def test_update_stores_what_changed_in_ironic(self) -> None:
@@ -78,18 +78,18 @@ class ChangeContract(records.RecordsContract):
     def test_forgotten_node_is_gone_with_one_event(self) -> None:
         epoch = self.register('host1')
         self.assert_applied(
-            'host1', epoch, records.claim(1), Forget(records.uuid(1))
+            'host1', epoch, records.claim(1), Delete(records.uuid(1))
         )
         self.assertIsNone(self.find(1))
         self.assertEqual({}, self.records.counts())
         self.assertEqual([], list(self.records.compute_nodes()))
         self.assertEqual(['owner_changed', 'node_forgotten'], self.kinds(1))
-        self.assert_refused('host1', epoch, Forget(records.uuid(1)))
+        self.assert_refused('host1', epoch, Delete(records.uuid(1)))
 
     def test_forgotten_node_that_returns_gets_its_record_back(self) -> None:
         one, two = self.register('host1'), self.register('host2')
         self.assert_applied(
-            'host1', one, records.claim(1), Forget(records.uuid(1))
+            'host1', one, records.claim(1), Delete(records.uuid(1))
         )
         self.assert_refused(
             'host2', two, records.claim(1, seen_host='host1', seen_epoch=one)
@@ -113,7 +113,7 @@ class ChangeContract(records.RecordsContract):
             Update(records.node(1)),
             Release(records.uuid(1)),
             records.claim(1),
-            Forget(records.uuid(1)),
+            Delete(records.uuid(1)),
         )
         self.assertIsNone(self.find(1))
         self.assertEqual(6, len(self.kinds(1)))
@@ -160,7 +160,7 @@ class ChangeContract(records.RecordsContract):
         self.assert_applied(
             'host1', epoch, records.claim(1), Report(records.uuid(1), 'a')
         )
-        self.assert_applied('host1', epoch, Forget(records.uuid(1)))
+        self.assert_applied('host1', epoch, Delete(records.uuid(1)))
         self.assert_applied('host1', epoch, records.claim(1))
         self.assertIsNone(self.digest(1))
 

@@ -21,7 +21,7 @@ from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     Release,
     Report,
     SeenOwner,
@@ -152,7 +152,7 @@ class History:
         self._apply(self._by_owner(step), Release(records.uuid(step.number)))
 
     def do_forget(self, step: Step) -> None:
-        self._apply(self._by_owner(step), Forget(records.uuid(step.number)))
+        self._apply(self._by_owner(step), Delete(records.uuid(step.number)))
 
     def do_report(self, step: Step) -> None:
         self._apply(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Forget, Release, Update
+from ironic_ownership.contracts.records import Delete, Release, Update
 from tests.contract.suites import records
 
 
@@ -103,7 +103,7 @@ class InstanceContract(records.RecordsContract):
             'host1', epoch, records.claim(1, instance_uuid=self.A)
         )
         self.assert_refused('host1', epoch, Release(records.uuid(1)))
-        self.assert_refused('host1', epoch, Forget(records.uuid(1)))
+        self.assert_refused('host1', epoch, Delete(records.uuid(1)))
 
     def test_counts_tell_nodes_with_an_instance(self) -> None:
         one, two = self.register('host1'), self.register('host2')

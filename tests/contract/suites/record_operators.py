@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Forget, Release, Update
+from ironic_ownership.contracts.records import Delete, Release, Update
 from tests.contract.suites import records
 
 
@@ -178,7 +178,7 @@ class OperatorContract(records.RecordsContract):
             'host1',
             one,
             Release(records.uuid(1)),
-            Forget(records.uuid(2)),
+            Delete(records.uuid(2)),
         )
         self.assert_applied('host2', two, records.claim(1))
         self.records.delete_service('host1', actor='x')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Forget, Outcome
+from ironic_ownership.contracts.records import Delete, Outcome
 from tests.contract.suites import records
 
 
@@ -48,7 +48,7 @@ class ServiceContract(records.RecordsContract):
     def test_deleted_record_is_not_read_with_the_service(self) -> None:
         epoch = self.register('host1')
         self.assert_applied('host1', epoch, records.claim(1))
-        self.assert_applied('host1', epoch, Forget(records.uuid(1)))
+        self.assert_applied('host1', epoch, Delete(records.uuid(1)))
         self.assertEqual(
             (self.service('host1'), None),
             self.records.service_and_node('host1', records.uuid(1)),

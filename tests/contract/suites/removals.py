@@ -8,7 +8,7 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import EventFilter, Origin
 from ironic_ownership.contracts.records import (
     BeginDeletion,
-    Forget,
+    Delete,
     Release,
     Report,
     SeenOwner,
@@ -178,7 +178,7 @@ class RemovalContract(records.RecordsContract):
             self.epoch,
             Update(records.node(1)),
             Release(records.uuid(1)),
-            Forget(records.uuid(1)),
+            Delete(records.uuid(1)),
         )
 
     def test_node_that_returns_gets_its_record_back(self) -> None:

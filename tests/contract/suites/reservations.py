@@ -9,7 +9,7 @@ from typing import Any
 
 from ironic_ownership.contracts import events, exceptions, reasons
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Forget, Release, Update
+from ironic_ownership.contracts.records import Delete, Release, Update
 from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
@@ -277,7 +277,7 @@ class ActivationContract(ReservationContract):
     def test_node_that_was_released_or_forgotten_can_be_reserved(self) -> None:
         for number, change in (
             (1, Release(records.uuid(1))),
-            (2, Forget(records.uuid(2))),
+            (2, Delete(records.uuid(2))),
         ):
             self.assert_applied('host1', self.epoch, records.claim(number))
             self.assert_applied('host1', self.epoch, change)

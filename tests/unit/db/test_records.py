@@ -10,7 +10,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     NodeFilter,
     Outcome,
     Release,
@@ -170,7 +170,7 @@ class TestRows(sqlite.SqliteCase):
     def test_returning_node_keeps_the_time_of_its_creation(self) -> None:
         self.claim()
         sqlite.run_sql(self.database, 'UPDATE compute_nodes SET created_at=5')
-        self.records.apply('host1', self.epoch, [Forget(uuid(1))])
+        self.records.apply('host1', self.epoch, [Delete(uuid(1))])
         self.claim()
         created = self.database.read(
             lambda conn: conn.execute(
@@ -299,7 +299,7 @@ class TestLaws(sqlite.SqliteCase):
                 node, reasons.Reason.ASSIGNED, seen, epochs.get(seen)
             ),
             'release': Release(node.uuid),
-            'forget': Forget(node.uuid),
+            'forget': Delete(node.uuid),
             'update': Update(node),
         }[kind]
         try:

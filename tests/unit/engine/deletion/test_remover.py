@@ -6,7 +6,7 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import Forget, SeenOwner
+from ironic_ownership.contracts.records import Delete, SeenOwner
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch
@@ -38,7 +38,7 @@ class RemovalCase(service.ServiceCase):
 
     def remove(
         self,
-        forget: Callable[[], bool] | None = None,
+        delete: Callable[[], bool] | None = None,
         begin: Callable[[], str | None] | None = None,
         uses: bool = True,
     ) -> NodeDeletion:
@@ -49,14 +49,14 @@ class RemovalCase(service.ServiceCase):
             self.record,
             self.round,
             begin=begin or self.begin,
-            forget=forget or self.forget,
+            delete=delete or self.delete,
         )
 
     def begin(self) -> None:
         self.assertIn(GONE, {*self.placement.providers, *self.missing})
         self.done.append('mark')
 
-    def forget(self) -> bool:
+    def delete(self) -> bool:
         self.done.append('record')
         return True
 
@@ -74,11 +74,11 @@ class RemovalCase(service.ServiceCase):
 
 class TestRemover(RemovalCase):
     def test_mark_then_provider_then_record(self) -> None:
-        def forget() -> bool:
+        def delete() -> bool:
             self.assertNotIn(GONE, self.placement.providers)
-            return self.forget()
+            return self.delete()
 
-        removal = self.remove(forget)
+        removal = self.remove(delete)
         self.assertTrue(removal.deleted and removal.provider_deleted)
         self.assertEqual(['mark', 'record'], self.done)
 
@@ -230,7 +230,7 @@ class TestRefreshWithPlacement(RemovalCase):
         apply = self.records.apply
 
         def fails(host, epoch, changes, **how):
-            if isinstance(changes[0], Forget):
+            if isinstance(changes[0], Delete):
                 raise error
             return apply(host, epoch, changes, **how)
 

@@ -21,7 +21,7 @@ from ironic_ownership.contracts.availability import (
     Evaluation,
     Unavailable,
 )
-from ironic_ownership.contracts.records import Claim, Forget, Release, Update
+from ironic_ownership.contracts.records import Claim, Delete, Release, Update
 from ironic_ownership.engine.host import embedding_monitors
 from ironic_ownership.engine.host.feed import (
     Feed,
@@ -131,7 +131,7 @@ class FeedMachine(RuleBasedStateMachine):
             return
         self.records.discard(number)
         uuid = world.uuid(number)
-        change = Forget(uuid) if forget else Release(uuid)
+        change = Delete(uuid) if forget else Release(uuid)
         self.feed.written(token, [change])
 
     @rule(number=st.integers(0, 5), power=st.sampled_from(['on', 'off']))

@@ -10,7 +10,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     Claim,
-    Forget,
+    Delete,
     Outcome,
     Report,
 )
@@ -84,7 +84,7 @@ class TestCounts(unittest.TestCase):
         node = model.Node('00000000-0000-4000-8000-000000000001')
         activity.changed(Claim(node, Reason.EXCLUSIVE))
         activity.changed(Claim(node, Reason.EXCLUSIVE, 'host2'))
-        activity.changed(Forget(node.uuid))
+        activity.changed(Delete(node.uuid))
         activity.changed(Report(node.uuid, None))
         activity.applied(Outcome(fenced=('host2', 'host3')))
         self.assertEqual(

@@ -7,7 +7,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
-    Forget,
+    Delete,
     Release,
 )
 from ironic_ownership.engine.host import record_cache, snapshot
@@ -104,7 +104,7 @@ class TestSnapshot(service.ServiceCase):
         self.assertEqual({three}, take().changed)
         # All records are read again: one is gone, and one has an owner.
         cache.clear()
-        self.write(Forget(one))
+        self.write(Delete(one))
         self.write(Claim(world.node(3, shard='a'), reasons.Reason.EXCLUSIVE))
         self.assertEqual({one, three}, take().changed)
         seen = take()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import Resource
-from ironic_ownership.contracts.records import Claim, Forget, Release, Update
+from ironic_ownership.contracts.records import Claim, Delete, Release, Update
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import (
     inventory_diff,
@@ -321,7 +321,7 @@ class TestWithdrawn(ReportCase):
         self.before_write(
             world.uuid(2),
             lambda: self.records.apply(
-                'host1', epoch, [Forget(world.uuid(2))]
+                'host1', epoch, [Delete(world.uuid(2))]
             ),
         )
         self.report_to_placement()
