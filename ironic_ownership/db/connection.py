@@ -32,6 +32,8 @@ large result takes, and far less than an operator wants to wait."""
 _FETCHED = 1000
 """Rows that are fetched at once, which costs less than one by one."""
 
+# Without max_retries and retry_interval: nothing connects before the first
+# transaction, and its caller decides about retries.
 _ENGINE_OPTIONS = (
     'connection_debug',
     'connection_parameters',
@@ -47,12 +49,7 @@ _ENGINE_OPTIONS = (
 
 
 def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of oslo.db that :func:`open_database` takes.
-
-    ``max_retries`` and ``retry_interval`` are left out on purpose: nothing
-    connects before the first transaction, and its caller decides about
-    retries.
-    """
+    """Return the options of oslo.db that :func:`open_database` takes."""
     return {
         name: group[name]
         for name in _ENGINE_OPTIONS

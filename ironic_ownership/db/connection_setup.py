@@ -34,11 +34,9 @@ _SYNC_READS = 1
 
 
 def _longest_call(statement: float) -> float:
-    """Return the bound of the client for one call, in seconds.
-
-    Longer than that of the server, whose error tells more and keeps the
-    connection.
-    """
+    """Return the bound of the client for one call, in seconds."""
+    # Longer than that of the server, whose error tells more and keeps the
+    # connection.
     return 1.2 * statement + 1
 
 
@@ -111,14 +109,10 @@ def prepare(
     """Set up every new connection of an engine; the time-outs are in seconds.
 
     :param sync_wait: on a Galera cluster, read what other nodes committed.
-
-    A process that is stopped, or cut off, within a transaction keeps its
-    locks, and the service that takes over has to wait for them. So the
-    server ends the transaction. SQLite has no server: there only the end of
-    the process frees the locks.
     """
     _log_in_one_line(engine)
     if engine.dialect.name == SQLITE:
+        # Without a server, only the end of a process frees its locks.
         _prepare_sqlite(engine, statement)
         return
     _drop_moved(engine)
@@ -130,6 +124,8 @@ def prepare(
             engine,
             f'SET statement_timeout = {milliseconds}',
             f'SET lock_timeout = {milliseconds}',
+            # A process that is stopped within a transaction keeps its locks,
+            # and the service that takes over has to wait for them.
             'SET idle_in_transaction_session_timeout = '
             f'{max(1, int(idle * 1000))}',
         )
@@ -163,14 +159,15 @@ def _wait_for_other_nodes(engine: sqlalchemy.Engine) -> None:
     """Let each transaction that begins with a read see all earlier commits.
 
     A node applies the commits of the others a moment after these were
-    answered. A statement that only writes does not wait, so that no heartbeat
-    is late: certification refuses it if it missed something.
+    answered.
     """
 
     @event.listens_for(engine, 'connect')
     def set_up(dbapi: Any, record: Any) -> None:
         cursor = dbapi.cursor()
         if is_galera(cursor):
+            # A statement that only writes does not wait, so that no heartbeat
+            # is late: certification refuses it if it missed something.
             cursor.execute(f'SET SESSION wsrep_sync_wait = {_SYNC_READS}')
         cursor.close()
         dbapi.commit()
@@ -248,7 +245,7 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
     """Drop the connections to a server that does not accept writes any more.
 
     It is not the primary any longer: a new connection may find the one that
-    is. With the error a connection would stay in the pool, and fail forever.
+    is.
     """
 
     # First: the handler of oslo.db would not raise such an error.
@@ -260,6 +257,7 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
             getattr(cause, 'pgcode', None) in _MOVED_ON_POSTGRESQL
             or number in _MOVED_ON_MYSQL
         ):
+            # Otherwise it would stay in the pool, and fail for ever.
             context.is_disconnect = True
             raise db_exc.DBConnectionError(context.sqlalchemy_exception)
 
@@ -303,7 +301,6 @@ def _refuse_replaced(engine: sqlalchemy.Engine) -> None:
 
     An open file that was deleted or replaced still works: this process and
     those that start later would have two databases, and two owners of a node.
-    Nothing is opened again, because the new file may be incomplete.
     """
     path = engine.url.database or ''
     opened: list[_Identity | None] = []
@@ -315,6 +312,7 @@ def _refuse_replaced(engine: sqlalchemy.Engine) -> None:
 
     @event.listens_for(engine, 'checkout')
     def compare(dbapi: Any, record: Any, proxy: Any) -> None:
+        # The new file is not opened, because it may be incomplete.
         if opened and opened[0] not in (None, _identity(path)):
             raise db_exc.DBConnectionError(
                 f'{path} was replaced or deleted while it was in use: '
@@ -336,17 +334,15 @@ def _identity(path: str) -> _Identity | None:
 
 
 def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:
-    """Let readers and one writer work at the same time.
-
-    SQLite does not wait when two processes change the mode of a new file
-    together, so this function does.
-    """
+    """Let readers and one writer work at the same time."""
     while True:
         try:
             if dbapi.execute('PRAGMA journal_mode').fetchone()[0] != 'wal':
                 dbapi.execute('PRAGMA journal_mode = WAL')
             return
         except sqlite3.OperationalError:
+            # SQLite itself does not wait when two processes change the mode
+            # of a new file together.
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)

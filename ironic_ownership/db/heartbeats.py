@@ -187,6 +187,7 @@ class HeartbeatLog:
         :param ended: when they were received.
         """
         with self._lock:
+            # After a longer gap it is unknown when a heartbeat was.
             fresh = started - self._read_at <= self._ttl / 2
             left: dict[model.Member, float] = {}
             kept = set()
@@ -216,6 +217,7 @@ class HeartbeatLog:
     ) -> float:
         key = _key(beat.member)
         before, self._stamps[key] = self._stamps.get(key), beat.expires_at
+        # An earlier time is another heartbeat, too: clocks may jump.
         if before != beat.expires_at:
             samples = collections.deque[float](maxlen=_SAMPLES)
             self._leads.setdefault(key, samples).append(beat.left - self._ttl)

@@ -1,8 +1,7 @@
 """Purge: delete history that is older than a moment, in short transactions.
 
 Deletes nothing that can still change: no open instance or reservation, no
-move with a node to be moved, no record of a node that Ironic has. The events
-of deleted services stay, because they hold the last epochs.
+move with a node to be moved, no record of a node that Ironic has.
 """
 
 from __future__ import annotations
@@ -97,6 +96,7 @@ def _parts(before: float) -> list[_Part]:
             _events.id,
             _events.at,
             (_events.at < before)
+            # These hold the last epochs of deleted services.
             & (_events.kind != EventKind.SERVICE_DELETED.value),
         ),
         _Part('nodes of moves', _node_moves.id, _node_moves.id, of_finished),

@@ -107,7 +107,6 @@ def retire(
 ) -> None:
     """Give up the active place: the last write of a process that stops.
 
-    No process is active afterwards, so that the next one need not wait.
     The row is fenced: no write under the old epoch is accepted any more.
 
     :param grace: seconds for which the service is expected back, by the
@@ -123,6 +122,7 @@ def retire(
         host,
         epoch=epoch + 1,
         fenced=True,
+        # The next process need not wait for this one.
         incarnation=None,
         away_until=now + grace if grace > 0 else None,
     )

@@ -204,12 +204,10 @@ class ToozBackend(backend.MembershipBackend):
         return self._session
 
     def _refuse_missing(self, session: Session) -> None:
-        """Refuse a beat of a member that may have expired.
-
-        A late beat would renew an entry that has expired, but that no client
-        has read since. And after a failure, the store may never answer the
-        session's own client again.
-        """
+        """Refuse a beat of a member that may have expired."""
+        # A late beat would renew an entry that has expired, but that no client
+        # has read since. And after a failure, the store may never answer the
+        # session's own client again.
         overdue = time.monotonic() - self._alive_at >= self.member_ttl
         if not (overdue or self._has_failed):
             return

@@ -116,11 +116,9 @@ class Observer:
         return self._coordinator
 
     def _has_failed_for_long(self) -> bool:
-        """Tell whether to connect again instead of waiting for the client.
-
-        ZooKeeper refuses clients that know more than a server that was
-        emptied, and they never give up.
-        """
+        """Tell whether to connect again instead of waiting for the client."""
+        # ZooKeeper refuses clients that know more than a server that was
+        # emptied, and they never give up.
         since = self._failing_since
         return (
             since is not None

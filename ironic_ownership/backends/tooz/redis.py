@@ -74,10 +74,8 @@ class RedisDriver(driver.Driver):
         self._has_warned = True
 
     def failed(self, coordinator: Any) -> None:
-        """Ask the sentinels again before the next call.
-
-        A primary that was replaced behind a partition goes on answering.
-        """
+        """Ask the sentinels again before the next call."""
+        # A primary that was replaced behind a partition goes on answering.
         if coordinator._client is not None:
             coordinator._client.connection_pool.disconnect()
 
@@ -102,10 +100,7 @@ def _switch_off_retries(client: Any) -> None:
 
 
 def _fail_to_connect_once(pool: Any) -> None:
-    """Raise errors of new connections as those that tooz does not retry.
-
-    It tries 15 times otherwise, and the reason is lost when time is up.
-    """
+    """Raise errors of new connections as those that tooz does not retry."""
     import redis
 
     get = pool.get_connection
@@ -114,6 +109,7 @@ def _fail_to_connect_once(pool: Any) -> None:
         try:
             return get(*args, **options)
         except redis.ConnectionError as exc:
+            # tooz would try 15 times, and the reason is lost when time is up.
             raise redis.RedisError(f'{type(exc).__name__}: {exc}') from exc
 
     pool.get_connection = get_connection

@@ -98,10 +98,8 @@ class ZooKeeperDriver(driver.Driver):
         _sync(coordinator, self.request_timeout)
 
     def failed(self, coordinator: Any) -> None:
-        """Go to the next server, with the same session.
-
-        kazoo would wait for two thirds of the session's time.
-        """
+        """Go to the next server, with the same session."""
+        # kazoo would wait for two thirds of the session's time.
         connection = coordinator._coord._connection._socket
         if len(self.store_url.servers) > 1 and connection is not None:
             with contextlib.suppress(OSError):
@@ -125,11 +123,10 @@ class ZooKeeperDriver(driver.Driver):
         return _ExpiryTimer(self.ttl, expire)
 
     def stop(self, coordinator: Any) -> None:
-        """End the session, and the member with it.
-
-        tooz would leave the group again, and wait for an answer forever.
-        """
+        """End the session, and the member with it."""
         try:
+            # tooz would leave the group again, and wait for an answer for
+            # ever.
             coordinator._coord.stop()
         finally:
             coordinator._coord.close()

@@ -56,11 +56,9 @@ _WRITE_ERRORS: Mapping[int, type[exceptions.IronicError]] = {
 
 
 def check_found(answer: requests.Response, uuid: str | None) -> None:
-    """Separate Ironic's own "no such node" from every other 404.
-
-    A proxy, a wrong path or another service must never make a node look
-    deleted: Ironic sends its version and names the node in its error.
-    """
+    """Separate Ironic's own "no such node" from every other 404."""
+    # A proxy, a wrong path or another service must never make a node look
+    # deleted: Ironic sends its version and names the node in its error.
     if (
         uuid is not None
         and answer.status_code == 404

@@ -3,8 +3,7 @@
 No requests, no decisions.
 
 An odd node becomes a value or is dropped: it must not stop the others. Odd
-fields are read in the safe direction: an odd instance is an instance, an odd
-maintenance flag is maintenance.
+fields are read in the safe direction.
 
 Memory: a scan may bring 100,000 nodes that differ in little, so equal texts,
 properties and traits exist once for each :class:`NodeReader`.
@@ -200,10 +199,12 @@ def _text(value: object) -> str | None:
 
 
 def _instance(value: object) -> str | None:
+    # An odd instance is an instance: the node is not free.
     return str(value) if value else None
 
 
 def _flag(value: object) -> bool:
+    # An odd flag is set: the node is in maintenance, or retired.
     if isinstance(value, str):
         return value.strip().lower() not in _FALSE
     return bool(value)

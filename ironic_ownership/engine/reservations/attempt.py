@@ -102,10 +102,8 @@ class Attempt:
         return existing
 
     def _started_elsewhere(self, existing: Reservation) -> Allocation | None:
-        """Return Ironic's allocation for another process's reservation.
-
-        Waits for it, because that process may still be running.
-        """
+        """Return Ironic's allocation for another process's reservation."""
+        # Waits for it, because that process may still be running.
         waited = 0.0
         while True:
             found = self._send(

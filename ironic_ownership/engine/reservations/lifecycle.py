@@ -182,14 +182,13 @@ class Lifecycle:
     ) -> bool:
         """Release an allocation that has no open reservation.
 
-        A reservation for the release alone protects it from use meanwhile.
-
         :returns: ``False`` if the instance has an open one after all.
         """
         wanted = Reservation(
             new_id(), request.instance_uuid, host, request, state=DELETING
         )
         self.epoch()
+        # For the release alone: it protects the allocation from use meanwhile.
         begun = self.reservations.begin(wanted)
         if begun.id != wanted.id:
             return False

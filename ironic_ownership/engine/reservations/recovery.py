@@ -161,11 +161,9 @@ class Recovery:
         return expired and self._release(one, 'expired: not confirmed in time')
 
     def _is_held(self, one: Reservation, in_ironic: Allocation | None) -> bool:
-        """Tell whether Ironic holds the node, with a new read if it does not.
-
-        The list may be older than the reservation.
-        """
+        """Tell whether Ironic holds the node; look it up if it does not."""
         found = in_ironic
+        # The list may be older than the reservation.
         if found is None or found.node_uuid != one.node_uuid:
             found = self._get(one)
         return found is not None and found.node_uuid == one.node_uuid
