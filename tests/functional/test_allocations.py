@@ -6,7 +6,7 @@ import time
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.clients.ironic import pagination
+from ironic_ownership.clients.ironic import api
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.allocations import MARKER, AllocationState
 from tests.contract.suites import allocations
@@ -113,5 +113,5 @@ class AllocationsTest(allocation_case.AllocatingCase):
     def test_long_list_is_read_to_its_end(self) -> None:
         uuids = self.enrol(3)
         made = {self._create(allocations.instance(), [u]) for u in uuids}
-        with mock.patch.object(pagination, 'PAGE_SIZE', 1):
+        with mock.patch.object(api, 'PAGE_SIZE', 1):
             self.assertEqual(made, set(self.client.mine('one')))

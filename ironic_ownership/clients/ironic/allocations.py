@@ -19,7 +19,6 @@ from ironic_ownership.clients.ironic import (
     client,
     errors,
     nodes,
-    pagination,
 )
 from ironic_ownership.contracts import allocations, exceptions
 
@@ -174,7 +173,7 @@ class IronicAllocations(allocations.Allocations):
         return True
 
     def mine(self, owner: str) -> Sequence[allocations.Allocation]:
-        walk = pagination.walk(self._api, 'allocations', [_FIELDS])
+        walk = api.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)
             for data in walk

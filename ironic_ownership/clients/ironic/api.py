@@ -1,17 +1,21 @@
-"""Requests to Ironic's API, with the version that both sides speak."""
+"""Requests to Ironic's API, with the version that both sides speak.
+
+A list is read page by page, as a whole: if it changes at the place of a page,
+that is an error, and a part of it is never an answer.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
 from ironic_ownership.clients import transport
-from ironic_ownership.clients.ironic import errors
+from ironic_ownership.clients.ironic import errors, nodes
 from ironic_ownership.contracts import exceptions, node_fields
 
 if TYPE_CHECKING:
@@ -21,6 +25,9 @@ LOG = log.getLogger(__name__)
 
 Params = Sequence[tuple[str, str]]
 
+PAGE_SIZE = 1000
+"""Most items on one page of Ironic, by default."""
+
 _DONE = (200, 201, 202, 204)
 
 MINIMUM = 82
@@ -29,6 +36,10 @@ used of every Ironic."""
 
 NEWEST_NEEDED = max(node_fields.NODE_FIELDS.values())
 """Minor version that knows every field and filter that is used here."""
+
+
+class ListChangedError(Exception):
+    """The list changed while it was read."""
 
 
 class IronicAPI(transport.API):
@@ -223,3 +234,78 @@ def _date(headers: Mapping[str, str]) -> float | None:
 def _minor(version: object) -> int | None:
     found = re.fullmatch(r'1\.([0-9]+)', str(version))
     return int(found[1]) if found else None
+
+
+def pages(
+    ironic: IronicAPI,
+    collection: str,
+    params: Params,
+    *,
+    key: str = 'uuid',
+    page_size: int | None = None,
+    request_id: str | None = None,
+) -> Iterator[list[Any]]:
+    """Yield one page after the other, each requested with all parameters.
+
+    :param collection: such as ``nodes``: the path and the key of the list.
+    :param key: field after whose value the next page begins.
+    :raises ListChangedError: if the last item of a page was deleted.
+    :raises IronicError: if the list cannot be read to its end.
+    """
+    size = page_size or PAGE_SIZE
+    marker: str | None = None
+    while True:
+        query = [('limit', str(size)), *params]
+        if marker is not None:
+            query.append(('marker', marker))
+        try:
+            body = ironic.get(
+                f'/{collection}',
+                query,
+                about=marker if key == 'uuid' else None,
+                request_id=request_id,
+            )
+        except errors.NotFoundError as exc:
+            raise ListChangedError(f'{marker} was deleted') from exc
+        page = body.get(collection)
+        if not isinstance(page, list):
+            raise exceptions.IronicError(
+                f'The answer of Ironic is no list of {collection}'
+            )
+        yield page
+        # The server's link is only a sign that there is a next page: it lacks
+        # the filters.
+        if 'next' not in body and len(page) < size:
+            return
+        marker = _last(page, key, marker, collection)
+        # Before the next one is read: they are large.
+        del body, page
+
+
+def walk(ironic: IronicAPI, collection: str, params: Params) -> Iterator[Any]:
+    """Yield all items of a list, as they are in the JSON of the answers.
+
+    :raises IronicUnavailableError: also if the list changes in between.
+    """
+    try:
+        for page in pages(ironic, collection, params):
+            yield from page
+    except ListChangedError as exc:
+        raise exceptions.IronicUnavailableError(
+            f'The list of {collection} changed while it was read'
+        ) from exc
+
+
+def _last(
+    page: Sequence[Any], key: str, before: str | None, collection: str
+) -> str:
+    for data in reversed(page):
+        last = data.get(key) if isinstance(data, dict) else None
+        if key == 'uuid' and not nodes.is_uuid(last):
+            continue
+        if isinstance(last, str) and last != before:
+            return last
+    raise exceptions.IronicError(
+        f'A page of {collection} has no {key} after which the next one could '
+        'begin'
+    )

@@ -21,7 +21,6 @@ from ironic_ownership.clients.ironic import (
     api,
     changes,
     errors,
-    pagination,
 )
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
@@ -202,7 +201,7 @@ class IronicClient(bare_metal.BareMetal):
                 found.clear()
                 self._walk(found, known, scope, request_id, params, enough)
                 return found
-            except pagination.ListChangedError as exc:
+            except api.ListChangedError as exc:
                 LOG.info(
                     'The list of nodes changed while it was read (%s): '
                     'attempt %s of %s failed',
@@ -275,7 +274,7 @@ class IronicClient(bare_metal.BareMetal):
         # A conductor that died stays on the list, so it contains every one
         # that the deployment ever had.
         found: dict[str, model.Conductor] = {}
-        for page in pagination.pages(
+        for page in api.pages(
             self._api,
             'conductors',
             [('fields', 'hostname,conductor_group,alive,drivers')],
@@ -297,7 +296,7 @@ class IronicClient(bare_metal.BareMetal):
     ) -> None:
         reader = NodeReader(self._requested)
         outside = 0
-        for page in pagination.pages(
+        for page in api.pages(
             self._api,
             'nodes',
             params,
@@ -308,9 +307,7 @@ class IronicClient(bare_metal.BareMetal):
                 if not scope.matches(node.shard, node.conductor_group):
                     outside += 1
                 elif node.uuid in found:
-                    raise pagination.ListChangedError(
-                        f'{node.uuid} came twice'
-                    )
+                    raise api.ListChangedError(f'{node.uuid} came twice')
                 else:
                     found[node.uuid] = bare_metal.same(node, known)
             del page  # before the next one is read
