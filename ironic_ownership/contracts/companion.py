@@ -20,7 +20,7 @@ class Companion(Protocol):
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsError` when the database does not answer.
 
-    :ivar transactions: a ``db.companion.Companion``.
+    :ivar transactions: a ``db.linked_tables.LinkedTables``.
     """
 
     transactions: Any

@@ -14,7 +14,7 @@ from typing import Any
 from ironic_ownership.contracts import availability, model, reasons, records
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import availability_columns, event_log
-from ironic_ownership.db.companion import NOTHING, LockedNodes
+from ironic_ownership.db.linked_tables import NOTHING, LockedNodes
 
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class ChangeSet:
     :param services: the owners that claims name, by host.
     :param nodes: rows of ``compute_nodes``, by uuid, deleted ones too.
     :param open_instances: uuid of the open instance, by the node's uuid.
-    :param companions: the companion's rows of the nodes.
+    :param linked_nodes: rows of the linked tables.
     :param origin: the request of an operator; ``None`` for changes of the
         service itself.
     """
@@ -91,7 +91,7 @@ class ChangeSet:
     services: Mapping[str, ServiceState]
     nodes: Mapping[str, Row]
     open_instances: Mapping[str, str]
-    companions: LockedNodes = NOTHING
+    linked_nodes: LockedNodes = NOTHING
     origin: Origin | None = None
     writes: Writes = dataclasses.field(init=False, default_factory=Writes)
     _taken: dict[str, tuple[int, str]] = dataclasses.field(
@@ -162,7 +162,7 @@ class ChangeSet:
             return False
         objection = against_held(
             row, self.now
-        ) or self.companions.against_claim(node.uuid, self.host)
+        ) or self.linked_nodes.against_claim(node.uuid, self.host)
         if _is_refused(claim, objection):
             return False
         from_other = seen is not None and seen != self.host
@@ -287,9 +287,9 @@ class ChangeSet:
         if self._owner(uuid) != self.host or uuid in self.open_instances:
             return False
         if isinstance(change, records.Release):
-            objection = self.companions.against_release(uuid)
+            objection = self.linked_nodes.against_release(uuid)
         else:
-            objection = self.companions.against_deletion(uuid, self.host)
+            objection = self.linked_nodes.against_deletion(uuid, self.host)
         if _is_refused(change, objection):
             return False
         if isinstance(change, records.Delete):
@@ -302,7 +302,7 @@ class ChangeSet:
         uuid = change.uuid
         if self._owner(uuid) != self.host or uuid in self.open_instances:
             return False
-        objection = self.companions.against_deletion(uuid, self.host)
+        objection = self.linked_nodes.against_deletion(uuid, self.host)
         if not _is_refused(change, objection):
             self._rewrite(self.nodes[uuid], **BEING_DELETED)
         return objection is None

@@ -19,7 +19,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import Companion
+from ironic_ownership.db.linked_tables import LinkedTables
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -27,12 +27,12 @@ _instances = tables.instances.c
 _OF_OWNERS = (
     records.Claim | records.Release | records.BeginDeletion | records.Delete
 )
-"""Changes of owner: a companion takes part in these."""
+"""Changes of owner: linked tables take part in these."""
 
 
 def apply(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     host: str,
     epoch: int,
     changes: Sequence[records.Change],
@@ -53,7 +53,7 @@ def apply(
         # Not written yet: if every change is refused, nothing is written.
         services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
-        decided = _lock(conn, companion, host, services, batch, origin)
+        decided = _lock(conn, linked, host, services, batch, origin)
         if absent := hosts - services.keys():
             # One that registers now writes its nodes, which are locked here.
             services |= transaction.lock_services(conn, absent, write=False)
@@ -83,7 +83,7 @@ def _without_repeats(
 
 def _lock(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     host: str,
     services: Mapping[str, change_set.ServiceState],
     batch: Sequence[records.Change],
@@ -101,14 +101,14 @@ def _lock(
         )
         nodes.update((row.uuid, dict(row._mapping)) for row in rows)
         open_instances.update(transaction.open_instances(conn, uuids))
-    companions = companion.lock(
+    linked_nodes = linked.lock(
         conn,
         {change.uuid for change in batch if isinstance(change, _OF_OWNERS)},
     )
     # Read after the locks, for which the transaction may have waited.
     now = transaction.now_of(conn)
     return change_set.ChangeSet(
-        host, now, services, nodes, open_instances, companions, origin
+        host, now, services, nodes, open_instances, linked_nodes, origin
     )
 
 
@@ -145,7 +145,7 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     )
     if writes.new_instances:
         conn.execute(sa.insert(tables.instances), writes.new_instances)
-    decided.companions.assign(writes.claimed, decided.host)
-    decided.companions.delete(writes.deleted)
+    decided.linked_nodes.assign(writes.claimed, decided.host)
+    decided.linked_nodes.delete(writes.deleted)
     if writes.events:
         conn.execute(sa.insert(tables.events), writes.events)

@@ -19,7 +19,7 @@ from oslo_db.sqlalchemy import engines
 
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db import connection_setup, errors
-from ironic_ownership.db.companion import Companion
+from ironic_ownership.db.linked_tables import LinkedTables
 from ironic_ownership.db.url import SQLITE, read_url, shown
 
 T = TypeVar('T')
@@ -165,14 +165,14 @@ class Database:
 class Port:
     """Base of the ports; the database has this release's schema.
 
-    :param companion: takes part in the transactions of owners.
+    :param linked: takes part in the transactions of owners.
     """
 
     def __init__(
-        self, database: Database, companion: Companion | None = None
+        self, database: Database, linked: LinkedTables | None = None
     ) -> None:
         self._database = database
-        self._companion = companion or Companion()
+        self._linked = linked or LinkedTables()
 
 
 P = ParamSpec('P')
@@ -208,14 +208,14 @@ def transaction(
 
 
 def joint_transaction(
-    function: Callable[Concatenate[sqlalchemy.Connection, Companion, P], T],
+    function: Callable[Concatenate[sqlalchemy.Connection, LinkedTables, P], T],
 ) -> Callable[Concatenate[Port, P], T]:
-    """Do the same for a function in which the companion takes part."""
+    """Do the same for a function in which linked tables take part."""
 
     @functools.wraps(function)
     def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._database.write(
-            lambda conn: function(conn, self._companion, *args, **kwargs)
+            lambda conn: function(conn, self._linked, *args, **kwargs)
         )
 
     return run

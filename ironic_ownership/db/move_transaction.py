@@ -24,7 +24,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import Companion, LockedNodes
+from ironic_ownership.db.linked_tables import LinkedTables, LockedNodes
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -55,17 +55,17 @@ class _Locked:
     instances: Mapping[str, str]
     results: Mapping[str, moves.NodeMove]
     """Result of each node on record for this move."""
-    companions: LockedNodes
+    linked_nodes: LockedNodes
 
 
 def carry_out(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
 ) -> Sequence[moves.NodeMove]:
     """Move the nodes that still are as they were seen."""
-    locked = _lock(conn, companion, move, nodes)
+    locked = _lock(conn, linked, move, nodes)
     results = [_evaluate(node, locked) for node in nodes]
     # A node that is resumed again keeps the result on record.
     done = [
@@ -84,7 +84,7 @@ def carry_out(
 
 def _lock(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
 ) -> _Locked:
@@ -116,19 +116,19 @@ def _lock(
             )
         ):
             results[result.node_uuid] = rows.node_move(result)
-    flags = companion.flags(conn, sorted(services))
+    flags = linked.flags(conn, sorted(services))
     for host in flags:
         services[host] = dataclasses.replace(
             services[host],
             disabled=flags[host].disabled,
             forced_down=flags[host].forced_down,
         )
-    companions = companion.lock(conn, owners)
+    linked_nodes = linked.lock(conn, owners)
     # Later than all locks.
     now = transaction.now_of(conn)
     return _Locked(
         *(conn, move, now, services, owners, released, held, instances),
-        *(results, companions),
+        *(results, linked_nodes),
     )
 
 
@@ -151,7 +151,7 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
         _destination(locked)
         or _record(node, locked)
         or _source(node, locked)
-        or locked.companions.against_move(
+        or locked.linked_nodes.against_move(
             node.uuid, node.source, destination, node.instance_uuid
         )
     )
@@ -192,7 +192,7 @@ def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
     # The source may have stopped before it recorded that of the cell.
     if node.instance_uuid not in (
         instance,
-        *locked.companions.running(node.uuid),
+        *locked.linked_nodes.running(node.uuid),
     ):
         return (
             f'instance_changed: its instance is {instance or "none"}, and '
@@ -255,7 +255,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
             _reservations.open_instance_uuid.is_not(None),
             host=move.destination,
         )
-    locked.companions.assign([node.uuid for node in moved], move.destination)
+    locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
     _store_results(done, locked)
     if moved:
         conn.execute(
@@ -280,7 +280,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
 def _record_instances(
     moved: Sequence[moves.NodeMove], locked: _Locked
 ) -> None:
-    """Open the instances that only the companion has, in place of others."""
+    """Open the instances that only linked tables have, in place of others."""
     conn, move, now = locked.conn, locked.move, locked.now
     found = {
         node.uuid: node.instance_uuid

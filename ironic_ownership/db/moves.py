@@ -101,7 +101,7 @@ class SqlMoves(connection.Port):
             row = _stored(conn, _row_of(request_id), request_id)
             # Without the counts: each batch would count all nodes again.
             return move_transaction.carry_out(
-                conn, self._companion, _move(row, {}), nodes
+                conn, self._linked, _move(row, {}), nodes
             )
 
         return self._database.write(work) if nodes else ()
@@ -123,7 +123,7 @@ class SqlMoves(connection.Port):
 
         def work(conn: sa.Connection) -> Mapping[str, str]:
             return release_transaction.release(
-                conn, self._companion, nodes, hand_over
+                conn, self._linked, nodes, hand_over
             )
 
         return self._database.write(work) if nodes else {}
@@ -250,7 +250,7 @@ class SqlMoves(connection.Port):
                     .order_by(_instances.id)
                 ):
                     found.setdefault(node_uuid, []).append(uuid)
-            more = self._companion.instances(conn, uuids)
+            more = self._linked.instances(conn, uuids)
             return {
                 node: list(
                     dict.fromkeys([*found.get(node, ()), *more.get(node, ())])
@@ -266,7 +266,7 @@ class SqlMoves(connection.Port):
         Of nodes that are not Ironic's there. None without a cell.
         """
         return self._database.read(
-            lambda conn: self._companion.other_types(conn, uuids)
+            lambda conn: self._linked.other_types(conn, uuids)
         )
 
     def separated(self) -> Sequence[str]:

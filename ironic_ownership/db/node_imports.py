@@ -59,7 +59,7 @@ class SqlNodeImports(connection.Port):
         service = _service(conn, host, create=create)
         outcome = change_transaction.apply(
             conn,
-            self._companion,
+            self._linked,
             host,
             service.epoch,
             [Claim(node, Reason.IMPORTED) for node in nodes],

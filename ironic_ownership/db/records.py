@@ -98,7 +98,7 @@ class SqlRecords(connection.Port):
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
         found = self._database.select(
-            self._companion.services().select(), rows.service
+            self._linked.services().select(), rows.service
         )
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
@@ -112,7 +112,7 @@ class SqlRecords(connection.Port):
 
     def service(self, host: str) -> model.Service | None:
         """Return one service, if it exists. One query, by the key."""
-        statement = queries.service(host, self._companion.services())
+        statement = queries.service(host, self._linked.services())
         found = self._database.select(statement, rows.service)
         return found[0] if found else None
 
@@ -124,7 +124,7 @@ class SqlRecords(connection.Port):
         One query. Two times ``None`` if there is no such service.
         """
         statement = queries.service_and_node(
-            host, uuid, self._companion.services()
+            host, uuid, self._linked.services()
         )
         found = self._database.select(statement, rows.service_and_node)
         return found[0] if found else (None, None)
@@ -264,7 +264,7 @@ class SqlRecords(connection.Port):
             the host, or the host is fenced; then nothing is changed.
         """
         outcome = change_transaction.apply(
-            conn, self._companion, host, epoch, changes
+            conn, self._linked, host, epoch, changes
         )
         if confirm is not None:
             confirm()

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import service_admin, tables, transaction
-from ironic_ownership.db.companion import Companion
+from ironic_ownership.db.linked_tables import LinkedTables
 
 _events = tables.events.c
 
@@ -25,7 +25,7 @@ one is not met by chance."""
 
 def register(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     host: str,
     settings: model.MemberSettings,
     *,
@@ -49,7 +49,7 @@ def register(
         nothing is changed.
     """
     # Of two processes that register together, the second sees the first.
-    before = service_admin.lock(conn, host, companion)
+    before = service_admin.lock(conn, host, linked)
     if before is not None and before.forced_down:
         raise exceptions.FencedError(
             f'{host} is forced down',

@@ -23,7 +23,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import Companion
+from ironic_ownership.db.linked_tables import LinkedTables
 
 _nodes = tables.compute_nodes.c
 _OWNERSHIP = (
@@ -34,7 +34,7 @@ _OWNERSHIP = (
 
 def release(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     nodes: Sequence[moves.NodeMove],
     hand_over: moves.HandOver,
 ) -> dict[str, str]:
@@ -49,7 +49,7 @@ def release(
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
     rows, instances = lock_nodes(conn, {node.uuid for node in nodes})
-    companions = companion.lock(conn, rows)
+    linked_nodes = linked.lock(conn, rows)
     now = transaction.now_of(conn)
     refused: dict[str, str] = {}
     released: dict[str | None, list[str]] = collections.defaultdict(list)
@@ -57,7 +57,7 @@ def release(
         row = rows.get(node.uuid)
         objection = _against(
             node, row, instances, now, hand_over
-        ) or companions.against_release(node.uuid)
+        ) or linked_nodes.against_release(node.uuid)
         if objection:
             refused[node.uuid] = objection
         elif row is not None:

@@ -21,7 +21,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import LockedNodes
+from ironic_ownership.db.linked_tables import LockedNodes
 
 _nodes = tables.compute_nodes.c
 _CHANGED = 'the record changed in the last moment'
@@ -32,7 +32,7 @@ class _Locked:
     services: Mapping[str, change_set.ServiceState]
     """Those that are raised."""
     is_being_deleted: bool
-    companions: LockedNodes
+    linked_nodes: LockedNodes
 
 
 class SqlRemovals(connection.Port):
@@ -88,7 +88,7 @@ class SqlRemovals(connection.Port):
         locked = self._lock(conn, uuid, seen)
         if isinstance(locked, str) or not locked.is_being_deleted:
             return False
-        locked.companions.delete([uuid])
+        locked.linked_nodes.delete([uuid])
         now = transaction.now_of(conn)
         transaction.update_node(
             conn,
@@ -193,8 +193,8 @@ class SqlRemovals(connection.Port):
         if now_open != instance:
             is_now = f'its instance on record is now {now_open or "none"}'
             return is_now if instance else _CHANGED
-        companions = self._companion.lock(conn, [uuid])
-        if objection := companions.against_deletion(uuid, seen.host):
+        linked_nodes = self._linked.lock(conn, [uuid])
+        if objection := linked_nodes.against_deletion(uuid, seen.host):
             return objection
         deleted = change_set.is_being_deleted(dict(found._mapping))
-        return _Locked(services, deleted, companions)
+        return _Locked(services, deleted, linked_nodes)

@@ -23,7 +23,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import Companion, Flags
+from ironic_ownership.db.linked_tables import Flags, LinkedTables
 
 _nodes = tables.compute_nodes.c
 _reservations = tables.reservations.c
@@ -96,7 +96,7 @@ def check_writer(
 
 def activate(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     reservation_id: str,
     node: model.Node,
     *,
@@ -118,7 +118,7 @@ def activate(
     """
     # Read without a lock, because services are locked first.
     before = known(conn, reservation_id)
-    services = _check_may_own(conn, companion, before.host, epoch)
+    services = _check_may_own(conn, linked, before.host, epoch)
     record = transaction.lock_node(conn, node.uuid)
     instance = _open_instance(conn, node.uuid)
     now = locked(conn, before.id)
@@ -136,14 +136,14 @@ def activate(
         raise exceptions.ReservationConflictError(
             f'{now.host} cannot reserve the node {node.uuid} yet: {held}'
         )
-    companions = companion.lock(conn, [node.uuid])
-    objection = companions.against_claim(node.uuid, now.host)
+    linked_nodes = linked.lock(conn, [node.uuid])
+    objection = linked_nodes.against_claim(node.uuid, now.host)
     if objection:
         raise exceptions.ReservationConflictError(
             f'{now.host} cannot reserve the node {node.uuid}: {objection}',
             hint='Run ironic-ownership nova check',
         )
-    companions.assign([node.uuid], now.host)
+    linked_nodes.assign([node.uuid], now.host)
     mark = marks.of(services)
     origin = origin or Origin(before.host)
     _take(conn, now, node, record, instance, origin, mark)
@@ -209,11 +209,11 @@ def close(
 
 
 def _check_may_own(
-    conn: sa.Connection, companion: Companion, host: str, epoch: int
+    conn: sa.Connection, linked: LinkedTables, host: str, epoch: int
 ) -> dict[str, change_set.ServiceState]:
     services = check_writer(conn, host, epoch)
     known: Flags | change_set.ServiceState | None = services.get(host)
-    known = companion.flags(conn, [host]).get(host, known)
+    known = linked.flags(conn, [host]).get(host, known)
     if known is not None and known.disabled:
         raise exceptions.ServiceRefusedError(
             f'{host} is disabled, so it gets no node',

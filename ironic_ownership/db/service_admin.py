@@ -21,7 +21,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.companion import Companion, Flags
+from ironic_ownership.db.linked_tables import Flags, LinkedTables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -30,30 +30,30 @@ _events = tables.events.c
 
 _IN_EVENT = ('disabled', 'forced_down', 'disabled_reason')
 _SETTABLE = (*_IN_EVENT, 'epoch', 'fenced')
-WITHOUT = Companion()
+WITHOUT = LinkedTables()
 _EPOCH = 'epoch '
 """Start of the reason of a deletion, before the last epoch."""
 
 
 def lock(
-    conn: sa.Connection, host: str, companion: Companion = WITHOUT
+    conn: sa.Connection, host: str, linked: LinkedTables = WITHOUT
 ) -> model.Service | None:
     """Lock the row of a service, and return the service if it exists.
 
-    :param companion: whose settings of the service count.
+    :param linked: whose settings of the service count.
     """
     found = conn.execute(queries.service(host).with_for_update()).first()
     if found is None:
         return None
-    flags = companion.flags(conn, [host]).get(host)
+    flags = linked.flags(conn, [host]).get(host)
     return _with_flags(rows.service(found), flags)
 
 
 def lock_known(
-    conn: sa.Connection, host: str, companion: Companion = WITHOUT
+    conn: sa.Connection, host: str, linked: LinkedTables = WITHOUT
 ) -> model.Service:
     """Lock the row of a service that has to exist."""
-    found = lock(conn, host, companion)
+    found = lock(conn, host, linked)
     if found is None:
         raise exceptions.NotFoundError(f'service {host!r} is not known')
     return found
@@ -74,7 +74,7 @@ _MAX_REASON = 255
 
 def change(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     host: str,
     *,
     actor: str,
@@ -96,7 +96,7 @@ def change(
     :raises NotFoundError: if there is no such service; none is created.
     """
     own = lock_known(conn, host)
-    known = companion.flags(conn, [host]).get(host)
+    known = linked.flags(conn, [host]).get(host)
     before = _with_flags(own, known)
     wanted = before.decided(disabled, disabled_reason, forced_down)
     # The own row may lack what another program set: that is written as well.
@@ -110,7 +110,7 @@ def change(
     }
     flags = Flags(after.disabled, after.disabled_reason, after.forced_down)
     if known not in (None, flags):
-        companion.set_flags(conn, host, flags)
+        linked.set_flags(conn, host, flags)
     if not changed:
         return wanted
     update(conn, host, **changed)
@@ -128,7 +128,7 @@ def change(
         reason=f'{what}; {reason}'[:_MAX_REASON] if reason else what,
         request_id=request_id,
     )
-    return lock_known(conn, host, companion)
+    return lock_known(conn, host, linked)
 
 
 def _with_flags(service: model.Service, flags: Flags | None) -> model.Service:
@@ -139,7 +139,7 @@ def _with_flags(service: model.Service, flags: Flags | None) -> model.Service:
 
 def delete(
     conn: sa.Connection,
-    companion: Companion,
+    linked: LinkedTables,
     host: str,
     *,
     actor: str,
@@ -159,7 +159,7 @@ def delete(
         conn,
         (_instances.host == host) & _instances.open_node_uuid.is_not(None),
     )
-    in_cell = companion.usage(conn, host)
+    in_cell = linked.usage(conn, host)
     nodes, instances = max(nodes, in_cell[0]), max(instances, in_cell[1])
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)

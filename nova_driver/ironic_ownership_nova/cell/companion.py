@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import companion, queries, tables
+from ironic_ownership.db import linked_tables, queries, tables
 from ironic_ownership_nova.cell.tables import (
     BINARY,
     HYPERVISOR_TYPE,
@@ -29,7 +29,7 @@ Row = Any
 _FLAGS = ('disabled', 'disabled_reason', 'forced_down')
 
 
-class Cell(companion.Companion):
+class Cell(linked_tables.LinkedTables):
     """One Nova cell on the server of the records.
 
     :param schema: name of its schema.
@@ -43,9 +43,9 @@ class Cell(companion.Companion):
 
     def lock(
         self, conn: sa.Connection, uuids: Collection[str]
-    ) -> companion.LockedNodes:
+    ) -> linked_tables.LockedNodes:
         if not uuids:
-            return companion.NOTHING
+            return linked_tables.NOTHING
         node, service = self.tables.compute_nodes.c, self.tables.services.c
         nodes: dict[str, Row] = {}
         other_types: dict[str, str] = {}
@@ -144,7 +144,7 @@ class Cell(companion.Companion):
 
     def flags(
         self, conn: sa.Connection, hosts: Collection[str]
-    ) -> Mapping[str, companion.Flags]:
+    ) -> Mapping[str, linked_tables.Flags]:
         service = self.tables.services.c
         rows = conn.execute(
             sa.select(
@@ -158,7 +158,7 @@ class Cell(companion.Companion):
             )
         )
         return {
-            canonical_host(row.host): companion.Flags(
+            canonical_host(row.host): linked_tables.Flags(
                 bool(row.disabled),
                 row.disabled_reason,
                 bool(row.forced_down),
@@ -167,7 +167,7 @@ class Cell(companion.Companion):
         }
 
     def set_flags(
-        self, conn: sa.Connection, host: str, flags: companion.Flags
+        self, conn: sa.Connection, host: str, flags: linked_tables.Flags
     ) -> None:
         service = self.tables.services.c
         conn.execute(
@@ -241,7 +241,7 @@ class Cell(companion.Companion):
 
 
 @dataclasses.dataclass(frozen=True)
-class LockedRows(companion.LockedNodes):
+class LockedRows(linked_tables.LockedNodes):
     """Rows of some nodes, locked, and the services of the cell.
 
     :ivar nodes: by uuid, those that Nova deleted too.

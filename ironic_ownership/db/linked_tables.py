@@ -1,11 +1,11 @@
 """Seam for tables of another program that change together with the records.
 
-A companion takes part in the transactions of owners: claims, moves, deletions
+They take part in the transactions of owners: claims, moves, deletions
 and settings of services. These base classes are those of a deployment without
 one: they run no statement, and nothing stands in the way.
 
 Locks: after the services and the compute nodes of the records, the nodes of
-the companion by uuid, then its instances.
+the linked tables by uuid, then its instances.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Flags:
 
 
 class LockedNodes:
-    """Nodes of the companion that a transaction holds locked. None here.
+    """Nodes of linked tables that a transaction holds locked. None here.
 
     Objections are one line each, that begins with a code; ``None`` means that
     the change is possible.
@@ -70,7 +70,7 @@ class LockedNodes:
 NOTHING = LockedNodes()
 
 
-class Companion:
+class LinkedTables:
     """A deployment without other tables."""
 
     def lock(self, conn: sa.Connection, uuids: Collection[str]) -> LockedNodes:
@@ -80,7 +80,7 @@ class Companion:
     def flags(
         self, conn: sa.Connection, hosts: Collection[str]
     ) -> Mapping[str, Flags]:
-        """Return the settings of those services that the companion knows."""
+        """Return the settings of those services that these tables know."""
         return {}
 
     def set_flags(self, conn: sa.Connection, host: str, flags: Flags) -> None:
