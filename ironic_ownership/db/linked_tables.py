@@ -2,10 +2,10 @@
 
 They take part in the transactions of owners: claims, moves, deletions
 and settings of services. These base classes are those of a deployment without
-one: they run no statement, and nothing stands in the way.
+any: they run no statement, and nothing stands in the way.
 
 Locks: after the services and the compute nodes of the records, the nodes of
-the linked tables by uuid, then its instances.
+the linked tables by uuid, then their instances.
 """
 
 from __future__ import annotations
