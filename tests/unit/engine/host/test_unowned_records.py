@@ -4,6 +4,7 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, records
 from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.engine.deletion import missing_nodes
 from tests.contract.suites.placement import FakePlacement
 from tests.unit.engine import service, world
 
@@ -140,6 +141,17 @@ class TestUnowned(UnownedCase):
         self.put(*range(1, 9), shard='a')
         self.host.refresh()
         self.assertNotIn('unowned loss', self.host.conditions.standing)
+
+    def test_nodes_that_left_the_scope_are_no_loss_while_not_all_were_asked(
+        self,
+    ) -> None:
+        self.put(*range(1, 9), shard='b')
+        with unittest.mock.patch.object(missing_nodes, 'LOOKUPS_A_ROUND', 3):
+            for _ in range(3):
+                self.host.refresh()
+                self.assertNotIn('unowned loss', self.host.conditions.standing)
+        for number in range(1, 9):
+            self.assertIn(number, self.owners())
 
     def test_another_process_that_was_first_is_no_problem(self) -> None:
         self.take(1)
