@@ -12,6 +12,7 @@ import json
 import pathlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import nova.conf
@@ -308,7 +309,7 @@ def _provider_files(location: str) -> list[str]:
     ]
 
 
-def _ping(timeout: float) -> functools.partial[Any]:
+def _ping(timeout: float) -> Callable[[], None]:
     client: list[Any] = []
 
     def ping() -> None:
@@ -316,4 +317,4 @@ def _ping(timeout: float) -> functools.partial[Any]:
             client.append(baserpc.BaseAPI(topic=conductor_rpcapi.RPC_TOPIC))
         client[0].ping(admin_context(), 'ironic-ownership', timeout=timeout)
 
-    return functools.partial(ping)
+    return ping

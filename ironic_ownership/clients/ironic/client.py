@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 LOG = log.getLogger(__name__)
 
-MAX_PAGE_SIZE = 1000
-"""Most nodes on one page of Ironic, by default."""
-
 SCAN_ATTEMPTS = 5
 """Attempts to read a list that changes in between."""
 
@@ -51,9 +48,9 @@ SERVICE_TYPE = 'baremetal'
 OPTS = (
     cfg.IntOpt(
         'page_size',
-        default=MAX_PAGE_SIZE,
+        default=api.PAGE_SIZE,
         min=1,
-        max=MAX_PAGE_SIZE,
+        max=api.PAGE_SIZE,
         help='Number of nodes in one answer of Ironic. A larger page means '
         'fewer requests, a smaller one shorter requests; each of them has to '
         'end within timeout, in seconds. Ironic itself gives no more than '
@@ -86,7 +83,7 @@ class IronicClient(bare_metal.BareMetal):
         self,
         adapter: ksa_adapter.Adapter,
         *,
-        page_size: int = MAX_PAGE_SIZE,
+        page_size: int = api.PAGE_SIZE,
         request_id: str | None = None,
         on_request: Callable[[], Iterable[str]] = tuple,
         on_read: Callable[[int], object] = int,

@@ -34,7 +34,10 @@ BATCH = 500
 
 
 RESULTS = (
-    *(Result.PLANNED, Result.IMPORTED, Result.UNCHANGED, Result.REFUSED),
+    Result.PLANNED,
+    Result.IMPORTED,
+    Result.UNCHANGED,
+    Result.REFUSED,
 )
 """The results for one node."""
 

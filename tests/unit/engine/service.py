@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import sqlalchemy as sa
+
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.placement import Placement
@@ -204,3 +206,19 @@ class ServiceCase(sqlite.SqliteCase):
             self.records.services(),
             self.records.events(limit=100_000),
         )
+
+
+class CountedCase(ServiceCase):
+    """A case with ``statements``, of the records and of the members."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.statements: list[str] = []
+        # The backend has connections of its own: listen to all of them.
+        sa.event.listen(sa.Engine, 'before_cursor_execute', self.count)
+        self.addCleanup(
+            sa.event.remove, sa.Engine, 'before_cursor_execute', self.count
+        )
+
+    def count(self, conn, cursor, statement, *rest) -> None:
+        self.statements.append(statement)

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from ironic_ownership.backends import db
 from tests.unit.engine import service, world
 
 WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE')
 
 
-class TestQueries(service.ServiceCase):
+class TestQueries(service.CountedCase):
     """Counted on the records and on the members of the ``db`` backend."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.statements: list[str] = []
-        # The backend has connections of its own: listen to all of them.
-        sa.event.listen(sa.Engine, 'before_cursor_execute', self.count)
-        self.addCleanup(
-            sa.event.remove, sa.Engine, 'before_cursor_execute', self.count
-        )
-
-    def count(self, conn, cursor, statement, *rest) -> None:
-        self.statements.append(statement)
 
     def measured(self, host: service.Service) -> list[str]:
         """Return the statements of a refresh in which nothing changes."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
@@ -48,18 +46,7 @@ class OverviewCase(service.ServiceCase):
         return deployment.read(self.sources, sharded=sharded)
 
 
-class TestCost(OverviewCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.statements: list[str] = []
-        sa.event.listen(sa.Engine, 'before_cursor_execute', self.count)
-        self.addCleanup(
-            sa.event.remove, sa.Engine, 'before_cursor_execute', self.count
-        )
-
-    def count(self, conn, cursor, statement, *rest) -> None:
-        self.statements.append(statement)
-
+class TestCost(service.CountedCase, OverviewCase):
     def cost(self, listed: int, orphans: int, work) -> tuple[int, int, int]:
         """Return scans, look-ups and statements."""
         self.fill(listed, orphans)
