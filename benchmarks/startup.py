@@ -69,6 +69,10 @@ def measure() -> list[table.Row]:
         directory = pathlib.Path(name)
         configuration = directory / 'ironic-ownership.conf'
         configuration.write_text(_CONFIGURATION.format(directory=directory))
+        _seconds(
+            [f'{ours}-dbsync', '--config-file', str(configuration), 'upgrade'],
+            directory,
+        )
         version, listing, peer = _medians(
             [
                 [ours, '--version'],

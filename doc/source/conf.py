@@ -36,7 +36,7 @@ autoprogram_cliff_application = 'ironic-ownership'
 
 # One manual page for each program.
 man_pages = [
-    (f'cli/{name}', name, description, 'ironic-ownership developers', section)
+    (f'reference/cli/{name}', name, description, 'ironic-ownership developers', section)
     for name, description, section in (
         ('ironic-ownership', 'inspect and change the owners of nodes', 1),
         ('ironic-ownership-host', 'own nodes of Ironic', 8),

@@ -9,7 +9,7 @@ import unittest
 from ironic_ownership.cli import app
 
 ROOT = pathlib.Path(__file__).parents[2]
-_PAGE = ROOT / 'doc' / 'source' / 'operator' / 'troubleshooting.rst'
+_PAGE = ROOT / 'doc' / 'source' / 'run' / 'troubleshooting.rst'
 _JOINED = re.compile(r"""['"]\s*\n\s*f?['"]""")
 _COMMAND = re.compile(r'``(?:ironic-ownership )?([a-z]+(?: [a-z-]+)*)')
 _ROW = re.compile(r'^   \* - (.*(?:\n     (?!- ).*)*)', re.MULTILINE)

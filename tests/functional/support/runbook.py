@@ -18,7 +18,7 @@ import doctest
 import pathlib
 import re
 
-PAGES = pathlib.Path(__file__).parents[3] / 'doc/source/operator/runbooks'
+PAGES = pathlib.Path(__file__).parents[3] / 'doc/source/run/runbooks'
 
 _DIRECTIVE = re.compile(r'^\.\. (code-block|csv-table):: *(.*)$')
 _OPTION = re.compile(r'^:([\w-]+): *(.*)$')

@@ -14,7 +14,7 @@ from ironic_ownership.contracts import exceptions, flavor_specs
 from ironic_ownership.contracts.reservations import AMOUNTS, Request
 
 _CHECKOUT = pathlib.Path(__file__).parents[3]
-_GUIDE = 'doc/source/operator/reservation-requests.rst'
+_GUIDE = 'doc/source/know/reservation-requests.rst'
 INSTANCE = '11111111-1111-4111-8111-111111111111'
 LEAST = {'instance_uuid': INSTANCE, 'service': 'one'}
 SPECIFICATION = {
