@@ -6,7 +6,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent / '_ext'))
 
 extensions = [
-    'openstackdocstheme',
     'sphinx.ext.autodoc',
     'oslo_config.sphinxext',
     'cliff.sphinxext',
@@ -20,13 +19,10 @@ extensions = [
 project = 'ironic-ownership'
 copyright = 'ironic-ownership developers'
 root_doc = 'index'
-html_theme = 'openstackdocs'
-pygments_style = 'native'
-
-# The theme asks the history and OpenStack's servers for nothing.
-openstackdocs_auto_name = False
-openstackdocs_auto_version = False
-openstackdocs_use_storyboard = False
+html_title = project
+html_theme = 'furo'
+html_static_path = ['_static']
+html_css_files = ['tables.css']
 version = release = ''
 
 autodoc_member_order = 'bysource'
