@@ -9,6 +9,7 @@ extensions = [
     'sphinx.ext.autodoc',
     'oslo_config.sphinxext',
     'cliff.sphinxext',
+    'commands_by_task',
     'stevedore.sphinxext',
     'described_codes',
     'layer_picture',
@@ -29,6 +30,21 @@ autodoc_member_order = 'bysource'
 autodoc_typehints = 'description'
 autodoc_typehints_format = 'short'
 autoprogram_cliff_application = 'ironic-ownership'
+# The page of the command line describes the options of output once.
+autoprogram_cliff_ignored = [
+    '--help',
+    '--format',
+    '--column',
+    '--quote',
+    '--noindent',
+    '--max-width',
+    '--fit-width',
+    '--print-empty',
+    '--sort-column',
+    '--sort-ascending',
+    '--sort-descending',
+    '--prefix',
+]
 
 # One manual page for each program.
 man_pages = [

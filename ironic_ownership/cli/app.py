@@ -7,7 +7,6 @@ configuration before a command needs it: help has to work without one.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import itertools
 import logging
@@ -19,7 +18,7 @@ from cliff import help as cliff_help
 
 from ironic_ownership import plugins
 from ironic_ownership.api.operation_client import OperationClient
-from ironic_ownership.cli import connection, errors
+from ironic_ownership.cli import connection, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.contracts import exceptions, extras
 from ironic_ownership.wiring import Wiring
@@ -109,6 +108,7 @@ class App(app.App):
             Registry(),
             deferred_help=True,
         )
+        self.command_manager.add_command('help', tasks.Help)
 
     @functools.cached_property
     def wiring(self) -> Wiring:
@@ -246,9 +246,12 @@ class App(app.App):
     def interact(self) -> None:
         # Not a shell, as in cliff: without a command there is only the help.
         self._failure = errors.UsageError('no command')
-        show = cliff_help.HelpAction([], argparse.SUPPRESS, default=self)
-        with contextlib.suppress(cliff_help.HelpExit):
-            show(self.parser, self.options, None)
+        tasks.show(self)
+
+    def print_help_if_requested(self) -> None:
+        if self.options.deferred_help:
+            tasks.show(self)
+            raise cliff_help.HelpExit
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import logging
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -247,9 +248,24 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     """A command that shows many things of one kind.
 
     :cvar nothing: text that replaces an empty table, if it is not empty.
+    :cvar keys: of the columns, where the operation has others or is missing.
     """
 
     nothing = ''
+    keys: ClassVar[Sequence[str]] = ()
+
+    def get_epilog(self) -> str:
+        """Return the names of the columns, notes and examples."""
+        keys = self.keys
+        more: Sequence[str] = ()
+        if self.operation and not keys:
+            one = self.described
+            keys = columns.keys(one.short or one.columns)
+            more = [k for k in columns.keys(one.columns) if k not in keys]
+        text = f'columns: {", ".join(keys)}'
+        if more:
+            text += f'; with --long also {", ".join(more)}'
+        return f'{textwrap.fill(text, 78)}\n\n{super().get_epilog()}'
 
     def produce_output(
         self,

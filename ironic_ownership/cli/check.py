@@ -11,6 +11,7 @@ from typing import Any
 
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.engine.checks import node_validation
+from ironic_ownership.engine.checks.problem import Kind
 from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
@@ -47,9 +48,10 @@ class Check(base.Lister):
 
     notes = """\
 The exit code is 0 without problems, and 4 with any, which includes an outage
-of Ironic, the records or the membership; the skipped checks are then named.
-With a shard key in the configuration nodes are listed shard by shard; nodes
-without a shard are then counted and not checked."""
+of Ironic, the records or the membership. A table then shows the number of
+skipped checks; --long and other formats name them. With a shard key in the
+configuration nodes are listed shard by shard, and nodes without a shard are
+counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
     nothing = 'No problems found'
 
@@ -65,6 +67,8 @@ without a shard are then counted and not checked."""
             self.exit_code = errors.ExitCode.DEGRADED
         if not parsed_args.long:
             found = [_shortened(one) for one in found]
+            if parsed_args.formatter == 'table':
+                found = [_without_list(one) for one in found]
         return self.rows(self.described.columns, found)
 
 
@@ -75,6 +79,14 @@ def _shortened(problem: Mapping[str, Any]) -> dict[str, Any]:
         'subjects': problem['subjects'][:_FEW],
         'services': problem['services'][:_FEW],
     }
+
+
+def _without_list(problem: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a problem whose hint counts the skipped checks only."""
+    counted, skipped, _ = problem['hint'].partition(' skipped: ')
+    if problem['kind'] != Kind.PART or not skipped:
+        return problem
+    return {**problem, 'hint': f'{counted} skipped (--long lists them)'}
 
 
 def _readable(cell: columns.Cell) -> str | int | float:

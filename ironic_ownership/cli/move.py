@@ -34,10 +34,10 @@ class MoveComputeNode(MoveCommand):
     """
 
     examples = (
-        'compute node move rack1-node7 --service rack2 --dry-run',
-        'compute node move --all --from rack1 --service rack2 --yes',
-        'compute node move --shard rack2 --service rack2 --yes -f json',
-        'compute node move --file uuids.txt --service rack2 --skip-invalid',
+        'compute node move rack1-node7 --to rack2 --dry-run',
+        'compute node move --all --from rack1 --to rack2 --yes',
+        'compute node move --shard rack2 --to rack2 --yes -f json',
+        'compute node move --file uuids.txt --to rack2 --skip-invalid',
     )
 
     operation, notes = 'move:create', _GATES
@@ -47,10 +47,11 @@ class MoveComputeNode(MoveCommand):
         add = parser.add_argument
         add('nodes', metavar='UUID|NAME', nargs='*', help='nodes to move')
         add(
-            '--service',
+            *('--to', '--service'),
+            dest='service',
             metavar='DEST',
             required=True,
-            help='the service that gets the nodes; case does not count',
+            help='the service that gets the nodes (case-insensitive)',
         )
         add(
             '--all',
@@ -72,8 +73,8 @@ class MoveComputeNode(MoveCommand):
         add(
             '--conductor-group',
             metavar='GROUP',
-            help='move the nodes of this conductor group; case does not '
-            'count, and "" is the default group',
+            help='move the nodes of this conductor group (case-insensitive); '
+            '"" is the default group',
         )
         add(
             '--file',

@@ -18,6 +18,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates
+from ironic_ownership.observe import columns
 
 Row = Mapping[str, Any]
 Body = Mapping[str, Any]
@@ -32,6 +33,8 @@ _BY_WEIGHT = (
 
 class MoveCommand(base.Lister):
     """A command that moves nodes."""
+
+    keys = (*columns.keys(move_answers.NODE), 'gates (with --dry-run)')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)

@@ -18,6 +18,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
 from ironic_ownership.engine.suggestions import is_uuid
+from ironic_ownership.observe import columns
 
 _Row = Mapping[str, Any]
 
@@ -39,6 +40,7 @@ owners by uuid. Every entry that cannot be used is named with its line.
 A gate that refuses one node stops all of them, unless --skip-invalid is
 given; the exit code is 3 in both cases. An import that was interrupted is
 resumed by running it again: nodes that are imported are unchanged."""
+    keys = columns.keys(RESULTS)
     examples = (
         'compute node import owners.csv --dry-run',
         'compute node import owners.csv --new-services --yes',

@@ -147,6 +147,11 @@ be loaded."""
 
 
 class _List(_OfPlugins, base.Lister):
+    keys = (
+        *('name', 'kind', 'distribution', 'version', 'selected', 'options'),
+        *('capabilities', 'status', 'remark'),
+    )
+
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         names = _Column('options', lambda p: [o['name'] for o in _options(p)])
         return self.table(self.shown(names), plugins.installed(self.group))

@@ -14,6 +14,7 @@ from ironic_ownership.api import policy_options
 from ironic_ownership.api.resources.what_if import FLOW, NODE
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
+from ironic_ownership.observe import columns
 
 _WHOLE = frozenset(('json', 'yaml'))
 _NODES = (
@@ -44,6 +45,10 @@ members whose settings cannot be read here, are in no ring."""
 class Comparison(base.Lister):
     """A command that shows which nodes would change owner."""
 
+    keys = (
+        *columns.keys(FLOW)[:-1],
+        f'share; with --nodes {", ".join(columns.keys(NODE))}',
+    )
     options: ClassVar = {'nodes': {'help': _NODES}}
     _outcome: dict[str, Any]
 

@@ -50,7 +50,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 def known_service(host: str, hosts: Collection[str]) -> str:
     """Return the canonical name of a service that exists.
 
-    :param host: its name; case does not count.
+    :param host: its name (case-insensitive).
     :raises NotFoundError: with the nearest names.
     """
     canonical = model.canonical_host(host)
@@ -66,7 +66,7 @@ def hand_over(owner: str, uuid: str, host: str) -> str:
     """
     return (
         f'stop {owner}, then: {_PROGRAM} service set {owner} --down, and '
-        f'{_PROGRAM} compute node move {uuid} --service {host}; then start '
+        f'{_PROGRAM} compute node move {uuid} --to {host}; then start '
         f'{owner} again: {_PROGRAM} service set {owner} --up'
     )
 

@@ -64,8 +64,8 @@ class PeerListPolicy(policy.AssignerPolicy):
 
     def remarks(self) -> Sequence[str]:
         return [
-            f'[ironic] peer_list names {name}: case does not count, that '
-            f'service is {host}'
+            f'[ironic] peer_list names {name}: host names are '
+            f'case-insensitive, that service is {host}'
             for name, host in sorted(self._folded.items())
         ]
 

@@ -200,8 +200,8 @@ def _remarks(
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (
-            f'[DEFAULT] host = {configured}: case does not count, this '
-            f'service is {host}'
+            f'[DEFAULT] host = {configured}: host names are case-insensitive, '
+            f'this service is {host}'
         )
     for tried in policies:
         yield from tried.remarks

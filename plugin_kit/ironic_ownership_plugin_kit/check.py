@@ -49,7 +49,7 @@ class CheckPlugin(base.Lister):
     """
 
     uses_api = False
-
+    keys = columns.keys(_COLUMNS)
     notes = """\
 Options that are not given have their defaults; the configuration is not read.
 A law that says nothing about the plugin is "skipped".

@@ -51,7 +51,7 @@ COLUMNS: Columns[node_listing.RecordedNode] = (
 _FILTERS = (
     Parameter(
         'service',
-        'Only nodes that this service owns; case does not count.',
+        'Only nodes that this service owns (case-insensitive).',
         schemas.HOST,
     ),
     Parameter(

@@ -150,7 +150,7 @@ NODE = Parameter(
 _FILTERS = (
     Parameter(
         'service',
-        'Only nodes that this service owns; case does not count.',
+        'Only nodes that this service owns (case-insensitive).',
         schemas.HOST,
         metavar='HOST',
     ),
@@ -161,8 +161,8 @@ _FILTERS = (
     ),
     Parameter(
         'conductor_group',
-        'Only nodes of this conductor group; case does not count, and empty '
-        'is the default group.',
+        'Only nodes of this conductor group (case-insensitive); empty is the '
+        'default group.',
         schemas.GROUP,
         metavar='GROUP',
     ),

@@ -261,7 +261,7 @@ OPERATIONS = (
         query=(
             Parameter(
                 'service',
-                'Only those of this service; case does not count.',
+                'Only those of this service (case-insensitive).',
                 schemas.HOST,
                 metavar='HOST',
             ),

@@ -171,7 +171,7 @@ _WITH_LOAD = Parameter(
 )
 HOST = Parameter(
     'host',
-    'Host name of the service; case does not count.',
+    'Host name of the service (case-insensitive).',
     schemas.HOST,
     example='rack1',
 )

@@ -269,15 +269,15 @@ OPERATIONS = (
         query=(
             Parameter(
                 'without',
-                'As if these members died; may be repeated, case does not '
-                'count.',
+                'As if these members died (case-insensitive); may be '
+                'repeated.',
                 _HOSTS,
                 metavar='HOST',
             ),
             Parameter(
                 'with',
-                'As if these services joined; may be repeated, case does not '
-                'count.',
+                'As if these services joined (case-insensitive); may be '
+                'repeated.',
                 _HOSTS,
                 metavar='HOST',
             ),

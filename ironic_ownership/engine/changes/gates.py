@@ -233,14 +233,14 @@ NO_INSTANCE = Gate(
     'neither Ironic nor the record has one on it',
     'A node with an instance is moved together with it: stop {case.source}, '
     'then: ironic-ownership service set {case.source} --down, and '
-    'ironic-ownership compute node move {case.uuid} --service HOST; then '
+    'ironic-ownership compute node move {case.uuid} --to HOST; then '
     'start {case.source} again: ironic-ownership service set {case.source} '
     '--up',
     _no_instance,
 )
 _NEW_OWNER = (
     'Name its new service: ironic-ownership compute node move {case.uuid} '
-    '--service HOST'
+    '--to HOST'
 )
 
 MOVE = (
@@ -318,7 +318,7 @@ RELEASE = (
         'its owner confirms its permissions with the records',
         'Start ironic-ownership-host with [DEFAULT] host = {case.source}. Or, '
         'if it has stopped: ironic-ownership service set {case.source} '
-        '--down, and ironic-ownership compute node move {case.uuid} --service '
+        '--down, and ironic-ownership compute node move {case.uuid} --to '
         'HOST',
         _owner_registered,
     ),

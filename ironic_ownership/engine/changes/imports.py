@@ -129,7 +129,7 @@ NOT_OWNED: Gate[ImportCase] = Gate(
     'not_owned',
     'no service owns it on record',
     'To move it: ironic-ownership compute node move {case.entry.uuid} '
-    '--service {case.entry.service}',
+    '--to {case.entry.service}',
     _not_owned,
 )
 SERVICE_MAY_WRITE: Gate[ImportCase] = Gate(

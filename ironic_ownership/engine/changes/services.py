@@ -66,7 +66,7 @@ class SetService:
     def propose(self, host: str, wanted: Mapping[str, Any]) -> ServiceChange:
         """Return the change that the settings would make.
 
-        :param host: name of the service; case does not count.
+        :param host: name of the service (case-insensitive).
         :param wanted: some of :data:`SETTINGS`.
         :raises NotFoundError: with the nearest names.
         """
@@ -186,7 +186,7 @@ class DeleteService:
     def propose(self, host: str) -> ServiceDeletion:
         """Evaluate every gate.
 
-        :param host: name of the service; case does not count.
+        :param host: name of the service (case-insensitive).
         :raises NotFoundError: with the nearest names.
         """
         host = _known(self.records, host).host
@@ -324,7 +324,7 @@ class FailOverService:
     def propose(self, host: str, wanted: str | None = None) -> Failover:
         """Choose the process to activate, and evaluate every gate.
 
-        :param host: name of the service; case does not count.
+        :param host: name of the service (case-insensitive).
         :param wanted: its incarnation, or a prefix of it; without it there
             has to be exactly one standby.
         :raises NotFoundError: with the nearest names.
@@ -365,7 +365,7 @@ class FailOverService:
 
 
 def _known(records: Records, host: str) -> model.Service:
-    """Return a service by its name, whose case does not count.
+    """Return a service by its name (case-insensitive).
 
     :raises NotFoundError: with the nearest names.
     """

@@ -29,7 +29,7 @@ from ironic_ownership.engine.queries.node_status import NodeStatus
 
 _ERROR, _WARNING, _UNKNOWN = Severity
 _NODE = Kind.NODE
-_MOVE = 'ironic-ownership compute node move UUID --service'
+_MOVE = 'ironic-ownership compute node move UUID --to'
 _Hosts = tuple[str, ...]
 
 

@@ -6,7 +6,7 @@ names the skipped checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import (  # noqa: F401 - declare checks
@@ -53,13 +53,15 @@ def check(seen: Deployment) -> list[Problem]:
 
 
 def _unknown(
-    code: str, what: str, part: str, skipped: Iterable[str]
+    code: str, what: str, part: str, skipped: Sequence[str]
 ) -> Problem:
+    number = len(skipped)
+    were = f'{number} checks were' if number != 1 else 'One check was'
     return Problem(
         code,
         Severity.UNKNOWN,
         what,
         Kind.PART,
         (part,),
-        hint=f'Not checked: {", ".join(skipped)}',
+        hint=f'{were} skipped: {", ".join(skipped)}',
     )

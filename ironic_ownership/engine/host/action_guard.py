@@ -320,6 +320,6 @@ def _not_owner(
         f'{host} does not own the node {uuid}: on record it belongs to '
         f'{owner}',
         hint=f'Ask {owner}, or move the node: ironic-ownership compute node '
-        f'move {uuid} --service {host}',
+        f'move {uuid} --to {host}',
         owner=owner,
     )

@@ -233,7 +233,7 @@ class OperatorLog:
             plan.filtered,
             'owned here, but out of scope',
             'Restore shard and conductor group, or run "ironic-ownership '
-            'compute node move {} --service HOST"',
+            'compute node move {} --to HOST"',
         )
 
     def _how_to_take(self, contested: Mapping[str, str | None]) -> str:
@@ -247,7 +247,7 @@ class OperatorLog:
 
     def _move(self, uuid: str, owner: str) -> str:
         return (
-            f'"ironic-ownership compute node move {uuid} --service '
+            f'"ironic-ownership compute node move {uuid} --to '
             f'{self._host}"; before that stop {owner} if it has an instance'
         )
 

@@ -78,7 +78,7 @@ def advise(explanation: Explanation) -> Iterator[str]:
 
 def _move(explanation: Explanation, host: str | None = None) -> str:
     return (
-        f'{_PROGRAM} compute node move {explanation.status.uuid} --service '
+        f'{_PROGRAM} compute node move {explanation.status.uuid} --to '
         f'{host or "HOST"}'
     )
 

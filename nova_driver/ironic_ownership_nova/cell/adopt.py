@@ -154,7 +154,7 @@ class ReturnServices:
     def propose(self, hosts: Sequence[str]) -> list[Result]:
         """Return what would become of these services. Writes nothing.
 
-        :param hosts: names of services; case does not count.
+        :param hosts: names of services (case-insensitive).
         :raises NotFoundError: with the nearest names.
         :raises OwnershipError: if records or members can't be read.
         """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ironic_ownership.cli import base, change, connection, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import request_id
+from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ the adoption leaves out the nodes it names; the others can be adopted. Each
 missing permission comes with the statement that gives it."""
     examples = ('nova check', 'nova check -f json')
     nothing = 'No problems found'
+    keys = columns.keys(_FINDINGS)
 
     def words(self, cell: Any) -> Any:
         return '\n'.join(cell) if isinstance(cell, list) else cell
@@ -106,6 +108,7 @@ the reason; the exit code is then 3, and the others are adopted. Without
 --all only nodes are shown that are not unchanged.
 
 To return to stock Nova see "nova return"."""
+    keys = columns.keys(_ADOPTED)
     examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -174,6 +177,7 @@ class ReturnNova(base.Lister):
 A service with a live process is refused, and the exit code is then 3. Under a
 policy with a ring set [membership] restart_grace before, or peers take the
 free nodes of a service as soon as it is stopped."""
+    keys = columns.keys(_STATE)
     examples = ('nova return host1 --dry-run', 'nova return host1 --yes')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -183,7 +187,7 @@ free nodes of a service as soon as it is stopped."""
             'hosts',
             metavar='HOST',
             nargs='+',
-            help='host names as in "service list"; case does not count',
+            help='host names as in "service list"; case-insensitive',
         )
         return parser
 

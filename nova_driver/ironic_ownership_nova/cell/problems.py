@@ -141,7 +141,7 @@ def hint(seen: Deployment, one: Drift) -> str:
     return (
         f'Start {one.owner}: its first refresh corrects the rows. Or, if it '
         f'stays away, disable it and move the nodes: ironic-ownership compute '
-        'node move UUID --service HOST'
+        'node move UUID --to HOST'
     )
 
 
@@ -166,7 +166,7 @@ def move_to_instance(one: Drift, node: str) -> str:
     owner = one.owner
     return (
         f'Stop {owner} (ironic-ownership service set {owner} --down), then: '
-        f'ironic-ownership compute node move {node} --service '
+        f'ironic-ownership compute node move {node} --to '
         f'{canonical_host(one.host or "")}; then bring it back: '
         f'ironic-ownership service set {owner} --up'
     )

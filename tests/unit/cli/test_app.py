@@ -12,7 +12,7 @@ import sys
 import unittest
 from unittest import mock
 
-from ironic_ownership.cli import app, base, errors
+from ironic_ownership.cli import app, base, errors, tasks
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
 
@@ -200,6 +200,20 @@ class RegistryTest(unittest.TestCase):
                 text=True,
             )
             self.assertEqual('', done.stderr, module)
+
+    def test_every_command_of_ours_has_a_task(self) -> None:
+        names = [name for name, _ in app.Registry()]
+        self.assertNotIn('Other', tasks.by_task(names))
+        self.assertEqual(
+            ['thing list'], tasks.by_task([*names, 'thing list'])['Other']
+        )
+
+    def test_every_list_names_its_columns(self) -> None:
+        for name, entry_point in app.Registry():
+            kind = entry_point.load()
+            if issubclass(kind, base.Lister):
+                epilog = kind(mock.Mock(), None).get_epilog()
+                self.assertRegex(epilog, r'^columns: \w', name)
 
     def test_every_command_teaches(self) -> None:
         for name, entry_point in app.Registry():

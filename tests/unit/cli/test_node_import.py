@@ -157,7 +157,7 @@ class ImportCommandTest(test_move.CommandCase):
         )
         hints = {n: self.rows[world.uuid(n)]['hint'] for n in owners}
         self.assertIn('Did you mean new?', hints[3])
-        self.assertIn(f'move {world.uuid(5)} --service new', hints[5])
+        self.assertIn(f'move {world.uuid(5)} --to new', hints[5])
         code, states = self.run_import(owners, '-y', '--skip-invalid')
         self.assertEqual(3, code)
         self.assertEqual(

@@ -87,6 +87,19 @@ class ProblemTest(unittest.TestCase):
         self.assertEqual(list(short), list(long))
         self.assertIs(str, type(short['severity']))
 
+    def test_skipped_checks_are_counted_in_one_line(self) -> None:
+        row = {
+            **self.row(),
+            'kind': 'part',
+            'hint': '3 checks were skipped: a',
+        }
+        self.assertEqual(
+            '3 checks were skipped (--long lists them)',
+            check._without_list(row)['hint'],
+        )
+        for other in (self.row(), {**row, 'kind': 'node'}):
+            self.assertIs(other, check._without_list(other))
+
     def test_subjects_are_lines(self) -> None:
         self.assertEqual('a\nb', check._readable(['a', 'b']))
 

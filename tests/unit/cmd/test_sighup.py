@@ -125,7 +125,7 @@ class TestApplied(ReloadingCase):
             self.options(tuning),
         )
         (remark,) = logs.output
-        self.assertIn('peer_list names HOST2: case does not count', remark)
+        self.assertIn('peer_list names HOST2: host names are', remark)
         self.assertEqual('s2', tuning.policies.scope.shard)
         limits = tuning.limits
         self.assertEqual(

@@ -63,7 +63,7 @@ class TestGates(site.Site):
         """Return the hints of the gates that do not pass."""
         if kind == 'move':
             (row,) = self.rows(
-                f'compute node move {NODE} --service host2 --dry-run'
+                f'compute node move {NODE} --to host2 --dry-run'
             )
             return {
                 g['gate']: g['hint']
@@ -254,9 +254,7 @@ def _instance_agrees(s: TestGates) -> Story:
     s.run_command('service set host1 --down --yes')
     _, _, option = hint.partition('Otherwise ')
     option = option.partition(':')[0].replace('TEXT', 'gone')
-    s.carry_out(
-        f'{site.PROGRAM} compute node move {NODE} --service host2 {option}'
-    )
+    s.carry_out(f'{site.PROGRAM} compute node move {NODE} --to host2 {option}')
     s.settle()
 
 

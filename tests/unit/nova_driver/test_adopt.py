@@ -186,7 +186,7 @@ class TestCheck(unittest.TestCase):
             [cell.Drift(world.uuid(1), 'host1', 'Host2', 'instance')]
         )
         self.assertIn(
-            f'compute node move {world.uuid(1)} --service host2', found.hint
+            f'compute node move {world.uuid(1)} --to host2', found.hint
         )
 
     def test_cell_that_agrees_has_no_finding(self) -> None:

@@ -41,7 +41,7 @@ class TestDrift(test_runner.CheckCase):
             'row_drifted_deployed', world.uuid(1), world.uuid(3)
         )
         self.assertIs(problem.Severity.ERROR, found.severity)
-        self.assertIn('compute node move UUID --service host2', found.hint)
+        self.assertIn('compute node move UUID --to host2', found.hint)
 
     def test_dead_owner_is_named_as_the_one_to_start(self) -> None:
         self.members.pop(0)

@@ -95,7 +95,7 @@ class TestGuard(service.ServiceCase):
         self.refuse(
             exceptions.NotOwnerError,
             'belongs to host2',
-            f'compute node move {world.uuid(1)} --service host1',
+            f'compute node move {world.uuid(1)} --to host1',
         )
         self.assertEqual([], self.ironic.calls)
 

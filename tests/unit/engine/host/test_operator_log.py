@@ -36,7 +36,7 @@ class TestContested(unittest.TestCase):
             OperatorLog('host2', standing).planned(plan)
             text = standing.standing['contested']
             self.assertIn('compute node explain a', text)
-            move = '"ironic-ownership compute node move b --service host2"'
+            move = '"ironic-ownership compute node move b --to host2"'
             self.assertIs(names, move in text)
             self.assertIs(names, 'stop host1' in text)
 

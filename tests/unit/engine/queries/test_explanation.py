@@ -17,7 +17,7 @@ from tests.unit.engine import service, world
 Reason = reasons.Reason
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 RING = world.runs(peer_list=())
-MOVE = f'ironic-ownership compute node move {world.uuid(1)} --service '
+MOVE = f'ironic-ownership compute node move {world.uuid(1)} --to '
 
 
 class SeatingPolicy(policy.AssignerPolicy):

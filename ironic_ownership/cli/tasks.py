@@ -1,0 +1,111 @@
+"""The list of all commands, by task, for the help and the manual page."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cliff import help as cliff_help
+
+TASKS: Mapping[str, tuple[str, ...]] = {
+    'Look': (
+        'check',
+        'compute node list',
+        'compute node show',
+        'compute node explain',
+        'compute node check-action',
+        'service list',
+        'service show',
+        'member list',
+        'event list',
+    ),
+    'Preview changes': (
+        'ring show',
+        'ring preview',
+        'policy compare',
+        'node validate',
+    ),
+    'Change owners': (
+        'compute node move',
+        'compute node release',
+        'move list',
+        'move show',
+        'move resume',
+        'compute node import',
+    ),
+    'Maintain services': (
+        'service set',
+        'service drain',
+        'service failover',
+        'service delete',
+    ),
+    'Clean up deleted nodes': (
+        'compute node check-delete',
+        'compute node delete',
+        'instance forget',
+    ),
+    'Reservations': (
+        'reservation create',
+        'reservation list',
+        'reservation show',
+        'reservation confirm',
+        'reservation delete',
+    ),
+    'Nova': ('nova check', 'nova adopt', 'nova return'),
+    'Plugins': (
+        'policy list',
+        'policy show',
+        'backend list',
+        'backend show',
+        'plugin new',
+        'plugin check',
+    ),
+}
+_OTHERS = 'Other'
+
+
+def by_task(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return the installed commands by task, in the order of the help."""
+    left = set(names)
+    found = {
+        task: [name for name in of_task if name in left]
+        for task, of_task in TASKS.items()
+    }
+    found[_OTHERS] = sorted(left.difference(*TASKS.values()))
+    return {task: of_task for task, of_task in found.items() if of_task}
+
+
+class Help(cliff_help.HelpCommand):
+    """Show the help of one command, or all commands by task."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Show the help."""
+        if parsed_args.cmd:
+            return super().take_action(parsed_args)
+        show(self.app)
+        return 0
+
+
+def show(app: Any) -> None:
+    """Write the help of the program to its standard output."""
+    app.parser.print_help(app.stdout)
+    app.stdout.writelines(f'{line}\n' for line in _lines(app))
+
+
+def _lines(app: Any) -> Iterator[str]:
+    entry_points = dict(app.command_manager)
+    width = max(map(len, entry_points))
+    for task, names in by_task(entry_points).items():
+        yield from ('', f'{task}:')
+        for name in names:
+            yield f'  {name:<{width}}  {_summary(app, entry_points[name])}'
+
+
+def _summary(app: Any, entry_point: Any) -> str:
+    try:
+        text = str(entry_point.load()(app, None).get_description())
+    except Exception as exc:  # noqa: BLE001 - another package's command
+        return f'cannot be loaded: {exc}'
+    return next(itertools.chain(text.splitlines(), [''])).rstrip('.')
