@@ -57,3 +57,8 @@ man_pages = [
         ('ironic-ownership-status', 'check before an upgrade', 8),
     )
 ]
+
+
+def setup(app):
+    """Register the entries of the reference of findings."""
+    app.add_object_type('finding', 'finding')

@@ -187,6 +187,10 @@ class TestFile(unittest.TestCase):
             capture_output=True,
         )
         for name, rule in _rules().items():
-            page = _PAGES / f'{rule["annotations"]["page"]}.rst'
+            path, _, anchor = rule['annotations']['page'].partition('#')
+            page = _PAGES / f'{path}.rst'
             self.assertTrue(page.exists(), name)
+            code = anchor.removeprefix('finding-')
+            if '{{' not in code:
+                self.assertIn(code, page.read_text(), name)
             self.assertTrue(rule['annotations']['description'], name)

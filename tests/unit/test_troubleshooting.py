@@ -1,4 +1,4 @@
-"""The page for troubleshooting quotes what the program writes."""
+"""Pages for faults quote the program, and describe all its findings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import re
 import unittest
 
 from ironic_ownership.cli import app
+from ironic_ownership.engine.checks import runner
 
 ROOT = pathlib.Path(__file__).parents[2]
-_PAGE = ROOT / 'doc' / 'source' / 'run' / 'troubleshooting.rst'
+_PAGES = ROOT / 'doc' / 'source'
+_PAGE = _PAGES / 'run' / 'troubleshooting.rst'
 _JOINED = re.compile(r"""['"]\s*\n\s*f?['"]""")
 _COMMAND = re.compile(r'``(?:ironic-ownership )?([a-z]+(?: [a-z-]+)*)')
+_FINDINGS = re.compile(r'^\.\. finding:: (.*(?:\n {13}.*)*)', re.MULTILINE)
 _ROW = re.compile(r'^   \* - (.*(?:\n     (?!- ).*)*)', re.MULTILINE)
 
 
@@ -46,3 +49,11 @@ class TestTroubleshooting(unittest.TestCase):
             self.assertTrue(
                 any(command.startswith(name) for name in known), command
             )
+
+
+class TestFindings(unittest.TestCase):
+    def test_every_finding_of_the_check_has_an_entry(self) -> None:
+        page = (_PAGES / 'know' / 'findings.rst').read_text()
+        described = ' '.join(_FINDINGS.findall(page)).split()
+        self.assertEqual(len(set(described)), len(described))
+        self.assertLessEqual(runner.CODES, set(described))
