@@ -13,6 +13,7 @@ extensions = [
     'stevedore.sphinxext',
     'described_codes',
     'layer_picture',
+    'notes_by_release',
     'openapi_reference',
     'oslo_policy.sphinxext',
     'plugin_template',
