@@ -27,8 +27,8 @@ from ironic_ownership.contracts import (
     OptionType,
     PolicySettingsError,
 )
-from tests.unit.plugin_kit import planted_helper
-from tests.unit.plugin_kit.broken_policies import GoodAssigner, GoodFilter
+from tests import planted_helper
+from tests.broken_policies import GoodAssigner, GoodFilter
 
 _INSTANCES = []
 _LOCAL = threading.local()

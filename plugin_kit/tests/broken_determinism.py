@@ -18,7 +18,7 @@ import threading
 import time
 
 from ironic_ownership.contracts import FilterPolicy, Option, OptionType, Scope
-from tests.unit.plugin_kit.broken_policies import GoodAssigner, GoodFilter
+from tests.broken_policies import GoodAssigner, GoodFilter
 
 LOG = logging.getLogger(__name__)
 _PYTHON = sys.version[-8:]

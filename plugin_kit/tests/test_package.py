@@ -95,9 +95,7 @@ class FilesTest(testtools.TestCase):
                 [c.name for c in source.body if isinstance(c, ast.ClassDef)],
             )
 
-    def test_contract_version_is_the_lowest_that_the_code_needs(
-        self,
-    ) -> None:
+    def test_contract_version_is_the_lowest_that_the_code_needs(self) -> None:
         for made in self.made:
             built = self.plugin_class(made)
             self.assertIsNone(self.fault(built), made.kind)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership_plugin_kit import policy
-from tests.unit.plugin_kit import broken_determinism as determinism
-from tests.unit.plugin_kit import broken_policies as broken
-from tests.unit.plugin_kit import planted_faults as planted
+from tests import broken_determinism as determinism
+from tests import broken_policies as broken
+from tests import planted_faults as planted
 
 BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
     'class_is_one_that_a_host_loads': {
@@ -27,11 +27,9 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.AdvertisesRaw: '',
         determinism.DropsOption: '',
     },
-    'remarks_are_lines': {
-        broken.RemarksText: '',
-    },
+    'remarks_are_lines': {broken.RemarksText: ''},
     'host_is_accepted_or_refused_with_a_message': {
-        broken.RefusesWithoutWords: '',
+        broken.RefusesWithoutWords: ''
     },
     'every_node_gets_an_answer': {
         broken.AnswersLess: '',
@@ -47,15 +45,9 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.Remembers: '',
         determinism.RemembersNodes: '',
     },
-    'order_of_the_nodes_means_nothing': {
-        broken.RoundRobin: '',
-    },
-    'nodes_are_left_as_they_are': {
-        broken.ChangesNodes: '',
-    },
-    'given_settings_are_left_as_they_are': {
-        broken.ChangesSettings: '',
-    },
+    'order_of_the_nodes_means_nothing': {broken.RoundRobin: ''},
+    'nodes_are_left_as_they_are': {broken.ChangesNodes: ''},
+    'given_settings_are_left_as_they_are': {broken.ChangesSettings: ''},
     'every_process_gives_the_same_answers': {
         broken.OrdersByHash: '',
         broken.KnowsWhereItIs: '',
@@ -64,9 +56,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         determinism.KnowsItsPython: '',
         planted.HashesByWeights: 'another process',
     },
-    'threads_can_share_one_instance': {
-        broken.SharesState: '',
-    },
+    'threads_can_share_one_instance': {broken.SharesState: ''},
     'nothing_is_read_written_or_waited_for': {
         broken.ReadsFile: '',
         broken.ReadsFileOnce: '',
@@ -78,16 +68,12 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         determinism.OwnLock: '',
         determinism.GlobalLock: '',
     },
-    'answers_are_true_or_false': {
-        broken.AnswersNothing: '',
-    },
+    'answers_are_true_or_false': {broken.AnswersNothing: ''},
     'scope_is_one_and_stays_the_same': {
         broken.ScopeOfText: '',
         broken.ScopeWanders: '',
     },
-    'admitted_nodes_are_in_the_scope': {
-        broken.AdmitsOutOfScope: '',
-    },
+    'admitted_nodes_are_in_the_scope': {broken.AdmitsOutOfScope: ''},
     'every_owner_is_a_live_member_or_none': {
         broken.NamesStranger: '',
         broken.NamesDead: '',
@@ -106,20 +92,14 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.PeersWithoutSelf: '',
         planted.OneSided: 'does not name',
     },
-    'answers_node_by_node_need_no_other_nodes': {
-        broken.Balances: '',
-    },
+    'answers_node_by_node_need_no_other_nodes': {broken.Balances: ''},
     'no_more_nodes_move_than_declared': {
         broken.MovesAll: '',
         broken.MovesMoreThanDeclared: '',
         planted.MovesWhenOneJoins: 'joins',
     },
-    'own_answers_as_the_owners_change_nothing': {
-        broken.NeverSettles: '',
-    },
-    'expected_shares_name_every_member': {
-        broken.SharesOfFew: '',
-    },
+    'own_answers_as_the_owners_change_nothing': {broken.NeverSettles: ''},
+    'expected_shares_name_every_member': {broken.SharesOfFew: ''},
     'no_state_is_kept_between_calls': {
         determinism.CountsCalls: '',
         determinism.CountsInGlobal: '',
@@ -139,10 +119,10 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         planted.KnowsItsHost: 'self.host',
     },
     'only_requested_fields_are_read': {
-        planted.ReadsOtherField: "fields['lessee'] of node",
+        planted.ReadsOtherField: "fields['lessee'] of node"
     },
     'states_that_change_by_themselves_mean_nothing': {
-        planted.DependsOnError: 'last_error',
+        planted.DependsOnError: 'last_error'
     },
     'lists_without_an_order_are_advertised_in_one_order': {
         determinism.UnsortedList: 'sort it',
@@ -156,16 +136,12 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         planted.FewSlots: 'among 64 members',
         planted.OneByte: 'members',
     },
-    'speed_is_reported': {
-        planted.ComparesAll: 'grows',
-    },
+    'speed_is_reported': {planted.ComparesAll: 'grows'},
 }
 """Words of the message, by law and by the policy that breaks it."""
 
 
-def suite_of(
-    target: type[contract.Policy],
-) -> type[policy.PolicyContract]:
+def suite_of(target: type[contract.Policy]) -> type[policy.PolicyContract]:
     """Return the suite for one policy, without notes for its author."""
     found: dict[str, object] = {
         'policy_class': target,
@@ -231,9 +207,7 @@ class TestLaws(unittest.TestCase):
             {*BROKEN, *planted.PLANTED},
         )
 
-    def test_nodes_have_extra_only_for_policies_that_request_it(
-        self,
-    ) -> None:
+    def test_nodes_have_extra_only_for_policies_that_request_it(self) -> None:
         for target, given in (
             (broken.GoodFilter, False),
             (broken.AsksForExtra, True),

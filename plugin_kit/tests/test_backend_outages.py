@@ -7,7 +7,7 @@ import unittest
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions
 from ironic_ownership_plugin_kit import backend
-from tests.contract import test_memory_backend as sound
+from tests import sound
 
 
 class AnswersTheFirstJoinLate(memory.WatchedMemoryBackend):

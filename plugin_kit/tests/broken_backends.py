@@ -68,37 +68,11 @@ class JoinsInTheYearZero(Broken):
         super()._put(dataclasses.replace(member, joined_at=0))
 
 
-class NeverExpires(Broken):
-    def _put(self, member):
-        super()._put(member)
-        row = self._store.rows[self._key]
-        self._store.rows[self._key] = dataclasses.replace(
-            row, expires_at=float('inf')
-        )
-
-
 class ShowsTheExpired(Broken):
     def view(self):
         self._store.check()
         rows = self._store.rows.values()
         return model.View.of(row.member for row in rows)
-
-
-class AnnouncesTheLastExpiry(Broken):
-    def view(self):
-        view = super().view()
-        rows = map(self._store.alive, self._store.rows)
-        last = max((row.expires_at for row in rows if row), default=None)
-        left = None if last is None else last - self._store.clock()
-        return dataclasses.replace(view, expires_in=left)
-
-
-class AnnouncesExpiriesOfYesterday(Broken):
-    def view(self):
-        view = super().view()
-        return dataclasses.replace(
-            view, expires_in=-86400.0 if view.members else None
-        )
 
 
 class AlwaysAnnouncesTheTimeToLive(Broken):
@@ -125,12 +99,6 @@ class BeatsAsNewcomer(Broken):
         self.raw_put(dataclasses.replace(self.last, joined_at=-1.0))
 
 
-class BeatsUninvited(Broken):
-    def beat(self):
-        if self._key != ('', ''):
-            super().beat()
-
-
 class BeatsForTheHost(Broken):
     def beat(self):
         super().beat()
@@ -139,21 +107,10 @@ class BeatsForTheHost(Broken):
                 self.raw_put(member)
 
 
-class BeatsAsItsHost(Broken):
-    def beat(self):
-        if self._key[0] not in self.view().hosts:
-            super().beat()
-
-
 class AdvertisesUninvited(Broken):
     def advertise(self, settings):
         if self._key != ('', ''):
             super().advertise(settings)
-
-
-class AdvertisesInVain(Broken):
-    def advertise(self, settings):
-        super().advertise(self._own().member.settings)
 
 
 class AdvertisesUntilTheNextBeat(Broken):
@@ -188,27 +145,10 @@ class LeavesInVain(Broken):
         self._store.check()
 
 
-class LeavesOnlyOnce(Broken):
-    def leave(self):
-        with self._store.lock:
-            self._own()
-        super().leave()
-
-
 class LeavesWithTheHost(Broken):
     def leave(self):
         super().leave()
         self.raw_drop(host=self._key[0])
-
-
-class LeavesWithLikeNamedHosts(Broken):
-    def leave(self):
-        super().leave()
-        for host in super().view().hosts:
-            if self._key[0] and host.startswith(self._key[0]):
-                for m in super().view().members:
-                    if m.incarnation == self._key[1]:
-                        self._store.rows.pop((m.host, m.incarnation))
 
 
 class StrangerLeavesForAll(Broken):
@@ -257,32 +197,6 @@ class ClosesAndLeaves(Broken):
         self._store.rows.pop(self._key, None)
 
 
-class ClosesOnlyOnce(Broken):
-    _closed = 0
-
-    def close(self):
-        self._closed += 1
-        # The third time is the test's own.
-        if self._closed == 2:
-            raise RuntimeError('closed already')
-
-
-class ReplacesTheOtherProcess(Broken):
-    def join(self, host, incarnation, settings):
-        self._store.check()
-        if (host, incarnation) not in self._store.rows:
-            self.raw_drop(host=host)
-        super().join(host, incarnation, settings)
-
-
-class RefusesTheOtherProcess(Broken):
-    def join(self, host, incarnation, settings):
-        others = self.view().incarnations(host) - {incarnation}
-        if others:
-            raise exceptions.MembershipError(f'{host} is served by {others}')
-        super().join(host, incarnation, settings)
-
-
 class RejoinsAlone(Broken):
     def join(self, host, incarnation, settings):
         self._store.check()
@@ -307,17 +221,6 @@ class RejoinsInVain(Broken):
         super().join(host, incarnation, settings)
         if row is not None:
             self._store.rows[host, incarnation] = row
-
-
-class RejoinsWithoutRenewal(Broken):
-    def join(self, host, incarnation, settings):
-        row = self._store.alive((host, incarnation))
-        super().join(host, incarnation, settings)
-        if row is not None:
-            self._store.rows[host, incarnation] = dataclasses.replace(
-                self._store.rows[host, incarnation],
-                expires_at=row.expires_at,
-            )
 
 
 class JoinsWithEveryonesSettings(Broken):
@@ -360,11 +263,6 @@ class LosesConcurrentJoins(Broken):
         return super().view()
 
 
-class SeesNoMembersInAnOutage(Broken):
-    def view(self):
-        return super().view() if self._store.available else model.View()
-
-
 class Hangs(Broken):
     """A call waits for the store indefinitely."""
 
@@ -374,33 +272,10 @@ class Hangs(Broken):
             self._store.released.wait()
 
 
-class HangsInView(Hangs):
-    def view(self):
-        self.hang()
-        return super().view()
-
-
-class HangsInBeat(Hangs):
-    def beat(self):
-        self.hang()
-        super().beat()
-
-
-class HangsInJoin(Hangs):
-    def join(self, host, incarnation, settings):
-        self.hang()
-        super().join(host, incarnation, settings)
-
-
 class HangsInLeave(Hangs):
     def leave(self):
         self.hang()
         super().leave()
-
-
-class HangsInClose(Hangs):
-    def close(self):
-        self.hang()
 
 
 class HangsInWatch(Hangs):
@@ -420,12 +295,6 @@ class AdvertisesDuringAnOutage(Broken):
     def advertise(self, settings):
         if self._store.available:
             super().advertise(settings)
-
-
-class LeavesSilently(Broken):
-    def leave(self):
-        if self._store.available:
-            super().leave()
 
 
 class FailsToClose(Broken):

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from ironic_ownership.backends import memory
 from ironic_ownership_plugin_kit import backend, backend_case
-from tests.contract import test_memory_backend as sound
-from tests.unit.plugin_kit import broken_backends as broken
+from tests import broken_backends as broken
+from tests import sound
 
 Kind = type[broken.Broken]
 
@@ -46,26 +46,11 @@ MEMBERS: Mapping[Kind, str] = {
         joining_leaves_the_other_process_as_it_is
         later_member_has_the_later_joined_at
     """,
-    broken.NeverExpires: """
-        advertising_does_not_revive
-        concurrent_joins_next_to_an_expired_process
-        expired_member_cannot_beat_itself_back
-        expired_member_is_not_in_view
-        expired_process_is_refused_next_to_its_successor
-        expires_in_of_a_view_is_that_of_the_next_expiry
-        process_beats_and_expires_for_itself
-    """,
     broken.ShowsTheExpired: """
         advertising_does_not_revive
         expired_member_cannot_beat_itself_back
         expired_member_is_not_in_view
         process_beats_and_expires_for_itself
-    """,
-    broken.AnnouncesTheLastExpiry: """
-        expires_in_of_a_view_is_that_of_the_next_expiry
-    """,
-    broken.AnnouncesExpiriesOfYesterday: """
-        expires_in_of_a_view_is_that_of_the_next_expiry
     """,
     broken.AlwaysAnnouncesTheTimeToLive: """
         expires_in_of_a_view_is_that_of_the_next_expiry
@@ -82,25 +67,11 @@ MEMBERS: Mapping[Kind, str] = {
     broken.BeatsAsNewcomer: """
         beat_keeps_joined_at_and_settings
     """,
-    broken.BeatsUninvited: """
-        beat_and_advertise_without_join_are_refused
-    """,
     broken.BeatsForTheHost: """
         process_beats_and_expires_for_itself
     """,
-    broken.BeatsAsItsHost: """
-        expired_process_is_refused_next_to_its_successor
-        member_that_beats_stays_in_view
-        expires_in_of_a_view_is_that_of_the_next_expiry
-        process_beats_and_expires_for_itself
-        process_leaves_for_itself
-    """,
     broken.AdvertisesUninvited: """
         beat_and_advertise_without_join_are_refused
-    """,
-    broken.AdvertisesInVain: """
-        advertised_settings_are_replaced
-        process_advertises_for_itself
     """,
     broken.AdvertisesUntilTheNextBeat: """
         advertised_settings_are_replaced
@@ -116,17 +87,9 @@ MEMBERS: Mapping[Kind, str] = {
         leaving_is_seen_immediately_and_idempotent
         process_leaves_for_itself
     """,
-    broken.LeavesOnlyOnce: """
-        expired_process_is_refused_next_to_its_successor
-        leaving_is_seen_immediately_and_idempotent
-        leaving_without_join_does_nothing
-    """,
     broken.LeavesWithTheHost: """
         expired_process_is_refused_next_to_its_successor
         process_leaves_for_itself
-    """,
-    broken.LeavesWithLikeNamedHosts: """
-        hosts_that_share_an_incarnation_are_two_members
     """,
     broken.StrangerLeavesForAll: """
         leaving_without_join_does_nothing
@@ -149,36 +112,9 @@ MEMBERS: Mapping[Kind, str] = {
     broken.ClosesAndLeaves: """
         closing_twice_is_fine_and_does_not_leave
     """,
-    broken.ClosesOnlyOnce: """
-        closing_during_an_outage_ends_in_time
-        closing_twice_is_fine_and_does_not_leave
-    """,
 }
 
 PROCESSES: Mapping[Kind, str] = {
-    broken.ReplacesTheOtherProcess: """
-        concurrent_joins_next_to_an_expired_process
-        concurrent_joins_of_a_host_are_all_in_the_view
-        expired_process_rejoins_next_to_its_successor
-        joining_again_as_oneself_leaves_the_others
-        joining_leaves_the_other_process_as_it_is
-        longest_incarnations_are_distinct
-        process_advertises_for_itself
-        process_beats_and_expires_for_itself
-        processes_of_a_host_are_all_in_the_view
-    """,
-    broken.RefusesTheOtherProcess: """
-        concurrent_joins_next_to_an_expired_process
-        concurrent_joins_of_a_host_are_all_in_the_view
-        expired_process_rejoins_next_to_its_successor
-        joining_again_as_oneself_leaves_the_others
-        joining_leaves_the_other_process_as_it_is
-        longest_incarnations_are_distinct
-        process_advertises_for_itself
-        process_beats_and_expires_for_itself
-        process_leaves_for_itself
-        processes_of_a_host_are_all_in_the_view
-    """,
     broken.RejoinsAlone: """
         joining_again_as_oneself_leaves_the_others
     """,
@@ -186,9 +122,6 @@ PROCESSES: Mapping[Kind, str] = {
         expired_process_rejoins_next_to_its_successor
     """,
     broken.RejoinsInVain: """
-        joining_again_as_oneself_renews_the_membership
-    """,
-    broken.RejoinsWithoutRenewal: """
         joining_again_as_oneself_renews_the_membership
     """,
     broken.JoinsWithEveryonesSettings: """
@@ -208,39 +141,14 @@ PROCESSES: Mapping[Kind, str] = {
 }
 
 OUTAGES: Mapping[Kind, str] = {
-    broken.SeesNoMembersInAnOutage: """
-        call_during_an_outage_fails_in_time
-        first_call_during_an_outage_fails_in_time
-        outage_expires_no_member
-    """,
-    broken.HangsInView: """
-        call_during_an_outage_fails_in_time
-        first_call_during_an_outage_fails_in_time
-        outage_expires_no_member
-    """,
-    broken.HangsInBeat: """
-        call_during_an_outage_fails_in_time
-        outage_expires_no_member
-    """,
-    broken.HangsInJoin: """
-        call_during_an_outage_fails_in_time
-        first_call_during_an_outage_fails_in_time
-        join_that_failed_succeeds_after_the_outage
-    """,
     broken.HangsInLeave: """
         leaving_during_an_outage_ends_in_time
-    """,
-    broken.HangsInClose: """
-        closing_during_an_outage_ends_in_time
     """,
     broken.FailsWithTheDriversError: """
         first_call_during_an_outage_fails_in_time
     """,
     broken.AdvertisesDuringAnOutage: """
         call_during_an_outage_fails_in_time
-    """,
-    broken.LeavesSilently: """
-        leaving_during_an_outage_ends_in_time
     """,
     broken.FailsToClose: """
         closing_during_an_outage_ends_in_time
