@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.api.resources import compute_nodes, members
-from ironic_ownership.api.resources.services import LONG, SHORT
+from ironic_ownership.api.resources.services import SHORT
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
@@ -38,11 +37,6 @@ class ComputeNodesTest(app_case.SiteCase):
         self.client = self.build('max_limit = 2')
         for path in ('/v1/compute-nodes', '/v1/compute-nodes?limit=5'):
             self.assertEqual(2, len(self.get(path)['compute_nodes']))
-
-    def test_rows_are_those_of_the_command_line(self) -> None:
-        row = self.get('/v1/compute-nodes')['compute_nodes'][0]
-        self.assertEqual(list(columns.keys(compute_nodes.LONG)), list(row))
-        self.assertEqual(('old', 'node1'), (row['service'], row['name']))
 
     def test_states_select_as_they_do_there(self) -> None:
         node = self.ironic.nodes[world.uuid(1)]
@@ -78,38 +72,6 @@ class ComputeNodesTest(app_case.SiteCase):
         for service_, count in (('here', 3), ('old', 6)):
             self.wired.service = service_
             self.assertEqual(count, len(self.walk('/v1/compute-nodes')))
-
-    def test_node_is_shown_with_its_history(self) -> None:
-        shown = self.get(f'/v1/compute-nodes/{world.uuid(1)}')
-        self.assertEqual(
-            [*columns.keys(compute_nodes.DETAILS), 'events'], list(shown)
-        )
-        self.assertEqual('owner_changed', shown['events'][0]['kind'])
-        bare = self.get(f'/v1/compute-nodes/{world.uuid(1)}?events=0')
-        self.assertEqual([], bare['events'])
-
-    def test_node_is_explained(self) -> None:
-        said = self.get(f'/v1/compute-nodes/{world.uuid(1)}/explain')
-        self.assertEqual({'old', 'new'}, {m['host'] for m in said['members']})
-        self.assertTrue(said['rule'])
-
-    def test_unknown_nodes_are_not_found(self) -> None:
-        for name in (world.uuid(99), 'node9', 'NODE1'):
-            for path in (name, f'{name}/explain'):
-                self.refused('GET', f'/v1/compute-nodes/{path}', 404)
-        self.refused('GET', '/v1/compute-nodes/node%201', 400)
-
-    def test_node_is_found_by_its_name(self) -> None:
-        by_uuid = f'/v1/compute-nodes/{world.uuid(1)}'
-        for path in ('', '/explain'):
-            self.assertEqual(
-                self.get(f'{by_uuid}{path}'),
-                self.get(f'/v1/compute-nodes/node1{path}'),
-            )
-
-    def test_misspelt_name_gets_a_hint(self) -> None:
-        error = self.refused('GET', '/v1/compute-nodes/nod1', 404)
-        self.assertIn('node1', error['hint'])
 
     def test_outage_of_ironic_passes(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
@@ -147,28 +109,8 @@ class ServicesTest(app_case.SiteCase):
         )
         self.assertIsNone(page['next'])
 
-    def test_long_list_tells_the_load(self) -> None:
-        rows = self.get('/v1/services?long=true')['services']
-        self.assertEqual(list(columns.keys(LONG)), list(rows[0]))
-        self.assertEqual(6, rows[1]['free'])
-
     def test_unknown_values_are_warnings(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
         page = self.get('/v1/services?long=true')
         self.assertIn('Ironic is unknown: down', page['warnings'])
         self.assertIsNone(page['services'][1]['unavailable'])
-
-    def test_members_say_who_is_active(self) -> None:
-        (row,) = self.get('/v1/members')['members']
-        self.assertEqual(list(columns.keys(members.COLUMNS)), list(row))
-        self.assertEqual(('new', 'active'), (row['host'], row['role']))
-
-
-class CheckTest(app_case.SiteCase):
-    def test_problems_are_named(self) -> None:
-        found = self.get('/v1/check')['problems']
-        codes = {problem['code'] for problem in found}
-        self.assertTrue(codes)
-        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
-        found = self.get('/v1/check')['problems']
-        self.assertIn('ironic_unavailable', [p['code'] for p in found])

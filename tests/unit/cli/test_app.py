@@ -79,12 +79,6 @@ class AppTest(unittest.TestCase):
             json.loads(out),
         )
 
-    def test_exit_code_is_that_of_the_command(self) -> None:
-        code, _, _ = self.run_app(
-            'thing', 'list', code=errors.ExitCode.DEGRADED
-        )
-        self.assertEqual(4, code)
-
     def test_error_is_one_line_and_has_its_code(self) -> None:
         for error, expected in (
             (exceptions.NotFoundError('gone', hint='Look'), 1),

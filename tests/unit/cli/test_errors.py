@@ -48,20 +48,6 @@ class LineTest(unittest.TestCase):
 
 
 class ExitCodeTest(unittest.TestCase):
-    def test_codes_are_those_that_operators_know(self) -> None:
-        self.assertEqual(
-            {
-                'DONE': 0,
-                'ERROR': 1,
-                'USAGE': 2,
-                'REFUSED': 3,
-                'DEGRADED': 4,
-                'INTERRUPTED': 130,
-                'BROKEN_PIPE': 141,
-            },
-            {code.name: code.value for code in errors.ExitCode},
-        )
-
     def test_each_error_has_its_code(self) -> None:
         for error, code in (
             (exceptions.IronicError('x'), 1),
@@ -71,13 +57,6 @@ class ExitCodeTest(unittest.TestCase):
             (BrokenPipeError(), 141),
         ):
             self.assertEqual(code, errors.exit_code(error))
-
-
-class HintTest(unittest.TestCase):
-    def test_hint_begins_a_sentence_after_any_end_of_the_last(self) -> None:
-        for text, shown in (('gone', 'gone. Look'), ('who?', 'who? Look')):
-            error = exceptions.NotFoundError(text, hint='Look')
-            self.assertEqual(shown, errors.line(error))
 
 
 class NearestTest(unittest.TestCase):

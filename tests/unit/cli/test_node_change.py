@@ -128,8 +128,7 @@ class ForgetInstanceTest(test_move.ConfirmedCase):
 
     def test_refused_ones_stay_and_the_others_are_closed(self) -> None:
         self.assertEqual(
-            (3, {ONE: 'forgotten', TWO: 'refused'}),
-            self.forget(ONE, TWO),
+            (3, {ONE: 'forgotten', TWO: 'refused'}), self.forget(ONE, TWO)
         )
         self.confirm.assert_called_once()
         self.assertEqual({None, world.uuid(902)}, self.instances())
@@ -151,11 +150,6 @@ class ForgetInstanceTest(test_move.ConfirmedCase):
         ):
             code, rows = self.run_command(ForgetInstance, ONE, *WHY, '--yes')
         self.assertEqual((3, 'the cell has it'), (code, rows[0]['evidence']))
-
-    def test_node_without_an_instance_is_unknown(self) -> None:
-        with self.assertRaises(exceptions.OwnershipError) as caught:
-            self.forget(world.uuid(3))
-        self.assertEqual('not_found', caught.exception.code)
 
 
 class RemoteForgetInstanceTest(ForgetInstanceTest):

@@ -225,15 +225,6 @@ class ImportCommandTest(test_move.CommandCase):
         row = self.rows[world.uuid(1)]
         self.assertEqual(['not_owned'], row['failed_gates'])
 
-    def test_many_nodes_are_read_by_lists(self) -> None:
-        for number in range(100, 130):
-            node = world.node(number)
-            self.ironic.nodes[node.uuid] = node
-        code, states = self.run_import(
-            dict.fromkeys(range(100, 130), 'new'), '-y'
-        )
-        self.assertEqual((0, {'imported'}), (code, set(states.values())))
-
 
 class ImportCommandOverHttpTest(ImportCommandTest):
     remote = True

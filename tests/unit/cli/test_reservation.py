@@ -93,10 +93,7 @@ class TestInput(unittest.TestCase):
                 {'image': None, 'x': ' a '},
                 {'image': image, 'x': 'a', 'extra_specs': extra},
             ),
-            (
-                {'extra_specs': 7, 'image': 7},
-                {'extra_specs': 7, 'image': 7},
-            ),
+            ({'extra_specs': 7, 'image': 7}, {'extra_specs': 7, 'image': 7}),
         ):
             self.assertEqual(expected, self.read(*self.file(content), *more))
 

@@ -27,10 +27,6 @@ class ExplanationTest(unittest.TestCase):
         self.assertIn('\n* Nothing to do', shown)
         self.assertLess(max(map(len, shown.splitlines())), 80)
 
-    def test_names_stay_in_one_line(self) -> None:
-        self.assertEqual('h1, h2', compute_node.readable(['h1', 'h2']))
-        self.assertEqual('-', compute_node.readable([]))
-
     def test_member_is_a_line_and_one_for_each_policy(self) -> None:
         shown = compute_node.readable(
             [
@@ -99,9 +95,6 @@ class ProblemTest(unittest.TestCase):
         )
         for other in (self.row(), {**row, 'kind': 'node'}):
             self.assertIs(other, check._without_list(other))
-
-    def test_subjects_are_lines(self) -> None:
-        self.assertEqual('a\nb', check._readable(['a', 'b']))
 
 
 class PreviewTest(unittest.TestCase):

@@ -90,10 +90,6 @@ class CommandsTest(third_party.ThirdPartyCase):
         self.assertIsInstance(made, commands.UnderOpenStack)
         self.assertEqual('List aisles.', made.get_description())
 
-    def test_unknown_name_is_no_command(self) -> None:
-        with self.assertRaisesRegex(AttributeError, 'nosuch'):
-            commands.nosuch  # noqa: B018 - the access is what fails
-
     def test_commands_are_loaded_without_what_they_need_to_run(self) -> None:
         # The client loads them all at every start, for any command.
         done = subprocess.run(
@@ -141,8 +137,3 @@ class CommandsTest(third_party.ThirdPartyCase):
         epilog = made.get_epilog()
         self.assertIn('  openstack baremetal ownership service list', epilog)
         self.assertNotIn('ironic-ownership service', epilog)
-
-    def test_plugin_is_found_under_its_own_name(self) -> None:
-        (extension,) = _own('openstack.cli.extension').values()
-        self.assertIs(plugin, extension.load())
-        self.assertEqual(plugin.API_NAME, extension.name)

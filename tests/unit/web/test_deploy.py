@@ -9,12 +9,7 @@ from unittest import mock
 from ironic_ownership.cmd import api as program
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web.deploy import (
-    DIRECTORIES,
-    FILES,
-    arguments,
-    enforcer,
-)
+from ironic_ownership.web.deploy import DIRECTORIES, FILES, arguments, enforcer
 from tests.unit import configurations
 
 

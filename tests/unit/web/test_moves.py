@@ -6,7 +6,7 @@ import threading
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api.resources.move_answers import NODE, PLAN
+from ironic_ownership.api.resources.move_answers import NODE
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
@@ -55,36 +55,6 @@ class MovesTest(app_case.SiteCase):
         self.assertEqual('unchanged', row['state'])
         self.assertEqual(1, len(self.get('/v1/moves')['moves']))
 
-    def test_failed_gates_are_named_and_nothing_moves(self) -> None:
-        self.records.set_service('old', actor='test', disabled=False)
-        before = self.owners()
-        error = self.move(409)
-        self.assertEqual('gates_failed', error['code'])
-        (node,) = error['details']['nodes']
-        self.assertEqual(
-            ['source_stopped'], [gate['gate'] for gate in node['gates']]
-        )
-        self.assertEqual(before, self.owners())
-        self.assertEqual([], self.get('/v1/moves')['moves'])
-
-    def test_dry_run_shows_every_gate_and_changes_nothing(self) -> None:
-        before = self.owners()
-        (row,) = self.move(200, dry_run=True)['nodes']
-        self.assertEqual(list(columns.keys(PLAN)), list(row))
-        self.assertEqual({'passed'}, {g['result'] for g in row['gates']})
-        self.assertEqual(before, self.owners())
-        self.assertEqual([], self.get('/v1/moves')['moves'])
-
-    def test_refused_node_stops_the_others_unless_skipped(self) -> None:
-        both = {'uuids': [world.uuid(1), world.uuid(99)]}
-        self.move(409, select=both)
-        self.assertEqual('old', self.owners()[world.uuid(1)])
-        rows = self.move(201, select=both, skip_invalid=True)['nodes']
-        self.assertEqual(['moved', 'refused'], [r['state'] for r in rows])
-
-    def test_all_refused_stays_refused_though_skipped(self) -> None:
-        self.move(409, select={'uuids': [world.uuid(99)]}, skip_invalid=True)
-
     def test_gate_is_overridden_with_a_reason_only(self) -> None:
         self.ironic.nodes.pop(world.uuid(1))
         gates = ['node_exists', 'instance_agrees', 'destination_admits']
@@ -121,106 +91,6 @@ class MovesTest(app_case.SiteCase):
         ):
             error = self.move(400, select=select)
             self.assertIn('body.select', error['message'], select)
-
-    def test_body_is_json_and_nothing_else(self) -> None:
-        for data in (b'', b'{', b'NaN', b'[' * 5000, b'\xff', b'[]', b'1'):
-            self.refused(
-                'POST',
-                '/v1/moves',
-                400,
-                data=data,
-                content_type='application/json',
-            )
-
-    def test_newest_move_comes_first_on_the_pages(self) -> None:
-        made = [
-            self.move(select={'uuids': [world.uuid(n)]})['request_id']
-            for n in (1, 2, 3)
-        ]
-        found = []
-        following = '/v1/moves?limit=2'
-        while following:
-            page = self.get(following)
-            found += [row['request_id'] for row in page['moves']]
-            self.assertLess(len(found), 100, 'the walk does not end')
-            following = page['next']
-        self.assertEqual(set(made), set(found))
-        self.assertEqual(3, len(found))
-        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
-
-    def test_blank_in_the_name_of_a_move_is_refused(self) -> None:
-        self.refused('GET', '/v1/moves/the%20first', 400)
-
-
-class ResumeTest(app_case.SiteCase):
-    """A move of the nodes 1 and 2 that ended before its first batch."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.select = {'uuids': [world.uuid(1), world.uuid(2)]}
-        stored = type(self.wired.moves)
-        broken = exceptions.RecordsUnavailableError('no answer')
-        with mock.patch.object(stored, 'carry_out', side_effect=broken):
-            error = self.refused(
-                'POST',
-                '/v1/moves',
-                503,
-                json={'service': 'new', 'select': self.select},
-            )
-        self.path = f'/v1/moves/{error["request_id"]}'
-        self.assertEqual(2, self.get(self.path)['planned'])
-
-    def resume(self, status: int = 200, **body):
-        ask = self.refused if status >= 400 else self.ask
-        return ask('POST', f'{self.path}/resume', status, json=body)
-
-    def test_rest_of_a_move_is_carried_out_once(self) -> None:
-        rows = self.resume()['nodes']
-        self.assertEqual(['moved', 'moved'], [row['state'] for row in rows])
-        self.assertEqual('done', self.get(self.path)['state'])
-        self.assertEqual(
-            {'new'},
-            {
-                record.host
-                for record in self.records.compute_nodes()
-                if record.uuid in self.select['uuids']
-            },
-        )
-        self.assertEqual([], self.resume()['nodes'])
-        self.assertEqual(1, len(self.get('/v1/moves')['moves']))
-
-    def test_dry_run_changes_nothing(self) -> None:
-        rows = self.resume(dry_run=True)['nodes']
-        self.assertEqual(list(columns.keys(PLAN)), list(rows[0]))
-        self.assertEqual(2, self.get(self.path)['planned'])
-
-    def test_gates_are_evaluated_again(self) -> None:
-        self.records.set_service('old', actor='test', disabled=False)
-        for body in ({}, {'skip_invalid': False}):
-            self.assertEqual('gates_failed', self.resume(409, **body)['code'])
-        self.assertEqual(2, self.get(self.path)['planned'])
-        rows = self.resume(skip_invalid=True)['nodes']
-        self.assertEqual({'refused'}, {row['state'] for row in rows})
-        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
-
-    def test_more_gates_are_overridden_with_a_reason(self) -> None:
-        self.records.set_service('new', actor='test', disabled=True)
-        override = {'override': ['destination_enabled']}
-        self.resume(400, **override)
-        rows = self.resume(**override, reason='CHG-42')['nodes']
-        self.assertEqual({'moved'}, {row['state'] for row in rows})
-        shown = self.get(self.path)
-        self.assertEqual(['destination_enabled'], shown['overrides'])
-        self.assertIn('CHG-42', shown['reason'])
-
-    def test_refused_node_is_given_up_and_the_other_moved(self) -> None:
-        del self.ironic.nodes[world.uuid(2)]
-        self.resume(409)
-        rows = self.resume(skip_invalid=True)['nodes']
-        self.assertEqual(
-            {world.uuid(1): 'moved', world.uuid(2): 'refused'},
-            {row['uuid']: row['state'] for row in rows},
-        )
 
 
 class BackgroundTest(app_case.SiteCase):
@@ -352,37 +222,3 @@ class BackgroundTest(app_case.SiteCase):
             ('done', 6, 'drain of old'),
             tuple(stored[key] for key in ('state', 'moved', 'reason')),
         )
-
-
-class DrainTest(app_case.SiteCase):
-    path = '/v1/services/OLD/drain'
-
-    def test_each_node_moves(self) -> None:
-        answer = self.ask('POST', self.path, json={'reason': 'new rack'})
-        (move,) = answer['moves']
-        self.assertEqual({'moved'}, {row['state'] for row in move['nodes']})
-        self.assertEqual(
-            ([], []), (answer['unplaceable'], answer['not_started'])
-        )
-        stored = self.get(f'/v1/moves/{move["request_id"]}')
-        self.assertEqual('drain of old: new rack', stored['reason'])
-        again = self.ask('POST', self.path, json={})
-        self.assertEqual([], again['moves'])
-
-    def test_dry_run_changes_nothing(self) -> None:
-        answer = self.ask('POST', self.path, json={'dry_run': True})
-        (move,) = answer['moves']
-        self.assertEqual(list(columns.keys(PLAN)), list(move['nodes'][0]))
-        self.assertEqual([], self.get('/v1/moves')['moves'])
-
-    def test_node_without_a_destination_stops_the_others(self) -> None:
-        del self.ironic.nodes[world.uuid(1)]
-        error = self.refused('POST', self.path, 409, json={})
-        self.assertEqual('gates_failed', error['code'])
-        (row,) = error['details']['nodes']
-        self.assertEqual('node_exists', row['gates'][0]['gate'])
-        self.assertEqual([], self.get('/v1/moves')['moves'])
-        answer = self.ask('POST', self.path, json={'skip_invalid': True})
-        self.assertEqual(5, len(answer['moves'][0]['nodes']))
-        (row,) = answer['unplaceable']
-        self.assertEqual(('refused', 'node1'), (row['state'], row['name']))

@@ -16,20 +16,6 @@ class DocumentTest(app_case.SiteCase):
         super().setUp()
         self.document = self.get('/openapi.json')
 
-    def test_document_is_json_and_the_same_for_every_client(self) -> None:
-        self.assertEqual(
-            self.document, json.loads(json.dumps(routes.document()))
-        )
-
-    def test_every_operation_is_described_once(self) -> None:
-        described = [
-            operation['operationId']
-            for path in self.document['paths'].values()
-            for operation in path.values()
-        ]
-        self.assertEqual(len(routes.OPERATIONS), len(set(described)))
-        self.assertEqual(len(described), len(set(described)))
-
     def test_every_parameter_of_a_path_is_described(self) -> None:
         for path, operations in self.document['paths'].items():
             for operation in operations.values():
@@ -55,29 +41,3 @@ class DocumentTest(app_case.SiteCase):
         self.assertLess(5, len(patterns))
         for pattern in patterns:
             self.assertRegex(pattern, r'^\^.*\$$')
-
-    def test_errors_keep_their_schema(self) -> None:
-        for method, path in (
-            ('GET', '/v1/services/missing'),
-            ('GET', '/v1/services?x=1'),
-            ('DELETE', '/v1/services'),
-        ):
-            answer = self.client.open(path, method=method)
-            jsonschema.validate(answer.get_json(), errors.SCHEMA)
-
-    def test_answers_keep_their_schemas(self) -> None:
-        for path, template in (
-            ('/v1/compute-nodes', None),
-            ('/v1/services', None),
-            ('/v1/services?long=true', '/v1/services'),
-            ('/v1/services/new', '/v1/services/{host}'),
-            ('/v1/members', None),
-            ('/v1/moves', None),
-            ('/v1/check', None),
-            ('/', None),
-        ):
-            described = self.document['paths'][template or path]['get']
-            schema = described['responses']['200']['content'][
-                'application/json'
-            ]['schema']
-            jsonschema.validate(self.get(path), schema)

@@ -214,21 +214,6 @@ class PasswordsTest(app_case.SiteCase):
 
 
 class RulesTest(KeystoneCase):
-    def test_roles_open_what_they_are_for(self) -> None:
-        for role, system, reads, moves in (
-            ('admin', True, 200, 201),
-            ('admin', False, 200, 200),
-            ('member', False, 403, 403),
-            ('reader', False, 403, 403),
-            ('reader', True, 200, 403),
-            ('service', False, 403, 403),
-        ):
-            headers = self.token(role, system=system)
-            read = self.client.get('/v1/services', headers=headers)
-            self.assertEqual(reads, read.status_code, role)
-            moved = self.client.post('/v1/moves', json=MOVE, headers=headers)
-            self.assertEqual(moves, moved.status_code, role)
-
     def test_access_of_each_operation_is_that_of_the_role(self) -> None:
         access = operation.Access
         for headers, allowed in (
@@ -242,6 +227,7 @@ class RulesTest(KeystoneCase):
                 {access.PUBLIC, access.SERVICE, access.READ_RESERVATIONS},
             ),
             (self.token('member'), {access.PUBLIC}),
+            (self.token('reader'), {access.PUBLIC}),
         ):
             for one in routes.OPERATIONS:
                 answer = self.client.open(
@@ -274,11 +260,6 @@ class RulesTest(KeystoneCase):
         )
         self.assertEqual('forbidden', error['code'])
         self.assertIn('ironic_ownership:move:create', error['message'])
-
-    def test_refused_before_what_was_sent_is_looked_at(self) -> None:
-        self.refused(
-            'POST', '/v1/moves', 403, data=b'{', headers=self.token('member')
-        )
 
     def test_actor_is_who_the_token_says(self) -> None:
         self.ask(

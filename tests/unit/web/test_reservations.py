@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ironic_ownership.api.resources import reservations as shown
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -69,25 +68,6 @@ class ReservationsTest(ReservingCase):
         error = self.reserve(409, service='rack', memory_mb=1)
         self.assertEqual('reservation_conflict', error['code'])
 
-    def test_no_match_counts_what_each_condition_removed(self) -> None:
-        error = self.reserve(409, traits=['CUSTOM_GPU'])
-        self.assertEqual('no_match', error['code'])
-        self.assertEqual(
-            {'resource_class': 6, 'trait:CUSTOM_GPU': 4},
-            error['details']['removed'],
-        )
-
-    def test_service_that_does_not_reserve_is_refused(self) -> None:
-        self.records.set_service('rack', actor='test', disabled=True)
-        self.assertEqual('service_refused', self.reserve(409)['code'])
-        self.assertEqual('not_found', self.reserve(404, service='x')['code'])
-
-    def test_dry_run_reserves_nothing(self) -> None:
-        said = self.reserve(200, dry_run=True)
-        self.assertEqual(list(columns.keys(shown.CHOICE)), list(said))
-        self.assertEqual(4, said['fitting'])
-        self.assertEqual([], self.get(PATH)['reservations'])
-
     def test_deleted_twice_it_is_closed_once(self) -> None:
         made = self.reserve()
         for _ in range(2):
@@ -97,17 +77,6 @@ class ReservationsTest(ReservingCase):
         (row,) = self.get(f'{PATH}?all=true')['reservations']
         self.assertEqual(made['id'], row['id'])
         self.assertIsNone(self.ironic.nodes[made['node_uuid']].instance_uuid)
-
-    def test_events_have_the_request_ids(self) -> None:
-        made = self.reserve()
-        self.ask('DELETE', f'{PATH}/{made["id"]}')
-        rows = self.get(f'/v1/events?node={made["node_uuid"]}')['events']
-        self.assertEqual(
-            ['node_released', 'node_reserved'], [row['kind'] for row in rows]
-        )
-        for row in rows:
-            found = self.get(f'/v1/events?request_id={row["request_id"]}')
-            self.assertEqual([row], found['events'])
 
     def test_confirmed_it_does_not_expire(self) -> None:
         made = self.reserve()
@@ -143,13 +112,6 @@ class ReservationsTest(ReservingCase):
         self.wired.allocations.failures.clear()
         self.assertEqual(pending['id'], self.reserve(201)['id'])
 
-    def test_all_faults_of_a_request_are_reported_together(self) -> None:
-        error = self.reserve(
-            400, instance_uuid='x', traits=['gpu'], memory_mb=-1, colour='red'
-        )
-        for word in ('instance_uuid', 'traits', 'memory_mb', 'colour'):
-            self.assertIn(word, error['message'])
-
     def test_half_a_character_is_no_text(self) -> None:
         self.refused(
             'POST',
@@ -166,15 +128,4 @@ class ReservationsTest(ReservingCase):
             'ironic_ownership_reservations{confirmed="false",'
             'service="rack",state="active"} 1.0',
             text,
-        )
-
-
-class StatesTest(app_case.SiteCase):
-    def test_every_state_is_in_the_document(self) -> None:
-        said = self.get('/openapi.json')['paths'][PATH]['get']
-        page = said['responses']['200']['content']['application/json']
-        rows = page['schema']['properties']['reservations']['items']
-        self.assertEqual(
-            [state.value for state in ReservationState],
-            rows['properties']['state']['enum'],
         )
