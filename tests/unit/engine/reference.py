@@ -118,16 +118,10 @@ class Moment:
         if alike and all(len(self.peers(s)) == 1 for s in admitting):
             first = min(admitting, key=lambda s: (self.joined[s.host], s.host))
             return Decision(
-                first.host,
-                Reason.CONFLICT_FIRST,
-                contenders,
-                Contest.CONFLICT,
+                first.host, Reason.CONFLICT_FIRST, contenders, Contest.CONFLICT
             )
         return Decision(
-            None,
-            Reason.CONTESTED_UNOWNED,
-            contenders,
-            Contest.CONTESTED,
+            None, Reason.CONTESTED_UNOWNED, contenders, Contest.CONTESTED
         )
 
     def _of_one_circle(self, service: Service, node: model.Node) -> Decision:

@@ -167,11 +167,7 @@ class ServiceCase(sqlite.SqliteCase):
         placement: Placement | None = None,
     ) -> Service:
         started = Service(
-            host,
-            settings,
-            self.shared,
-            reporter=reporter,
-            placement=placement,
+            host, settings, self.shared, reporter=reporter, placement=placement
         )
         started.beat()
         return started

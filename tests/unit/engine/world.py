@@ -65,8 +65,7 @@ def runs(**policies: Any) -> model.MemberSettings:
     return model.MemberSettings(
         tuple(
             model.PolicySettings.of(
-                name,
-                {} if value is None else {options.get(name, name): value},
+                name, {} if value is None else {options.get(name, name): value}
             )
             for name, value in policies.items()
         )

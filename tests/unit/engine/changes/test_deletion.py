@@ -3,10 +3,7 @@ from __future__ import annotations
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.engine.changes.deletion import (
-    DeleteNodes,
-    Deletion,
-)
+from ironic_ownership.engine.changes.deletion import DeleteNodes, Deletion
 from ironic_ownership.engine.deletion.gates import GATES
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.gates import Result, codes

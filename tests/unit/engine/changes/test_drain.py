@@ -45,12 +45,14 @@ def placed(made: drain.Drain) -> dict[str, str]:
 
 class TestDrain(unittest.TestCase):
     def test_node_goes_to_a_service_that_admits_it(self) -> None:
-        nodes = [world.node(1, shard='a'), world.node(2, shard='b')]
+        one, two = world.node(1, shard='a'), world.node(2, shard='b')
+        # Node 3 has another owner.
         made = plan(
-            nodes,
+            [one, two, world.node(3, shard='a')],
             services(
                 one=world.runs(shard_key='a'), two=world.runs(shard_key='b')
             ),
+            owned=[one.uuid, two.uuid],
         )
         self.assertEqual(
             {'one': [world.uuid(1)], 'two': [world.uuid(2)]}, made.moves
@@ -70,22 +72,10 @@ class TestDrain(unittest.TestCase):
             )
             self.assertEqual({}, plan([world.node(1)], stopped).moves)
 
-    def test_dead_service_takes_nothing(self) -> None:
-        dead = world.assemble([], [model.Service('one', settings=world.ALL)])
-        self.assertEqual({}, plan([world.node(1)], dead).moves)
-
     def test_record_without_a_node_is_not_moved(self) -> None:
         made = plan([], services(one=world.ALL), owned=[world.uuid(1)])
         self.assertEqual(([world.uuid(1)], {}), (made.gone, made.moves))
         self.assertTrue(made.unplaceable or made.gone)
-
-    def test_node_of_another_owner_is_not_moved(self) -> None:
-        made = plan(
-            [world.node(1), world.node(2)],
-            services(one=world.ALL),
-            owned=[world.uuid(2)],
-        )
-        self.assertEqual({'one': [world.uuid(2)]}, made.moves)
 
     def test_free_node_goes_where_its_assigner_would_put_it(self) -> None:
         # Elsewhere it would not stay.

@@ -110,9 +110,7 @@ class MoveGatesTest(unittest.TestCase):
             (at(**gone, view=DOWN), {STOPPED, ALIVE}),
         )
 
-    def test_live_source_releases_a_node_that_is_free_everywhere(
-        self,
-    ) -> None:
+    def test_live_source_releases_a_node_that_is_free_everywhere(self) -> None:
         i1 = ('i1',)
         for in_ironic, running, members, fails in (
             (None, (), BOTH, set()),

@@ -142,9 +142,7 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.assertIs(NodeState.REFUSED, state)
         self.assertIn('no_operation_in_progress: ', str(detail))
 
-    def test_ironic_that_fails_meanwhile_leaves_a_move_to_resume(
-        self,
-    ) -> None:
+    def test_ironic_that_fails_meanwhile_leaves_a_move_to_resume(self) -> None:
         proposal = self.propose()
 
         def fail() -> None:
@@ -242,10 +240,6 @@ class TestReleaseNodes(HandOverCase):
         self.meanwhile = refresh
         self.release()
         self.assertEqual([None], owners)
-
-    def test_unowned_node_is_unchanged(self) -> None:
-        self.release()
-        self.assertEqual(['unchanged'], self.release())
 
     def test_node_that_its_owner_would_claim_again_is_refused(self) -> None:
         self.assertEqual(['not_given_back'], self.release(world.uuid(2)))

@@ -36,9 +36,6 @@ class TestPlacement(test_runner.CheckCase):
             self.records[place], **values
         )
 
-    def test_nothing_is_found_where_placement_knows_all(self) -> None:
-        self.assertEqual([], self.codes())
-
     def test_node_whose_availability_changed_is_behind(self) -> None:
         self.change(1, unavailable='maintenance')
         found = self.assert_found('placement_behind', world.uuid(2))

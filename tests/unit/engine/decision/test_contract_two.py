@@ -5,12 +5,7 @@ from __future__ import annotations
 import unittest
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import (
-    decision,
-    exceptions,
-    model,
-    policy,
-)
+from ironic_ownership.contracts import decision, exceptions, model, policy
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import decide

@@ -120,6 +120,11 @@ class TestRings(unittest.TestCase):
 class TestUnreadable(unittest.TestCase):
     """Members whose settings this release can't read."""
 
+    def test_what_it_admits_is_unknown(self) -> None:
+        services = world.assemble([world.member('x', world.UNKNOWN)])
+        self.assertIsNone(services.admits('x', world.node(1)))
+        self.assertIsNone(services.admits('unknown', world.node(1)))
+
     def test_it_is_in_no_ring_and_yet_alive(self) -> None:
         for runs in (world.UNKNOWN, world.NEWER):
             services = world.assemble(
@@ -128,11 +133,6 @@ class TestUnreadable(unittest.TestCase):
             self.assertEqual([['host1']], rings(services))
             self.assertIn('x', services.alive)
 
-    def test_what_it_admits_is_unknown(self) -> None:
-        services = world.assemble([world.member('x', world.UNKNOWN)])
-        self.assertIsNone(services.admits('x', world.node(1)))
-        self.assertIsNone(services.admits('unknown', world.node(1)))
-
 
 class TestPolicies(unittest.TestCase):
     def test_live_settings_count_more_than_those_on_record(self) -> None:
@@ -140,18 +140,6 @@ class TestPolicies(unittest.TestCase):
         rows = [model.Service('host1', settings=world.runs(shard_key='b'))]
         services = world.assemble(alive, rows)
         self.assertIs(True, services.admits('host1', world.node(1, shard='a')))
-
-    def test_dead_service_counts_with_its_last_settings(self) -> None:
-        rows = [model.Service('host1', settings=world.runs(shard_key='b'))]
-        services = world.assemble([], rows)
-        self.assertIs(True, services.admits('host1', world.node(1, shard='b')))
-        self.assertIs(
-            False, services.admits('host1', world.node(1, shard='a'))
-        )
-
-    def test_exclusive_services_are_groups_of_their_own(self) -> None:
-        services = world.assemble(world.members(world.ALL, 'host1', 'host2'))
-        self.assertEqual([['host1'], ['host2']], rings(services))
 
     def test_equal_settings_are_read_once(self) -> None:
         read = []

@@ -122,9 +122,6 @@ class TestWatch(unittest.TestCase):
         self.assertFalse(slow.is_set())
         self.assertEqual([], received)
 
-    def test_time_between_two_calls_names_no_plugin(self) -> None:
-        self.assertEqual('between two policies', plugin_guard.Watch().words())
-
 
 class SleepyPolicy(policy.FilterPolicy):
     """Admits nodes after a while."""

@@ -63,11 +63,6 @@ class TestPolicySet(unittest.TestCase):
             [world.PickyPolicy], [type(f) for f in policies.beyond_scope]
         )
 
-    def test_assigner_alone_admits_every_node(self) -> None:
-        policies = world.interpret(world.RING)
-        self.assertEqual(model.Scope(), policies.scope)
-        self.assertTrue(policies.admits(world.node(1, shard='a')))
-
     def test_only_a_rebalancing_assigner_rebalances(self) -> None:
         for runs, rebalancing in (
             (world.ALL, False),
@@ -75,9 +70,6 @@ class TestPolicySet(unittest.TestCase):
             (world.RING, True),
         ):
             self.assertIs(rebalancing, world.interpret(runs).rebalancing)
-
-    def test_no_policies_filter_nothing(self) -> None:
-        self.assertEqual(model.Scope(), policy_set.PolicySet().scope)
 
 
 class Alike:

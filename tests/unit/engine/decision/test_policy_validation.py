@@ -133,9 +133,6 @@ class TestValidation(unittest.TestCase):
         self.refused(remarks=lambda self: [5])
         self.refused(remarks=lambda self: itertools.repeat('a'))
 
-    def test_scope_of_an_assigner_is_not_called(self) -> None:
-        policy_validation.validate(peer_list.PeerListPolicy({}))
-
     def test_values_of_all_types_are_advertised(self) -> None:
         values = {'a': 'x', 'b': 1, 'c': 0.5, 'd': True, 'e': None, 'f': ()}
 

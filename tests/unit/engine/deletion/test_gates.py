@@ -38,12 +38,12 @@ class TestGates(unittest.TestCase):
 
 class TestMassLoss(unittest.TestCase):
     def test_share_is_the_greatest_that_may_be_missing(self) -> None:
-        for missing, lost in ((25, False), (26, True), (100, True)):
-            self.assertIs(lost, gates.is_mass_loss(missing, 100, 0.25, 3))
-
-    def test_few_nodes_are_never_a_mass_loss(self) -> None:
-        for missing, lost in ((3, False), (4, True)):
-            self.assertIs(lost, gates.is_mass_loss(missing, 4, 0.25, 3))
+        for missing, owned, lost in (
+            *((25, 100, False), (26, 100, True), (100, 100, True)),
+            # Few nodes are never a mass loss.
+            *((3, 4, False), (4, 4, True)),
+        ):
+            self.assertIs(lost, gates.is_mass_loss(missing, owned, 0.25, 3))
 
     @given(st.integers(0, 1000), st.floats(0, 1), st.integers(0, 10))
     def test_nothing_missing_is_no_loss(self, owned, share, floor) -> None:

@@ -96,22 +96,8 @@ class TestAbsentees(unittest.TestCase):
         self.examine(*many, len(many), owned=10_000)
         self.assertIn(world.uuid(len(many)), self.asked())
 
-    def test_those_without_time_to_look_up_are_pending(self) -> None:
-        many = range(missing_nodes.LOOKUPS_A_ROUND + 50)
-        self.ironic.put(*map(world.node, many))
-        self.assertEqual(50, self.examine(*many, owned=10_000).pending)
-        self.assertEqual(0, self.examine(*many, owned=10_000).pending)
-
     def test_after_a_mass_loss_nothing_is_pending(self) -> None:
         self.assertEqual(0, self.examine(*range(80)).pending)
-
-    def test_lookups_of_one_round_are_bounded(self) -> None:
-        many = range(missing_nodes.LOOKUPS_A_ROUND + 50)
-        self.ironic.put(*map(world.node, many))
-        self.examine(*many, owned=10_000)
-        self.assertEqual(missing_nodes.LOOKUPS_A_ROUND, len(self.ironic.calls))
-        self.examine(*many, owned=10_000)
-        self.assertEqual(50, len(self.ironic.calls))
 
     def test_a_longer_round_looks_more_of_them_up(self) -> None:
         most = missing_nodes.LOOKUPS_A_ROUND
@@ -145,11 +131,6 @@ class TestAbsentees(unittest.TestCase):
         self.assertTrue(found.mass_loss)
         self.assertEqual(80, found.unexplained)
         self.assertEqual(26, len(self.ironic.calls))
-
-    def test_mass_loss_lasts_while_the_answers_are_remembered(self) -> None:
-        self.examine(*range(80))
-        self.assertTrue(self.examine(*range(80)).mass_loss)
-        self.assertTrue(self.examine(*range(80)).mass_loss)
 
     def test_end_of_a_mass_loss_forgets_the_lost(self) -> None:
         self.examine(*range(80))

@@ -130,9 +130,7 @@ class TestRemover(RemovalCase):
         self.round.found = {'no_mass_loss': gates.fact(False, 'seen')}
         self.assert_refused('no_mass_loss', 'sees_all_nodes')
 
-    def test_caller_that_may_not_write_deletes_no_provider(
-        self,
-    ) -> None:
+    def test_caller_that_may_not_write_deletes_no_provider(self) -> None:
         def fenced() -> str | None:
             raise exceptions.FencedError('fenced')
 
@@ -187,17 +185,6 @@ class TestRemover(RemovalCase):
 
 
 class TestRefreshWithPlacement(RemovalCase):
-    def test_steady_state_asks_placement_nothing(self) -> None:
-        self.ironic.put(world.node(1))
-        self.host.refresh()
-        self.host.refresh()
-        self.assertEqual([], self.placement.calls)
-
-    def test_provider_and_record_go(self) -> None:
-        self.host.refresh()
-        self.assertNotIn(1, self.owners())
-        self.assertEqual({}, self.placement.providers)
-
     def recorded(self) -> Reason | None:
         found = self.records.compute_nodes_by_uuid([GONE])
         return found[0].reason if found else None

@@ -176,10 +176,7 @@ class Story:
         """Do what the thread of the take-overs does meanwhile."""
         try:
             process.service.takeover.take_over(died)
-        except (
-            exceptions.FencedError,
-            exceptions.BackendUnavailableError,
-        ):
+        except (exceptions.FencedError, exceptions.BackendUnavailableError):
             return
 
     def once(self, process: Process, steps) -> Callable[[], None]:

@@ -202,11 +202,6 @@ class TestFeed(unittest.TestCase):
             {world.uuid(number): node(number) for number in numbers},
         )
 
-    def test_later_registration_begins_with_nothing(self) -> None:
-        self.list(1)
-        self.fence.open(self.clock(), 8)
-        self.assertEqual({}, dict(self.feed.owned()))
-
     def test_lapse_empties_it_until_the_next_refresh(self) -> None:
         """Another service may have taken the nodes meanwhile."""
         self.list(1)
@@ -351,12 +346,6 @@ class TestFeedOfAService(service.ServiceCase):
             )
         self.assertTrue(self.owned(other))
 
-    def test_fenced_service_owns_nothing_at_once(self) -> None:
-        self.host.refresh()
-        self.records.set_service('host1', actor='op', forced_down=True)
-        self.host.member.check_epoch()
-        self.assertEqual(set(), self.owned())
-
     def test_moved_away_node_is_noticed_without_a_refresh(self) -> None:
         self.host.refresh()
         refresh = unittest.mock.Mock()
@@ -378,8 +367,3 @@ class TestFeedOfAService(service.ServiceCase):
         self.operator("UPDATE compute_nodes SET host = 'host1'")
         monitor.run_step()
         refresh.assert_called_once()
-
-    def test_frozen_service_owns_nothing_when_it_wakes_up(self) -> None:
-        self.host.refresh()
-        self.shared.clock.elapse(TTL)
-        self.assertEqual(set(), self.owned())

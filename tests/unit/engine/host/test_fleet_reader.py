@@ -52,9 +52,7 @@ class Ironic(fake_bare_metal.FakeBareMetal):
         if self.nulls_first:
             rows.sort(key=lambda row: row.updated_at is not None)
         return LatestChanges(
-            rows[:limit],
-            self.clocks.now + self.server_skew,
-            len(rows) < limit,
+            rows[:limit], self.clocks.now + self.server_skew, len(rows) < limit
         )
 
 
@@ -100,8 +98,7 @@ class TestReads(FleetCase):
         self.ironic.put(*(world.node(n, shard='x') for n in range(1, 31)))
         self.assertFalse(self.read())
         self.assertEqual(
-            [*['latest_changes'] * 3, 'shard_counts'],
-            self.requests(),
+            [*['latest_changes'] * 3, 'shard_counts'], self.requests()
         )
         self.assertFalse(self.read())
         self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
@@ -125,27 +122,6 @@ class TestReads(FleetCase):
         self.assertTrue(self.read())
         self.assertFalse(self.read())
 
-    def test_node_that_enters_the_shard_is_found(self) -> None:
-        shard = model.Scope(shard='x')
-        self.assertTrue(self.read(shard))
-        self.ironic.put(world.node(5, shard='x'))
-        self.assertFalse(self.read(shard))
-
-    def test_node_that_leaves_the_shard_means_a_whole_list(self) -> None:
-        self.ironic.put(world.node(5, shard='x'), world.node(6, shard='x'))
-        shard = model.Scope(shard='x')
-        self.assertTrue(self.read(shard))
-        self.ironic.put(world.node(5, shard='y'))
-        self.assertTrue(self.read(shard))
-
-    def test_node_that_leaves_the_group_is_seen_there(self) -> None:
-        group = model.Scope(conductor_group='')
-        self.assertTrue(self.read(group))
-        self.ironic.put(world.node(5, conductor_group='g'))
-        self.assertFalse(self.read(group))
-        self.ironic.put(world.node(5))
-        self.assertFalse(self.read(group))
-
     def test_no_request_without_the_shard_lists_nodes(self) -> None:
         scope = model.Scope(shard='a', conductor_group='g')
         for number in (5, 6):
@@ -156,9 +132,6 @@ class TestReads(FleetCase):
                     self.assertEqual('a', argument[0].shard)
                 elif method == 'scan':
                     self.assertEqual('a', argument.shard)
-
-    def test_another_scope_is_a_whole_list(self) -> None:
-        self.assertTrue(self.read(model.Scope(shard='x')))
 
     def test_every_node_is_listed_again_within_the_interval(self) -> None:
         for host in ('host1', 'host2', 'host3'):

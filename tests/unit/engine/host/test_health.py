@@ -8,12 +8,7 @@ import unittest
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import (
-    Claim,
-    Delete,
-    Outcome,
-    Report,
-)
+from ironic_ownership.contracts.records import Claim, Delete, Outcome, Report
 from ironic_ownership.engine.conditions import Conditions, hangs
 from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.membership.registration import Role

@@ -79,15 +79,6 @@ class TestSlowIronic(PermissionCase):
 
         self.ironic.get = slowly
 
-    def test_service_that_was_down_and_registered_again_is_refused(
-        self,
-    ) -> None:
-        self.meanwhile(
-            self.down, self.move, lambda: self.down(False), self.one.beat
-        )
-        self.assertRaises(exceptions.FencedError, self.ask)
-        self.assertTrue(self.one.fence.may_act)
-
     def test_it_is_refused_even_if_the_node_stayed(self) -> None:
         self.meanwhile(self.down, lambda: self.down(False), self.one.beat)
         self.assert_refused(self.ask, 'since it was permitted')
@@ -95,18 +86,6 @@ class TestSlowIronic(PermissionCase):
     def test_service_that_does_not_know_of_it_yet_is_refused(self) -> None:
         self.meanwhile(self.down, self.move, lambda: self.down(False))
         self.assert_refused(self.ask, 'was fenced')
-
-    def test_paused_process_that_registered_again_is_refused(self) -> None:
-        def pause() -> None:
-            self.shared.clock.elapse(service.TTL)
-            self.operator('UPDATE services SET epoch = epoch + 1, fenced = 1')
-            self.move()
-            self.one.beat()
-            self.one.beat()
-
-        self.meanwhile(pause)
-        self.assertRaises(exceptions.FencedError, self.ask)
-        self.assertTrue(self.one.fence.may_act)
 
     def test_node_that_was_released_meanwhile_is_refused(self) -> None:
         self.meanwhile(
@@ -189,15 +168,6 @@ class TestPermission(PermissionCase):
         self.assertTrue(found.is_valid)
         self.one.member.check_epoch()
         self.assert_ended(found, 'forced down')
-
-    def test_it_does_not_come_back_with_another_epoch(self) -> None:
-        found = self.ask()
-        self.down()
-        self.one.beat()
-        self.down(False)
-        self.one.beat()
-        self.assertTrue(self.ask().is_valid)
-        self.assert_ended(found, 'has registered again')
 
     def test_it_does_not_come_back_with_the_same_epoch(self) -> None:
         """As if the records had been restored from a backup."""

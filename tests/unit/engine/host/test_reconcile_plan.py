@@ -55,8 +55,7 @@ class TestClaims(unittest.TestCase):
     def test_live_owner_releases_before_the_next_one_claims(self) -> None:
         node, records = world.node(1), [world.record(1, 'host1')]
         self.assertEqual(
-            [Release(node.uuid)],
-            plan_for('host1', [node], records).changes,
+            [Release(node.uuid)], plan_for('host1', [node], records).changes
         )
         made = plan_for('host2', [node], records)
         self.assertEqual(([], 1), (made.changes, made.waiting))

@@ -61,15 +61,6 @@ class TestQueries(service.CountedCase):
     def test_they_do_not_grow_with_the_nodes_of_a_ring(self) -> None:
         self.check(world.RING, world.RING)
 
-    def test_they_do_not_grow_with_the_nodes_of_a_ring_in_a_group(
-        self,
-    ) -> None:
-        runs = world.runs(conductor_group='g', peer_list=())
-        self.check(runs, runs)
-
-    def test_they_do_not_grow_with_unowned_nodes(self) -> None:
-        self.check(world.ALL, world.RING)
-
     def test_they_do_not_grow_with_unowned_nodes_of_a_shard(self) -> None:
         self.check(
             world.runs(shard_key='a'), world.runs(shard_key='a', peer_list=())

@@ -4,12 +4,7 @@ import dataclasses
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.records import (
-    Change,
-    Claim,
-    Delete,
-    Release,
-)
+from ironic_ownership.contracts.records import Change, Claim, Delete, Release
 from ironic_ownership.engine.host import record_cache, snapshot
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from tests.unit.engine import service, world
@@ -52,36 +47,12 @@ class TestSnapshot(service.ServiceCase):
         self.ironic.put(world.node(1, shard='b'))
         self.assertIn(world.uuid(1), self.take().records)
 
-    def test_record_of_a_node_that_just_came_into_scope_is_in_it(
-        self,
-    ) -> None:
+    def test_record_of_a_node_that_just_came_into_scope_is_in_it(self) -> None:
         self.ironic.put(world.node(2, shard='a'))
         self.assertEqual('host2', self.take().records[world.uuid(2)].host)
         with unittest.mock.patch.object(record_cache, 'LOOKED_UP_BY_UUID', 0):
             seen = self.take()
         self.assertEqual('host2', seen.records[world.uuid(2)].host)
-
-    def test_node_that_became_its_own_meanwhile_waits_for_the_next(
-        self,
-    ) -> None:
-        self.ironic.put(world.node(4, shard='a'))
-        epoch = self.records.services()[0].epoch
-        node = world.node(4, shard='a', instance_uuid='i')
-        in_reach = self.records.in_reach
-
-        def reserved_after(*requested):  # type: ignore[no-untyped-def]
-            found = [*in_reach(*requested)]
-            claim = Claim(node, reasons.Reason.RESERVED)
-            self.records.apply('host1', epoch, [claim])
-            return found
-
-        with unittest.mock.patch.object(
-            self.records, 'in_reach', reserved_after
-        ):
-            seen = self.take()
-        self.assertNotIn(world.uuid(4), set(seen.nodes))
-        self.assertNotIn(world.uuid(4), seen.records)
-        self.assertIn(world.uuid(4), self.take().records)
 
     def test_it_names_what_changed_since_the_one_before(self) -> None:
         clock = self.ironic.clock = self.shared.clock

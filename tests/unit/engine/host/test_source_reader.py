@@ -11,11 +11,7 @@ from ironic_ownership.contracts import exceptions, model, sources
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.source_reader import SourceReader
-from ironic_ownership.engine.host.tuning import (
-    PolicySource,
-    Snapshots,
-    Tuning,
-)
+from ironic_ownership.engine.host.tuning import PolicySource, Snapshots, Tuning
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.unit.engine import service, world
 
@@ -34,10 +30,7 @@ class SourceCase(unittest.TestCase):
         self.accepts = True
         self.current = self.tuning({})
         self.reader = SourceReader(
-            self.conditions,
-            lambda: self.current,
-            self.follow,
-            self.clock,
+            self.conditions, lambda: self.current, self.follow, self.clock
         )
 
     def read(self, options: Mapping[str, model.Value]) -> model.Value:

@@ -23,10 +23,7 @@ class TestStrangeMembers(service.ServiceCase):
     def enter(self, host: str) -> memory.MemoryBackend:
         """Write an entry that no process has registered for."""
         made = memory.MemoryBackend(
-            {},
-            member_ttl=service.TTL,
-            call_timeout=5,
-            store=self.shared.store,
+            {}, member_ttl=service.TTL, call_timeout=5, store=self.shared.store
         )
         made.join(host, 'a strange one', world.RING)
         return made

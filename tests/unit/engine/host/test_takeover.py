@@ -242,11 +242,6 @@ class TestSteps(TakeOverCase):
         self.change()
         self.assertEqual([], self.requested())
 
-    def test_refresh_follows_a_take_over(self) -> None:
-        self.die()
-        self.change('host1')
-        self.assertEqual({'host2'}, set(self.owners().values()))
-
     def test_failure_leaves_it_to_the_refresh_and_ends_nothing(self) -> None:
         self.die()
         for failure in (

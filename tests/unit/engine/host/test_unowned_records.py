@@ -49,14 +49,6 @@ class TestReleasedOnARing(UnownedCase):
             self.assertEqual(0, host.refresh().refused)
             self.assertNotIn('kept', host.conditions.standing)
 
-    def test_node_that_returns_is_claimed_by_the_ring(self) -> None:
-        for host in (self.host1, self.host2):
-            host.refresh()
-        self.put(1)
-        for host in (self.host1, self.host2):
-            host.refresh()
-        self.assertEqual('host2', self.owners()[1])
-
 
 class TestUnowned(UnownedCase):
     """Under reservation, all free nodes are unowned."""
@@ -95,11 +87,6 @@ class TestUnowned(UnownedCase):
             ],
             self.kinds(1)[-2:],
         )
-
-    def test_nothing_is_asked_while_nothing_is_missing(self) -> None:
-        self.ironic.calls.clear()
-        self.host.refresh()
-        self.assertNotIn('get', [method for method, _ in self.ironic.calls])
 
     def test_node_that_left_the_scope_is_looked_up_once(self) -> None:
         self.put(1, shard='b')

@@ -23,12 +23,7 @@ class TestFence(unittest.TestCase):
         with self.assertRaises(exceptions.FencedError):
             self.fence.epoch()
 
-    def test_there_is_no_right_before_the_first_beat(self) -> None:
-        self.assert_fenced()
-
-    def test_right_lasts_until_start_of_the_beat_ttl_less_margin(
-        self,
-    ) -> None:
+    def test_right_lasts_until_start_of_the_beat_ttl_less_margin(self) -> None:
         self.fence.open(self.clock(), 3)
         self.clock.elapse(TTL - MARGIN - 0.001)
         self.assertEqual(3, self.fence.epoch())
@@ -53,11 +48,6 @@ class TestFence(unittest.TestCase):
         self.fence.open(self.clock(), 3)
         self.fence.drop()
         self.assert_fenced()
-
-    def test_right_is_bound_to_the_epoch_of_the_last_beat(self) -> None:
-        self.fence.open(self.clock(), 3)
-        self.fence.open(self.clock(), 4)
-        self.assertEqual(4, self.fence.epoch())
 
     @given(
         st.lists(st.tuples(st.floats(0, 30), st.floats(0, 30)), max_size=20)

@@ -127,8 +127,7 @@ class TestTimes(HeartbeatCase):
         self.run_for(11)
         self.assertEqual([0, 5, 10], self.member.beats)
         self.assertEqual(
-            [1, 2, 3, 4, 6, 7, 8, 9],
-            [round(t, 3) for t in self.member.polls],
+            [1, 2, 3, 4, 6, 7, 8, 9], [round(t, 3) for t in self.member.polls]
         )
 
     def test_interval_counts_from_the_start_of_a_slow_beat(self) -> None:
@@ -163,11 +162,6 @@ class TestTimes(HeartbeatCase):
         self.member.expiries = [0.001 * n for n in range(5000)]
         self.run_for(4)
         self.assertLess(len(self.member.polls), 100)
-
-    def test_expiry_that_is_far_away_changes_nothing(self) -> None:
-        self.member.expiries = [500.0]
-        self.run_for(4.5)
-        self.assertEqual([1, 2, 3, 4], self.member.polls)
 
     def test_failed_beat_is_followed_by_no_poll(self) -> None:
         self.member.may_poll = False

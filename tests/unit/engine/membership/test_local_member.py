@@ -26,11 +26,6 @@ class TestLocalMember(MemberCase):
         self.member.poll()  # its own beat is the next to expire
         self.assertEqual(joined + 5 + TTL, self.member.next_expiry)
 
-    def test_first_beat_joins_registers_and_gives_the_right(self) -> None:
-        self.member.beat()
-        self.assertEqual({'host1'}, self.backend.view().hosts)
-        self.assertEqual(1, self.fence.epoch())
-
     def test_beats_keep_incarnation_epoch_and_right(self) -> None:
         self.member.beat()
         before = self.incarnation()
@@ -77,9 +72,7 @@ class TestLocalMember(MemberCase):
         self.assertEqual(2, self.fence.epoch())
         self.assertEqual({}, self.conditions.standing)
 
-    def test_outage_is_logged_once_and_the_right_expires(
-        self,
-    ) -> None:
+    def test_outage_is_logged_once_and_the_right_expires(self) -> None:
         self.member.beat()
         self.store.available = False
         with self.assertLogs(LOGGER, 'INFO') as logs:

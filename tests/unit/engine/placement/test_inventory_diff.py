@@ -6,11 +6,7 @@ from collections.abc import Mapping
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import (
-    availability,
-    model,
-    placement,
-)
+from ironic_ownership.contracts import availability, model, placement
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import world
 
@@ -165,9 +161,7 @@ class TestSums(unittest.TestCase):
             ).resources
             self.assertEqual({BM: placement.Resource(total, reserved)}, found)
 
-    def test_own_instance_counts_once_in_any_state_of_its_node(
-        self,
-    ) -> None:
+    def test_own_instance_counts_once_in_any_state_of_its_node(self) -> None:
         nodes = [
             node(number, instance_uuid=world.uuid(900 + number))
             for number in range(1, 7)
@@ -192,10 +186,7 @@ class TestSums(unittest.TestCase):
             'host1', nodes, {}, dict.fromkeys(n.uuid for n in nodes)
         ).resources
         self.assertEqual(
-            {
-                BM: placement.Resource(1),
-                'CUSTOM_OTHER': placement.Resource(1),
-            },
+            {BM: placement.Resource(1), 'CUSTOM_OTHER': placement.Resource(1)},
             found,
         )
 

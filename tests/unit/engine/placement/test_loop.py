@@ -75,10 +75,6 @@ class TestLoop(unittest.TestCase):
         self.assertFalse(thread.is_alive())
         self.assertEqual([self.seen] * 2, self.reporter.reports)
 
-    def test_nothing_is_reported_before_the_first_refresh(self) -> None:
-        self.assertTrue(self.loop.attempt())
-        self.assertEqual([], self.reporter.reports)
-
     def test_newer_refresh_interrupts_an_older_one(self) -> None:
         self.loop._seen = self.seen
         self.loop.attempt()
@@ -86,9 +82,7 @@ class TestLoop(unittest.TestCase):
         self.loop.attempt()
         self.assertEqual([False, True], self.reporter.interruptions)
 
-    def test_outage_is_logged_once_and_retried_without_a_refresh(
-        self,
-    ) -> None:
+    def test_outage_is_logged_once_and_retried_without_a_refresh(self) -> None:
         self.reporter.answers = [DOWN] * 9 + [None, DOWN, None]
         with self.assertLogs(LOGGER, 'INFO') as logs:
             pauses = self.pauses(10)
@@ -131,7 +125,3 @@ class TestLoop(unittest.TestCase):
         self.loop._seen = self.seen
         with self.assertLogs(LOGGER, 'ERROR'):
             self.assertTrue(self.loop.attempt())
-
-    def test_withdrawal_is_forwarded_immediately(self) -> None:
-        self.loop.withdraw('a node')
-        self.assertEqual(['a node'], self.reporter.withdrawn)

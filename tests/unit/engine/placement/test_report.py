@@ -9,11 +9,7 @@ from ironic_ownership.contracts import availability, exceptions, model
 from ironic_ownership.contracts.placement import Resource
 from ironic_ownership.contracts.records import Claim, Delete, Release, Update
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement import (
-    inventory_diff,
-    report,
-    schedule,
-)
+from ironic_ownership.engine.placement import inventory_diff, report, schedule
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
 
@@ -156,20 +152,6 @@ class TestReport(ReportCase):
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
-
-    def test_existing_provider_of_another_client_is_used(self) -> None:
-        self.placement.providers[world.uuid(1)] = placement.FakeProvider(
-            'other', resources=dict(FREE), traits=frozenset({'CUSTOM_OLD'})
-        )
-        self.report_to_placement()
-        self.assertEqual('other', self.known(1).name)
-        self.assertEqual(frozenset(), self.known(1).traits)
-
-    def test_node_of_another_service_is_left_alone(self) -> None:
-        epoch = self.host.fence.epoch()
-        self.records.apply('host1', epoch, [Release(world.uuid(1))])
-        self.report_to_placement()
-        self.assertNotIn(world.uuid(1), self.placement.providers)
 
     def test_node_that_changes_owner_meanwhile_is_left_alone(self) -> None:
         epoch = self.host.fence.epoch()

@@ -46,9 +46,6 @@ class TestStaggeredSchedule(unittest.TestCase):
             for uuid in due:
                 self.schedule.done(uuid)
 
-    def test_start_makes_nothing_due(self) -> None:
-        self.assertEqual(frozenset(), self.schedule.due(UUIDS))
-
     def test_uuid_stays_due_until_it_is_done(self) -> None:
         self.clock.elapse(600.0)
         self.assertEqual({'a', 'b'}, self.schedule.due(['a', 'b']))

@@ -74,12 +74,6 @@ class TestCapacity(CapacityCase):
         self.assertEqual('host1', self.placement.providers[SERVICE].name)
         self.assertEqual(Resource(3), self.known())
 
-    def test_nothing_changed_asks_and_writes_nothing(self) -> None:
-        self.report_to_placement()
-        self.placement.calls.clear()
-        self.report_to_placement()
-        self.assertEqual([], self.placement.calls)
-
     def test_restarted_service_writes_nothing_again(self) -> None:
         self.report_to_placement()
         self.placement.writes.clear()

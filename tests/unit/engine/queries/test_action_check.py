@@ -41,9 +41,7 @@ class TestActionCheck(service.ServiceCase):
             self.check(),
         )
 
-    def test_node_out_of_service_is_refused_by_driver_and_group(
-        self,
-    ) -> None:
+    def test_node_out_of_service_is_refused_by_driver_and_group(self) -> None:
         self.ironic.workers = [
             model.Conductor('c1', '', frozenset({'d'}), alive=False)
         ]
@@ -103,13 +101,3 @@ class TestActionCheck(service.ServiceCase):
     def test_conductors_that_are_not_shown_refuse_nothing(self) -> None:
         self.ironic.failures = {'conductors': exceptions.IronicError('403')}
         self.assertEqual('host1', self.check().host)
-
-    def test_every_refusal_ends_a_command_with_the_code_for_it(self) -> None:
-        from ironic_ownership.cli import errors
-
-        self.ironic.workers = []
-        with self.assertRaises(exceptions.OwnershipError) as caught:
-            self.check()
-        self.assertIs(
-            errors.ExitCode.REFUSED, errors.exit_code(caught.exception)
-        )

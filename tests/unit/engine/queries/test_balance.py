@@ -123,7 +123,3 @@ class TestLoads(unittest.TestCase):
         found = self.loads(None, self.MEMBERS)
         self.assertEqual({None}, {load.unavailable for load in found.values()})
         self.assertEqual(2, found['host1'].instances)
-
-    def test_without_membership_there_is_no_mean(self) -> None:
-        found = self.loads([], None)
-        self.assertEqual({None}, {load.of_mean for load in found.values()})

@@ -9,7 +9,6 @@ from ironic_ownership.db import reservations
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import deployment, node_query
-from tests.contract.suites import reservations as samples
 from tests.unit.engine import service, world
 
 WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'CREATE')
@@ -55,8 +54,7 @@ class TestCost(service.CountedCase, OverviewCase):
         work()
         called = [call for call, _ in self.ironic.calls]
         self.assertEqual(
-            [],
-            [s for s in self.statements if s.lstrip().startswith(WRITES)],
+            [], [s for s in self.statements if s.lstrip().startswith(WRITES)]
         )
         self.assertGreater(len(self.statements), 1)
         return (
@@ -148,13 +146,6 @@ class TestReading(OverviewCase):
         self.assertEqual([1], calls)
         self.assertEqual([deployment.Part.RECORDS], list(seen.unread))
         self.assertEqual({}, seen.nodes)
-
-    def test_open_reservations_are_read(self) -> None:
-        stored = reservations.SqlReservations(self.database)
-        begun = stored.begin(samples.wanted(1))
-        closed = stored.begin(samples.wanted(2))
-        stored.close(closed.id, 'over')
-        self.assertEqual([begun], list(self.read().reservations))
 
     def test_wrong_configuration_is_no_outage(self) -> None:
         def fail():

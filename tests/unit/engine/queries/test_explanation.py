@@ -85,15 +85,11 @@ class ExplainCase(unittest.TestCase):
 class TestMemberValues(ExplainCase):
     def test_values_of_a_member_are_with_its_policy(self) -> None:
         advertised = dataclasses.replace(
-            RING,
-            values=(model.PolicySettings.of('peer_list', {'weight': 3}),),
+            RING, values=(model.PolicySettings.of('peer_list', {'weight': 3}),)
         )
         found = self.explain(
             world.node(1),
-            [
-                world.member('host1', advertised),
-                world.member('host2', RING),
-            ],
+            [world.member('host1', advertised), world.member('host2', RING)],
         )
         ((one,), (other,)) = [c.results for c in found.candidates]
         self.assertEqual((('weight', 3),), one.values.options)
@@ -107,9 +103,7 @@ class TestRules(ExplainCase):
             Reason.UNASSIGNED, said, 'reservation leaves it unowned'
         )
         self.assert_advises(
-            said,
-            'Nothing to do',
-            f'reservation create --node {world.uuid(2)}',
+            said, 'Nothing to do', f'reservation create --node {world.uuid(2)}'
         )
 
     def test_every_reason_that_is_decided_has_a_rule_and_advice(self) -> None:
@@ -355,15 +349,6 @@ class TestCandidates(ExplainCase):
         )
         self.assert_advises(said, 'to host2: ', '--shard rack')
 
-    def test_peers_are_shown_alive_or_not(self) -> None:
-        runs = world.runs(peer_list=('host1', 'host2', 'host3'))
-        said = self.explain(
-            world.node(1), world.members(runs, 'host1', 'host2')
-        )
-        self.assertEqual('peer_list', said.assigner)
-        self.assertEqual(('host1', 'host2', 'host3'), said.peers)
-        self.assertEqual(('host1', 'host2'), said.live_peers)
-
 
 class TestDecidedTogether(service.ServiceCase):
     """An assigner that sees all nodes is shown all nodes."""
@@ -394,9 +379,7 @@ class TestDecidedTogether(service.ServiceCase):
         self.assertEqual('host2', said.status.decision.owner)
         self.assertEqual([model.Scope(shard='a')], self.scans())
 
-    def test_nothing_is_listed_for_one_that_decides_node_by_node(
-        self,
-    ) -> None:
+    def test_nothing_is_listed_for_one_that_decides_node_by_node(self) -> None:
         said = self.explained(RING, 2)
         self.assertEqual('host2', said.status.decision.owner)
         self.assertEqual([], self.scans())
@@ -409,6 +392,3 @@ class TestDecidedTogether(service.ServiceCase):
     def test_shard_may_be_listed_with_a_shard_key_set(self) -> None:
         runs = world.runs(shard_key='a', seating=None)
         self.assertIsNotNone(self.explained(runs, 2, sharded=True))
-
-    def test_unknown_node_is_none(self) -> None:
-        self.assertIsNone(self.explained(RING, 99))

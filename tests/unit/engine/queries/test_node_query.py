@@ -107,8 +107,7 @@ class NodeQueryTest(QueryCase):
         assert found is not None
         self.assertEqual(node_status.State.UNOWNED, found.status.state)
         self.assertEqual(
-            [('get', node('a').uuid), ('conductors', None)],
-            self.ironic.calls,
+            [('get', node('a').uuid), ('conductors', None)], self.ironic.calls
         )
         self.assertIsNone(node_query.explain(self.ports, node('b').uuid))
 
@@ -126,14 +125,6 @@ class NodeQueryTest(QueryCase):
             self.assertEqual(reasons.Reason.UNDECIDED, found.decision.reason)
             self.assertEqual(('h2',), found.decision.contenders)
 
-    def test_scope_of_another_service_that_fails_hides_no_node(self) -> None:
-        self.ironic.put(node('a'))
-        self.join_failing('scope')
-        with self.assertLogs(level='WARNING'):
-            found = node_query.explain(self.ports, node('a').uuid)
-        assert found is not None
-        self.assertEqual(('h1', 'h2'), found.decision.contenders)
-
     def test_name_in_ironic_comes_before_the_recorded_one(self) -> None:
         old, new = node('name'), model.Node(node('x').uuid, 'name', shard='s1')
         self.claim(old)
@@ -141,10 +132,6 @@ class NodeQueryTest(QueryCase):
         self.assertEqual((old.uuid, ()), node_query.find(self.ports, 'name'))
         self.ironic.put(new)
         self.assertEqual((new.uuid, ()), node_query.find(self.ports, 'name'))
-
-    def test_unknown_name_is_answered_with_the_known_ones(self) -> None:
-        self.claim(node('b'), node('a'))
-        self.assertEqual((None, ['a', 'b']), node_query.find(self.ports, 'c'))
 
     def test_name_and_instance_are_looked_up_in_one_request_each(self) -> None:
         instance = str(uuid_.uuid4())

@@ -35,9 +35,7 @@ def missed(
 
 
 def _missed_class(
-    request: Request,
-    specs: flavor_specs.FlavorSpecs,
-    name: str | None,
+    request: Request, specs: flavor_specs.FlavorSpecs, name: str | None
 ) -> str | None:
     if (
         not name
@@ -49,9 +47,7 @@ def _missed_class(
 
 
 def _missed_trait(
-    request: Request,
-    specs: flavor_specs.FlavorSpecs,
-    node: model.Node,
+    request: Request, specs: flavor_specs.FlavorSpecs, node: model.Node
 ) -> str | None:
     for name in sorted({*request.traits, *specs.traits}):
         if name not in node.traits:
@@ -63,9 +59,7 @@ def _missed_trait(
 
 
 def _missed_property(
-    request: Request,
-    specs: flavor_specs.FlavorSpecs,
-    node: model.Node,
+    request: Request, specs: flavor_specs.FlavorSpecs, node: model.Node
 ) -> str | None:
     has = node.properties
     memory = specs.amounts.get('memory_mb', request.memory_mb)

@@ -23,10 +23,6 @@ class TestRelease(reserver_case.ReservingCase):
         )
         self.assertEqual([], self.allocations.calls)
 
-    def test_reservation_confirmed_meanwhile_does_not_expire(self) -> None:
-        self.reservations.confirm(self.held.id)
-        self.assert_reserved(self.lifecycle().release(self.held, 'expired'))
-
     def test_nothing_is_sent_to_ironic_without_the_right_to_act(self) -> None:
         for answers in (0, 1):
             rights = iter([self.host.fence.epoch()] * answers)
@@ -55,9 +51,7 @@ class TestRelease(reserver_case.ReservingCase):
 
 
 class TestLeftOver(reserver_case.ReservingCase):
-    def test_node_allocated_after_the_release_is_freed(
-        self,
-    ) -> None:
+    def test_node_allocated_after_the_release_is_freed(self) -> None:
         create = self.allocations.create
 
         def late(*args: Any, **values: Any) -> Any:

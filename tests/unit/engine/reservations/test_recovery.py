@@ -158,16 +158,6 @@ class TestPowerCuts(reserver_case.ReservingCase):
 
 
 class TestRecovery(reserver_case.ReservingCase):
-    def test_what_is_in_order_is_left_as_it_is(self) -> None:
-        made = self.create()
-        self.recover(after=1)
-        before = self.state()
-        self.allocations.calls.clear()
-        self.recover(after=1)
-        self.assertEqual(before, self.state())
-        self.assertEqual([('mine', 'host1')], self.allocations.calls)
-        self.assert_reserved(made)
-
     def test_reservation_in_progress_is_left_alone(self) -> None:
         self.leave_pending()
         self.recover(after=1)
@@ -333,3 +323,13 @@ class TestRecovery(reserver_case.ReservingCase):
         self.allocations.calls.clear()
         self.recover(after=LONG, settings=world.ALL)
         self.assertEqual([], self.allocations.calls)
+
+    def test_what_is_in_order_is_left_as_it_is(self) -> None:
+        made = self.create()
+        self.recover(after=1)
+        before = self.state()
+        self.allocations.calls.clear()
+        self.recover(after=1)
+        self.assertEqual(before, self.state())
+        self.assertEqual([('mine', 'host1')], self.allocations.calls)
+        self.assert_reserved(made)

@@ -4,12 +4,7 @@ import dataclasses
 import threading
 import unittest.mock
 
-from ironic_ownership.contracts import (
-    allocations,
-    exceptions,
-    model,
-    refusals,
-)
+from ironic_ownership.contracts import allocations, exceptions, model, refusals
 from ironic_ownership.engine.reservations import eligibility
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
@@ -96,10 +91,7 @@ class TestCreate(reserver_case.ReservingCase):
     ) -> None:
         self.reserver.preview(request())
         # Not seen yet: the cached snapshot is older.
-        self.ironic.put(
-            node(1, maintenance=True),
-            node(2, instance_uuid='i'),
-        )
+        self.ironic.put(node(1, maintenance=True), node(2, instance_uuid='i'))
         del self.ironic.nodes[world.uuid(3)]
         made = self.create()
         self.assertEqual(world.uuid(4), made.node_uuid)
@@ -111,9 +103,8 @@ class TestCreate(reserver_case.ReservingCase):
         self.reserver.preview(request())
         for number in range(1, 5):
             self.ironic.put(node(number, maintenance=True))
-        with self.assertRaises(refusals.NoMatchError) as caught:
+        with self.assertRaisesRegex(refusals.NoMatchError, 'maintenance'):
             self.create()
-        self.assertIn('maintenance', str(caught.exception))
         self.assert_nothing_is_held()
 
     def test_expiry_of_zero_means_never(self) -> None:
@@ -145,9 +136,8 @@ class TestServices(reserver_case.ReservingCase):
         self.assertEqual([], self.allocations.calls)
 
     def test_unknown_service_is_not_found(self) -> None:
-        with self.assertRaises(exceptions.NotFoundError) as caught:
+        with self.assertRaisesRegex(exceptions.NotFoundError, 'host1'):
             self.create(service='host9')
-        self.assertIn('host1', str(caught.exception))
 
     def test_service_that_cannot_own_a_node_is_refused(self) -> None:
         self.start('host2', world.RING)
@@ -320,9 +310,7 @@ class TestOutages(reserver_case.ReservingCase):
         )
         given = self.made[instance()]
         looking = dataclasses.replace(
-            given,
-            state=allocations.AllocationState.ALLOCATING,
-            node_uuid=None,
+            given, state=allocations.AllocationState.ALLOCATING, node_uuid=None
         )
         answers = [looking, looking, given]
         self.allocations.get = lambda _: answers.pop(0)  # type: ignore
@@ -346,9 +334,7 @@ class TestOutages(reserver_case.ReservingCase):
 
     def test_allocation_of_another_client_is_left_alone(self) -> None:
         self.made[instance()] = allocations.Allocation(
-            instance(),
-            allocations.AllocationState.ACTIVE,
-            world.uuid(2),
+            instance(), allocations.AllocationState.ACTIVE, world.uuid(2)
         )
         self.ironic.put(node(2, instance_uuid=instance()))
         with self.assertRaises(exceptions.AllocationConflictError):
@@ -365,9 +351,7 @@ class TestOutages(reserver_case.ReservingCase):
             candidates=[world.uuid(2)],
             owner='host1',
         )
-        self.ironic.put(
-            node(5, traits=('CUSTOM_A',)),
-        )
+        self.ironic.put(node(5, traits=('CUSTOM_A',)))
         made = self.create(traits=['CUSTOM_A'])
         self.assertEqual(world.uuid(5), made.node_uuid)
         self.assert_reserved(made)
@@ -384,14 +368,6 @@ class TestDelete(reserver_case.ReservingCase):
         again = self.create()
         self.assertNotEqual(made.id, again.id)
         self.assert_reserved(again)
-
-    def test_open_one_can_be_named_by_its_instance(self) -> None:
-        made = self.create()
-        key = made.instance_uuid
-        self.assertEqual(made, self.reserver.find(key))
-        self.reserver.delete(key, origin=ORIGIN)
-        with self.assertRaises(exceptions.NotFoundError):
-            self.reserver.find(key)
 
     def test_deployed_node_is_kept_with_the_reason(self) -> None:
         made = self.create()
