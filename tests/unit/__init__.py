@@ -10,8 +10,7 @@ import hypothesis
 
 # A machine that is busy with something else makes no test fail.
 _PATIENT = hypothesis.settings(
-    deadline=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.register_profile(
     'quick', _PATIENT, max_examples=50, derandomize=True

@@ -27,17 +27,13 @@ def rows() -> list[str]:
 
 
 class TestClauses(unittest.TestCase):
-    def test_every_clause_has_a_test_or_is_out_of_scope(
-        self,
-    ) -> None:
+    def test_every_clause_has_a_test_or_is_out_of_scope(self) -> None:
         self.assertGreater(len(rows()), 60)
         for row in rows():
             with self.subTest(row=row):
                 self.assertEqual(ELSEWHERE in row, not _NAME.findall(row))
 
-    def test_clauses_of_each_document_are_numbered_without_a_gap(
-        self,
-    ) -> None:
+    def test_clauses_of_each_document_are_numbered_without_a_gap(self) -> None:
         numbers = [match for row in rows() for match in _NUMBER.findall(row)]
         self.assertEqual(
             [

@@ -44,9 +44,6 @@ class LayerGraphTest(testtools.TestCase):
             {('roof', 'left'), ('left', 'cellar')}, graph.direct()
         )
 
-    def test_unknown_contract_is_an_error(self) -> None:
-        self.assertRaises(LookupError, layer_graph.read, _PYPROJECT, 'sql')
-
     def test_every_room_of_the_package_is_read(self) -> None:
         graph = layer_graph.read(_PYPROJECT, 'layers')
         package = _CHECKOUT / 'ironic_ownership'

@@ -51,14 +51,6 @@ class TestNovaDriver(testtools.TestCase):
         }
         self.assertEqual(set(), found)
 
-    def test_nova_finds_the_module_below_its_drivers(self) -> None:
-        tool = self.metadata['tool']['setuptools']
-        self.assertIn('nova.virt.ironic_ownership', tool['packages'])
-        self.assertEqual(
-            {'nova.virt.ironic_ownership': _SHIM}, tool['package-dir']
-        )
-        self.assertTrue((_DRIVER / _SHIM / '__init__.py').is_file())
-
     def test_all_packages_are_in_the_wheel(self) -> None:
         packages = {
             '.'.join(path.parent.relative_to(_DRIVER).parts)
@@ -68,7 +60,3 @@ class TestNovaDriver(testtools.TestCase):
         }
         listed = set(self.metadata['tool']['setuptools']['packages'])
         self.assertEqual(packages, listed - {'nova.virt.ironic_ownership'})
-
-    def test_no_directory_of_the_checkout_shadows_nova(self) -> None:
-        for directory in (_CHECKOUT, _DRIVER):
-            self.assertFalse((directory / 'nova').exists())

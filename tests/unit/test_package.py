@@ -69,12 +69,6 @@ class PackageTest(testtools.TestCase):
         }
         self.assertEqual(set(), found)
 
-    def test_contracts_are_not_empty(self) -> None:
-        self.assertIn(
-            'model.py',
-            {path.name for path in (_PACKAGE / 'contracts').iterdir()},
-        )
-
     def test_package_is_marked_as_typed(self) -> None:
         marker = importlib.resources.files(ironic_ownership) / 'py.typed'
         self.assertTrue(marker.is_file())

@@ -15,11 +15,46 @@ from ironic_ownership.policies import filters
 from tests.unit import third_party
 
 ASSIGNER = """
-from ironic_ownership.contracts import policy
+from ironic_ownership.contracts import options, policy
 
 class Policy(policy.{base}):
     {body}
 """
+
+
+ONE = 'contract_version = 1; '
+ASSIGNS = f'{ONE}assign = lambda self, nodes, hosts: []; '
+TWICE = (
+    f'{ONE}options = tuple(options.Option(n, options.OptionType.FLOAT, "H.", '
+    'aliases=("b",)) for n in "ab")'
+)
+BREAKING = (
+    # base class, body of the class, cause
+    ('', 'class Policy: pass', 'no subclass'),
+    ('', 'Policy = 5', 'no subclass'),
+    ('Policy', ONE, 'no subclass'),
+    ('FilterPolicy, policy.AssignerPolicy', ASSIGNS, 'no subclass'),
+    ('FilterPolicy', 'pass', 'contract_version'),
+    ('FilterPolicy', 'contract_version = "1"', 'contract_version'),
+    ('AssignerPolicy', ONE, 'assign'),
+    ('FilterPolicy', f'{ONE}__len__ = lambda s: 0', '__len__'),
+    ('FilterPolicy', f'{ONE}options = ["a"]', 'options'),
+    ('FilterPolicy', TWICE, 'one name twice: b'),
+    ('AssignerPolicy', f'{ASSIGNS}extra_movement = 2', 'extra_movement'),
+    ('AssignerPolicy', f'{ASSIGNS}reads_owners = True', '= 2'),
+    ('FilterPolicy', f'{ONE}node_fields = ("owner",)', 'node_fields'),
+    ('FilterPolicy', f'{ONE}node_fields = "extra"', 'node_fields'),
+    *(
+        ('FilterPolicy', f'contract_version = 2; node_fields = {f!r}', cause)
+        for f, cause in (
+            (('no_such_field',), 'no_such_field'),
+            (('driver_info',), 'driver_info.KEY'),
+            (('driver_info.ipmi_password',), 'secret'),
+            (('owner.name',), "request 'owner'"),
+            ((5,), '5'),
+        )
+    ),
+)
 
 
 class TestOurs(third_party.ThirdPartyCase):
@@ -31,13 +66,6 @@ class TestOurs(third_party.ThirdPartyCase):
         self.assertIs(filters.ShardKeyPolicy, found['shard_key'].target)
         self.assertIn('ironic-ownership ', found['shard_key'].distribution)
         self.assertEqual([], [p.error for p in found.values() if p.error])
-
-    def test_backends_are_found_like_policies(self) -> None:
-        names = {p.name for p in plugins.installed(plugins.BACKENDS)}
-        self.assertLessEqual({'db', 'memory'}, names)
-        self.assertEqual(
-            'DatabaseBackend', plugins.backend_class('db').__name__
-        )
 
 
 class TestThirdParties(third_party.ThirdPartyCase):
@@ -140,127 +168,16 @@ class TestThirdParties(third_party.ThirdPartyCase):
         self.assertIn('contract version 3', self.refused('newer'))
 
     def test_one_that_breaks_the_contract_is_refused_saying_how(self) -> None:
-        for number, (source, cause) in enumerate(
-            (
-                ('class Policy: pass', 'no subclass'),
-                ('Policy = 5', 'no subclass'),
-                (
-                    ASSIGNER.format(base='Policy', body='contract_version=1'),
-                    'no subclass',
-                ),
-                (
-                    ASSIGNER.format(base='FilterPolicy', body='pass'),
-                    'contract_version',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy', body='contract_version = "1"'
-                    ),
-                    'contract_version',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='AssignerPolicy', body='contract_version = 1'
-                    ),
-                    'assign',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy',
-                        body='contract_version = 1; __len__ = lambda s: 0',
-                    ),
-                    '__len__',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy',
-                        body='contract_version = 1; options = ["a"]',
-                    ),
-                    'options',
-                ),
-                (
-                    'from ironic_ownership.contracts import options\n'
-                    + ASSIGNER.format(
-                        base='FilterPolicy',
-                        body='contract_version = 1; options = tuple(\n'
-                        '        options.Option(n, options.OptionType.FLOAT, '
-                        '"H.", aliases=("b",)) for n in "ab")',
-                    ),
-                    'one name twice: b',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='AssignerPolicy',
-                        body='contract_version = 1; extra_movement = 2; '
-                        'assign = lambda self, nodes, hosts: []',
-                    ),
-                    'extra_movement',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy, policy.AssignerPolicy',
-                        body='contract_version = 1; assign = None',
-                    ),
-                    'no subclass',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy',
-                        body='contract_version = 1; node_fields = ("owner",)',
-                    ),
-                    'node_fields',
-                ),
-                (
-                    ASSIGNER.format(
-                        base='FilterPolicy',
-                        body='contract_version = 1; node_fields = "extra"',
-                    ),
-                    'node_fields',
-                ),
-                *(
-                    (
-                        ASSIGNER.format(
-                            base='FilterPolicy',
-                            body=f'contract_version = 2; node_fields = {f!r}',
-                        ),
-                        cause,
-                    )
-                    for f, cause in (
-                        (('no_such_field',), 'no_such_field'),
-                        (('driver_info',), 'driver_info.KEY'),
-                        (('driver_info.ipmi_password',), 'secret'),
-                        (('owner.name',), "request 'owner'"),
-                        ((5,), '5'),
-                    )
-                ),
-                (
-                    ASSIGNER.format(
-                        base='AssignerPolicy',
-                        body='contract_version = 1; reads_owners = True; '
-                        'assign = lambda self, nodes, hosts: []',
-                    ),
-                    'contract_version = 2',
-                ),
-            )
-        ):
-            with self.subTest(source=source):
+        for number, (base, body, cause) in enumerate(BREAKING):
+            source = ASSIGNER.format(base=base, body=body)
+            if not base:
+                source = body
+            with self.subTest(base=base, body=body):
                 name = f'breaking{number}'
                 self.install(name, source)
                 text = self.refused(name)
                 self.assertIn('breaks the plugin contract', text)
                 self.assertIn(cause, text)
-
-    def test_policy_is_no_backend(self) -> None:
-        self.install('theirs', group=plugins.BACKENDS)
-        with self.assertRaises(exceptions.ConfigurationError) as caught:
-            plugins.backend_class('theirs')
-        self.assertIn('MembershipBackend', str(caught.exception))
-
-    def test_several_faults_come_in_one_error(self) -> None:
-        self.install('broken', 'import no_such_module_at_all')
-        text = self.refused('nonsuch', 'broken')
-        self.assertIn('not installed', text)
-        self.assertIn('no_such_module_at_all', text)
 
     def test_broken_one_that_is_not_selected_is_listed_and_harmless(
         self,

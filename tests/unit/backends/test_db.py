@@ -28,9 +28,6 @@ class TestDatabaseBackend(sqlite.SqliteCase):
         self.build()
         self.assertEqual([], list(self.directory.iterdir()))
 
-    def test_first_call_makes_the_schema_of_a_file(self) -> None:
-        self.assertEqual((), self.build().view().members)
-
     def test_locked_database_is_unavailable(self) -> None:
         self.open_with_schema()
         member = self.build(call_timeout=6)
@@ -65,9 +62,10 @@ class TestDatabaseBackend(sqlite.SqliteCase):
 
     def test_database_of_a_newer_release_is_refused(self) -> None:
         newer_schema.mark(self.open_with_schema(), 'f')
-        with self.assertRaises(exceptions.MembershipError) as caught:
+        with self.assertRaisesRegex(
+            exceptions.MembershipError, 'newer release'
+        ):
             self.build().view()
-        self.assertIn('newer release', str(caught.exception))
 
     def test_backend_works_again_after_it_was_closed(self) -> None:
         member = self.build()
@@ -148,9 +146,7 @@ class TestClockOfTheDatabase(sqlite.SqliteCase):
             self.assertEqual(both, self.peer.view().hosts, jump)
             self.assertEqual(both, self.build().view().hosts, jump)
 
-    def test_death_is_noticed_after_one_ttl_by_any_clock(
-        self,
-    ) -> None:
+    def test_death_is_noticed_after_one_ttl_by_any_clock(self) -> None:
         for jump in JUMPS:
             self.member.beat()
             self.live(INTERVAL, self.peer)

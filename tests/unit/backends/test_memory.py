@@ -7,14 +7,6 @@ from ironic_ownership.contracts import exceptions, model
 
 
 class TestMemoryBackend(unittest.TestCase):
-    def test_backends_without_a_common_store_do_not_meet(self) -> None:
-        one, two = (
-            memory.MemoryBackend({}, member_ttl=9, call_timeout=1)
-            for _ in range(2)
-        )
-        one.join('host1', 'one', model.MemberSettings())
-        self.assertEqual((), two.view().members)
-
     def test_outage_fails_every_call_and_expires_no_member(self) -> None:
         store = memory.MemoryStore()
         member = memory.MemoryBackend(

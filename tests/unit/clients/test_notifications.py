@@ -120,6 +120,7 @@ class TestNotifications(unittest.TestCase):
         client = notifications.open_notifier(configuration(), 'host1')
         assert client is not None
         library.error = RuntimeError('away')
-        with self.assertRaises(exceptions.NotificationError) as caught:
+        with self.assertRaisesRegex(
+            exceptions.NotificationError, 'RuntimeError: away'
+        ):
             client(EVENT)
-        self.assertIn('RuntimeError: away', str(caught.exception))

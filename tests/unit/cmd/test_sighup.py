@@ -102,13 +102,6 @@ class ReloadingCase(unittest.TestCase):
 
 
 class TestApplied(ReloadingCase):
-    def test_same_files_are_applied_and_warn_of_nothing(self) -> None:
-        with self.assertNoLogs(LOGGER, 'WARNING'):
-            tuning = self.apply()
-        self.assertEqual(
-            {'shard_key': 's1', 'peer_list': ()}, self.options(tuning)
-        )
-
     def test_scope_peers_intervals_and_limits_are_applied(self) -> None:
         with self.assertLogs(LOGGER, 'WARNING') as logs:
             tuning = self.apply(
@@ -263,14 +256,6 @@ class TestRefused(ReloadingCase):
                 error = self.refuse((group, name, value))
                 self.assertIn(words.get(name, name), error)
 
-    def test_all_faults_come_at_once(self) -> None:
-        error = self.refuse(
-            ('ironic', 'shard_key', 'rack/1'),
-            ('ownership', 'refresh_interval', 'often'),
-        )
-        self.assertIn('shard_key', error)
-        self.assertIn('refresh_interval', error)
-
     def test_refused_file_changes_no_level(self) -> None:
         before = logging.getLogger().level
         self.refuse(
@@ -312,9 +297,7 @@ class TestRefused(ReloadingCase):
         tuning = self.apply(('ownership', 'policies', 'shard_key'))
         self.assertIsNone(tuning.policies.scope.conductor_group)
 
-    def test_unfinished_file_of_a_directory_is_refused_and_named(
-        self,
-    ) -> None:
+    def test_unfinished_file_of_a_directory_is_refused_and_named(self) -> None:
         directory = self.file.parent / 'conf.d'
         directory.mkdir()
         part = directory / 'rack.conf'
@@ -336,10 +319,6 @@ class TestRefused(ReloadingCase):
         self.assertIn(str(self.file), self.refused())
         self.file.mkdir()
         self.assertIn(str(self.file), self.refused())
-
-    def test_good_file_is_applied_after_a_bad_one(self) -> None:
-        self.refuse(('ironic', 'shard_key', 'rack/1'))
-        self.apply(('ironic', 'shard_key', 's2'))
 
 
 SOURCED = """
@@ -382,10 +361,6 @@ class KeystoneTest(ReloadingCase):
         self.reloading = sighup.Reloading(
             self.files, 'test', self.conf, self.demands
         )
-
-    def test_unchanged_credentials_are_no_change(self) -> None:
-        with self.assertNoLogs(LOGGER, logging.WARNING):
-            self.apply(*self.keystone, ('ironic', 'shard_key', 's2'))
 
     def test_only_the_changed_option_needs_a_restart(self) -> None:
         with self.assertLogs(LOGGER, logging.WARNING) as logs:

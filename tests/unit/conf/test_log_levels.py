@@ -33,10 +33,7 @@ class TestRead(unittest.TestCase):
     def test_levels_have_names_and_numbers(self) -> None:
         pairs = ['a=WARN', 'a.b=5', 'c=CRITICAL']
         levels = log_format.read_levels(conf(default_log_levels=pairs))
-        self.assertEqual(
-            {'': 20, 'a': 30, 'a.b': 5, 'c': 50},
-            levels,
-        )
+        self.assertEqual({'': 20, 'a': 30, 'a.b': 5, 'c': 50}, levels)
 
     def test_level_that_does_not_exist_is_named(self) -> None:
         for pair in ('a=LOUD', 'a=', 'a', 'a=-'):

@@ -45,11 +45,6 @@ class TestMarks(unittest.TestCase):
             text = f'Deprecated opt ironic/{name} found'
             self.assertIn(text, '\n'.join(warnings))
 
-    def test_deprecated_option_names_its_successor(self) -> None:
-        option = self.listed()['ironic', 'peer_list']
-        self.assertTrue(option.deprecated_for_removal)
-        self.assertIn('shard_key', option.deprecated_reason)
-
     def test_use_of_a_deprecated_option_is_logged_by_the_host_only(
         self,
     ) -> None:

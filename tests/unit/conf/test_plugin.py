@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import unittest
 
-from oslo_config import cfg
-
 from ironic_ownership.conf import plugin
 from ironic_ownership.contracts import options, policy
 from tests.unit import configurations
@@ -69,11 +67,6 @@ class TestOptions(unittest.TestCase):
         self.assertEqual(
             {'alias', 'old'}, {opt.name for opt in made.deprecated_opts}
         )
-
-    def test_same_declaration_twice_is_no_duplicate(self) -> None:
-        conf = cfg.ConfigOpts()
-        for _ in range(2):
-            conf.register_opt(plugin.to_oslo(option(Type.STRING, regex='a')))
 
 
 class TestSecrets(configurations.ConfiguredCase):

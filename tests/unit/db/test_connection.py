@@ -83,11 +83,10 @@ class TestSqlite(sqlite.SqliteCase):
         file = self.directory / 'records.sqlite'
         file.rename(self.directory / 'old.sqlite')
         for work in (self.database.read, self.database.write):
-            with self.assertRaises(
-                exceptions.RecordsUnavailableError
-            ) as caught:
+            with self.assertRaisesRegex(
+                exceptions.RecordsUnavailableError, 'was replaced or deleted'
+            ):
                 work(_count)
-            self.assertIn('was replaced or deleted', str(caught.exception))
         shutil.copy(self.directory / 'old.sqlite', file)
         with self.assertRaises(exceptions.RecordsUnavailableError):
             self.database.read(_count)
@@ -130,11 +129,10 @@ class TestSqlite(sqlite.SqliteCase):
         other = self.open(statement_timeout=0.1)
 
         def work(conn: sa.Connection) -> None:
-            with self.assertRaises(
-                exceptions.RecordsUnavailableError
-            ) as caught:
+            with self.assertRaisesRegex(
+                exceptions.RecordsUnavailableError, 'locked'
+            ):
                 other.write(lambda c: _insert(c, 'host1'))
-            self.assertIn('locked', str(caught.exception))
 
         self.database.write(work)
 
@@ -147,15 +145,6 @@ class TestSqlite(sqlite.SqliteCase):
                     )
                 )
             )
-
-    def test_failed_transaction_changes_nothing(self) -> None:
-        def work(conn: sa.Connection) -> None:
-            _insert(conn, 'host1')
-            raise exceptions.FencedError('stop')
-
-        with self.assertRaises(exceptions.FencedError):
-            self.database.write(work)
-        self.assertEqual(0, self.database.read(_count))
 
     def test_lost_insertion_is_tried_again(self) -> None:
         attempts = []
@@ -171,9 +160,8 @@ class TestSqlite(sqlite.SqliteCase):
 
     def test_missing_table_is_a_schema_error(self) -> None:
         sqlite.run_sql(self.database, 'DROP TABLE services')
-        with self.assertRaises(exceptions.SchemaError) as caught:
+        with self.assertRaisesRegex(exceptions.SchemaError, 'dbsync upgrade'):
             self.database.read(_count)
-        self.assertIn('dbsync upgrade', str(caught.exception))
 
     def test_file_of_another_kind_is_named(self) -> None:
         file = self.directory / 'notes.txt'

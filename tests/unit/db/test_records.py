@@ -152,9 +152,7 @@ class TestRows(sqlite.SqliteCase):
     def claim(self, **values: str | None) -> Outcome:
         node = model.Node(uuid(1), **values)
         return self.records.apply(
-            'host1',
-            self.epoch,
-            [Claim(node, reasons.Reason.EXCLUSIVE)],
+            'host1', self.epoch, [Claim(node, reasons.Reason.EXCLUSIVE)]
         )
 
     def test_open_instance_follows_its_node_to_the_new_owner(self) -> None:
@@ -178,18 +176,6 @@ class TestRows(sqlite.SqliteCase):
             ).scalar_one()
         )
         self.assertEqual(5, created)
-
-    def test_registration_keeps_the_settings_of_the_operator(self) -> None:
-        sqlite.run_sql(
-            self.database,
-            "UPDATE services SET disabled=1, disabled_reason='why'",
-        )
-        self.records.register('host1', model.MemberSettings())
-        (service,) = self.records.services()
-        self.assertEqual(
-            (True, 'why'),
-            (service.disabled, service.disabled_reason),
-        )
 
     def test_claim_from_a_deleted_service_needs_no_epoch(self) -> None:
         self.claim()

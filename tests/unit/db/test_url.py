@@ -95,8 +95,7 @@ class TestText(sqlite.SqliteCase):
                 f'?host=db1:5432&host=db2:5433{query}'
             )
             self.assertEqual(
-                'postgresql+psycopg2://u:***@db1:5432,db2:5433/x',
-                shown(url),
+                'postgresql+psycopg2://u:***@db1:5432,db2:5433/x', shown(url)
             )
         self.assertEqual(
             'postgresql://db1/x',

@@ -54,10 +54,7 @@ class Site(service.ServiceCase):
         self.alive: dict[str, service.Service] = {}
         self.settings: dict[str, model.MemberSettings] = {}
         observer = service.memory.MemoryBackend(
-            {},
-            member_ttl=service.TTL,
-            call_timeout=5,
-            store=self.shared.store,
+            {}, member_ttl=service.TTL, call_timeout=5, store=self.shared.store
         )
         self.wired = app_case.Wired(self.database, self.ironic, observer)
         self.wired.close = lambda: None

@@ -7,11 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.contracts import (
-    exceptions,
-    model,
-    reservations,
-)
+from ironic_ownership.contracts import exceptions, model, reservations
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.records import Report
 from ironic_ownership.contracts.reservations import Request
@@ -519,10 +515,7 @@ def _reservation_left(s: TestFindings) -> Story:
     s.serve('host1', world.RESERVING)
     stored = SqlReservations(s.database).begin(
         reservations.Reservation(
-            'res-1',
-            s.instance(1),
-            'host1',
-            Request(s.instance(1), 'host1'),
+            'res-1', s.instance(1), 'host1', Request(s.instance(1), 'host1')
         )
     )
     s.kill('host1')

@@ -131,11 +131,7 @@ class TestReturn(unittest.TestCase):
     def test_only_a_stopped_service_is_returned(self) -> None:
         found = self.operation.propose(['stock', 'HOST2', 'host1', 'host2'])
         self.assertEqual(
-            [
-                ('host1', REFUSED),
-                ('host2', RETURNED),
-                ('stock', UNCHANGED),
-            ],
+            [('host1', REFUSED), ('host2', RETURNED), ('stock', UNCHANGED)],
             [(one.host, one.state) for one in found],
         )
         self.assertIn('alive', found[0].detail or '')

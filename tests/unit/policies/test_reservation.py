@@ -13,17 +13,9 @@ def policy(**settings: model.Value) -> reservation.ReservationPolicy:
 
 
 class TestReservation(unittest.TestCase):
-    def test_every_node_is_left_unowned(self) -> None:
-        nodes = [model.Node('1'), model.Node('2', instance_uuid='i')]
-        self.assertEqual([None, None], policy().assign(nodes, ('host1',)))
-
     def test_free_node_is_released_and_never_rebalanced(self) -> None:
         self.assertTrue(policy().releases_free)
         self.assertFalse(policy().rebalancing)
-
-    def test_services_share_one_pool(self) -> None:
-        hosts = ('host1', 'host2')
-        self.assertEqual(set(hosts), policy().peers('host1', hosts, NOWHERE))
 
     def test_peers_of_earlier_releases_stay_peers(self) -> None:
         for fallback in ('', 'instance_uuid'):

@@ -135,10 +135,6 @@ class TestUnknownOptions(configurations.ConfiguredCase):
         ours = unknown_options.ours()
         self.assertEqual([], [*unknown_options.find(written, known, ours)])
 
-    def test_examples_are_known(self) -> None:
-        for path in sorted(SAMPLES.glob('examples/*.conf')):
-            self.assertEqual([], self.remarks(path.read_text()), path)
-
     def test_mistyped_option_with_the_nearest_name(self) -> None:
         self.assertEqual(
             NO_EFFECT.format('membership', 'watch_intervall')

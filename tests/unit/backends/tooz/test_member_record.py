@@ -96,6 +96,5 @@ class TestMemberRecord(unittest.TestCase):
         )
         for records in ((old, new, other), (new, other, old)):
             self.assertEqual(
-                (new.member, other.member),
-                members.newest(records).members,
+                (new.member, other.member), members.newest(records).members
             )

@@ -17,8 +17,7 @@ def sentinel(
     state = {'ip': 'h', 'port': port, 'config-epoch': epoch}
     return mock.Mock(
         sentinel_masters=mock.Mock(
-            return_value={'members': state} if port else {},
-            side_effect=error,
+            return_value={'members': state} if port else {}, side_effect=error
         )
     )
 

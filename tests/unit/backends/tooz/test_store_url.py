@@ -29,10 +29,6 @@ class TestStoreURL(unittest.TestCase):
             'no *** and no ***', found.masked('no p%40ss%3Aw and no p@ss:w')
         )
 
-    def test_url_without_a_secret_is_shown_whole(self) -> None:
-        url = 'etcd3+https://h:2379?ca_cert=/etc/ca.pem'
-        self.assertEqual(url, str(store_url.StoreURL(url)))
-
     def test_malformed_url_is_refused_without_its_secret(self) -> None:
         for url in ('redis://:hunter2@h:port', 'hunter2', 'redis://[hunter2'):
             with (

@@ -156,9 +156,7 @@ class AllocationsTest(unittest.TestCase):
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.create()
 
-    def test_user_without_the_right_to_write_gets_its_name(
-        self,
-    ) -> None:
+    def test_user_without_the_right_to_write_gets_its_name(self) -> None:
         self.write(recorded_http.fault(403, 'Forbidden'))
         with self.assertRaises(exceptions.IronicError) as caught:
             self.create()
