@@ -18,6 +18,7 @@ from ironic_ownership.contracts.bare_metal import (
     BareMetal,
     LatestChanges,
 )
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.membership import fence
@@ -96,7 +97,7 @@ class FleetReader:
             except exceptions.IronicUnavailableError:
                 raise  # the next read covers this time as well
             except (WholeListError, exceptions.IronicError) as reason:
-                LOG.info('all nodes are listed again: %s', reason)
+                LOG.info('relisting all nodes: %s', reason)
         self._baseline, self._limit = None, incremental.LIMITS[0]
         return self._read_all(scope)
 
@@ -113,7 +114,8 @@ class FleetReader:
             more = incremental.unexplained(baseline, merged, counted)
         if more:
             raise WholeListError(
-                f'Ironic counts {more:+} nodes that no change explains'
+                f'Ironic reports {suggestions.counted(abs(more), "node")} '
+                f'{"more" if more > 0 else "fewer"} than expected'
             )
         self._baseline = incremental.begin(
             baseline.scope, merged.nodes, page, counted, clock
