@@ -165,13 +165,15 @@ class StandbyError(RecordsError):
     """Another live process of the host is active: stand by for it.
 
     :param active: its incarnation.
+    :param epoch: of the service.
     """
 
     code, http_status = 'standby', 409
 
-    def __init__(self, host: str, active: str) -> None:
+    def __init__(self, host: str, active: str, epoch: int) -> None:
         self.host = host
         self.active = active
+        self.epoch = epoch
         super().__init__(
             f'{host} is served by another process, incarnation {active}',
             hint='This one stands by and takes over when that one ends',

@@ -31,6 +31,7 @@ def register(
     *,
     incarnation: str | None = None,
     alive: Collection[str] | None = (),
+    seen_epoch: int | None = None,
 ) -> int:
     """Create or renew the row of a service and raise its epoch.
 
@@ -42,6 +43,8 @@ def register(
     :param alive: incarnations of the host that may be alive; ``None`` if
         all may. Another one of them that is active keeps its place, unless
         the row was fenced for this incarnation by :meth:`fail_over`.
+    :param seen_epoch: of the service before ``alive`` was found. Another
+        process that has registered since then is alive. ``None``: any epoch.
     :returns: the new epoch: greater than each earlier one, also than those
         of commits that the database has lost.
     :raises FencedError: if it is forced down; nothing is changed.
@@ -57,10 +60,14 @@ def register(
             f'{host} --up"',
         )
     active = before.incarnation if before else None
-    if active not in (None, incarnation) and (
-        alive is None or active in alive
-    ):
-        raise exceptions.StandbyError(host, active)
+    if before is not None and active not in (None, incarnation):
+        # A late request must not end the right of one that came back.
+        came_back = not before.fenced and seen_epoch not in (
+            None,
+            before.epoch,
+        )
+        if alive is None or active in alive or came_back:
+            raise exceptions.StandbyError(host, active, before.epoch)
     now = transaction.now_of(conn)
     last = before.epoch if before else service_admin.last_epoch(conn, host)
     # One that contains the time repeats none of the commits that the database

@@ -93,9 +93,11 @@ class Standby:
     """Another process of the host is active, and perhaps alive.
 
     :param active: its incarnation.
+    :param epoch: of the service, when this process was refused.
     """
 
     active: str
+    epoch: int
     role: ClassVar[Role] = Role.STANDBY
 
 
@@ -228,13 +230,18 @@ class Registration:
     ) -> Callable[[], _Result] | None:
         identity = self.identity
         if isinstance(state, Unregistered | Standby):
-            return functools.partial(self._register, identity, siblings)
+            # Read before the members: what came later is not in the view.
+            seen = state.epoch if isinstance(state, Standby) else 0
+            return functools.partial(self._register, identity, siblings, seen)
         if isinstance(state, Active) and state.settings != identity.settings:
             return functools.partial(self._advertise, state.epoch, identity)
         return None
 
     def _register(
-        self, identity: Identity, siblings: frozenset[str] | None
+        self,
+        identity: Identity,
+        siblings: frozenset[str] | None,
+        seen_epoch: int,
     ) -> _Result:
         try:
             epoch = self._records.register(
@@ -242,9 +249,10 @@ class Registration:
                 identity.settings,
                 incarnation=identity.incarnation,
                 alive=siblings,
+                seen_epoch=seen_epoch,
             )
         except exceptions.StandbyError as exc:
-            return Standby(exc.active)
+            return Standby(exc.active, exc.epoch)
         except exceptions.FencedError:
             # The records fence a registration only while it is forced down.
             return ForcedDown()

@@ -70,6 +70,33 @@ class ProcessContract(records.RecordsContract):
             self.records.apply('host1', old, [records.claim(1)])
         self.assert_applied('host1', new, records.claim(1))
 
+    def test_process_that_came_back_since_it_was_seen_keeps_its_place(
+        self,
+    ) -> None:
+        # The request of its standby was late: alive were the ones before.
+        seen = self.start('one')
+        epoch = self.start('one')
+        with self.assertRaises(exceptions.StandbyError) as caught:
+            self.replace(seen)
+        self.assertEqual(epoch, caught.exception.epoch)
+        self.assert_applied('host1', epoch, records.claim(1))
+        self.assertGreater(self.replace(epoch), epoch)
+
+    def test_fenced_process_is_replaced_under_any_epoch(self) -> None:
+        seen = self.start('one')
+        self.fail_over('one')
+        self.assertGreater(self.replace(seen), seen)
+
+    def replace(self, seen: int) -> int:
+        """Register a standby that saw no process but itself."""
+        return self.records.register(
+            'host1',
+            records.SETTINGS,
+            incarnation='two',
+            alive=['two'],
+            seen_epoch=seen,
+        )
+
     def test_active_process_registers_again(self) -> None:
         epoch = self.start('one', 'one', 'two')
         self.assertGreater(self.start('one', 'one', 'two'), epoch)

@@ -31,15 +31,19 @@ class FakeRecords:
         self.requested = 0
         self.fail_with: Exception | None = None
 
-    def register(self, host, settings, *, incarnation, alive) -> int:
+    def register(
+        self, host, settings, *, incarnation, alive, seen_epoch=None
+    ) -> int:
         if self.fail_with is not None:
             raise self.fail_with
         if self.forced_down:
             raise exceptions.FencedError('forced down')
         if self.active not in (None, incarnation) and (
-            alive is None or self.active in alive
+            alive is None
+            or self.active in alive
+            or (seen_epoch not in (None, self.epoch) and not self.fenced)
         ):
-            raise exceptions.StandbyError(host, self.active)
+            raise exceptions.StandbyError(host, self.active, self.epoch)
         self.epoch += 1
         self.fenced = self.deleted = False
         self.active = incarnation
@@ -64,7 +68,7 @@ class FakeRecords:
 
     def fail_over(self, incarnation: str) -> None:
         self.epoch += 1
-        self.active = incarnation
+        self.active, self.fenced = incarnation, True
 
     def service(self, host: str) -> model.Service | None:
         self.requested += 1

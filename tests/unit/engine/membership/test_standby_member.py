@@ -56,6 +56,23 @@ class TestStandby(MemberCase):
         self.assertEqual(changes + 2, self.changes)
         self.assertEqual([], self.died)
 
+    def test_active_one_that_registered_since_it_was_seen_is_not_replaced(
+        self,
+    ) -> None:
+        # Found by the model: a process that was frozen came back after this
+        # one had found it dead, and before its request was committed.
+        self.stand_by()
+        self.store.rows.pop(('host1', 'first'))
+        self.member.poll()
+        self.clock.elapse(0.1)
+        self.records.epoch += 1
+        self.member.beat()
+        self.assertTrue(self.member.is_standby)
+        self.assertEqual('first', self.records.active)
+        # It is dead under this epoch, too.
+        self.member.poll()
+        self.assertEqual(3, self.fence.epoch())
+
     def test_process_that_starts_waits_for_one_that_the_store_misses(
         self,
     ) -> None:
