@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lab import ironic_api, process, venvs
+from lab import ironic_api, process
 
 _CONFIGURATION = (
     ironic_api.CONFIGURATION
@@ -62,12 +62,18 @@ class Ironic(ironic_api.IronicAPI):
 
     :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
+    :param middleware: its options; the next start takes changes.
     """
 
     def __init__(
-        self, directory: pathlib.Path, *, port: int | None = None
+        self,
+        directory: pathlib.Path,
+        *,
+        port: int | None = None,
+        middleware: ironic_api.Middleware = None,
     ) -> None:
         super().__init__(directory, port=port)
+        self.middleware = middleware
         self.database = self.directory / 'ironic.db'
         self.writing = threading.RLock()
 
@@ -96,11 +102,10 @@ class Ironic(ironic_api.IronicAPI):
                 connection.close()
 
     def _prepare(self) -> process.Process:
-        binaries = venvs.ensure('ironic', ironic_api.REQUIREMENTS) / 'bin'
+        binaries = ironic_api.environment(self.middleware) / 'bin'
         config = self.directory / 'ironic.conf'
-        config.write_text(
-            _CONFIGURATION.format(directory=self.directory, port=self.port)
-        )
+        text = _CONFIGURATION.format(directory=self.directory, port=self.port)
+        config.write_text(text + ironic_api.middleware_text(self.middleware))
         log = self.directory / 'ironic.log'
         if not self.database.exists():
             self._create_schema(binaries, config, log)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import abc
+import pathlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lab import process, service
+from lab import checkout, process, service, venvs
 
 if TYPE_CHECKING:
     from openstack import connection as sdk
@@ -30,6 +32,27 @@ enabled_storage_interfaces = noop
 enabled_vendor_interfaces = fake,no-vendor
 """
 """The common configuration: no authentication, and fake hardware."""
+
+Middleware = Mapping[str, object] | None
+"""Options of the middleware of this checkout; without them it is not there."""
+
+
+def environment(middleware: Middleware = None) -> pathlib.Path:
+    """Return the virtual environment of Ironic."""
+    if middleware is None:
+        return venvs.ensure('ironic', REQUIREMENTS)
+    venv = venvs.ensure('ironic-middleware', REQUIREMENTS)
+    return checkout.install(venv, 'ironic_middleware')
+
+
+def middleware_text(middleware: Middleware) -> str:
+    """Return the part of the configuration that loads the middleware."""
+    if middleware is None:
+        return ''
+    values = (f'{name} = {value}' for name, value in middleware.items())
+    return '\n'.join(
+        ('[api]', 'middleware = ownership', '[ownership]', *values, '')
+    )
 
 
 class IronicAPI(service.Service, abc.ABC):

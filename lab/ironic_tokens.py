@@ -10,7 +10,7 @@ import http.client
 import pathlib
 from collections.abc import Mapping
 
-from lab import ironic, ironic_api, process, service, venvs
+from lab import ironic, ironic_api, process, service
 
 _CONFIGURATION = """\
 rpc_transport = json-rpc
@@ -40,6 +40,7 @@ class TokenAPI(service.Service):
     :param directory: for its files.
     :param of: the Ironic whose nodes it shows.
     :param keystone: the options of ``[keystone_authtoken]``.
+    :param middleware: its options.
     """
 
     title = 'Ironic with tokens'
@@ -49,13 +50,16 @@ class TokenAPI(service.Service):
         directory: pathlib.Path,
         of: ironic.Ironic,
         keystone: Mapping[str, str],
+        *,
+        middleware: ironic_api.Middleware = None,
     ) -> None:
         super().__init__(directory)
         self._of = of
         self._keystone = keystone
+        self._middleware = middleware
 
     def _prepare(self) -> process.Process:
-        binaries = venvs.ensure('ironic', ironic_api.REQUIREMENTS) / 'bin'
+        binaries = ironic_api.environment(self._middleware) / 'bin'
         config = self.directory / 'ironic.conf'
         common = ironic_api.CONFIGURATION.replace('= noauth', '= keystone')
         own = _CONFIGURATION.format(
@@ -64,7 +68,8 @@ class TokenAPI(service.Service):
             directory=self.directory,
         )
         tokens = ''.join(f'{k} = {v}\n' for k, v in self._keystone.items())
-        config.write_text(common + own + tokens)
+        more = ironic_api.middleware_text(self._middleware)
+        config.write_text(common + own + tokens + more)
         return process.Process(
             [str(binaries / 'ironic-api'), '--config-file', str(config)],
             self.directory / 'ironic.log',

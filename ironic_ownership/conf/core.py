@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import socket
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 from oslo_db import options as db_options
+
+from ironic_ownership.contracts.request_header import SHORTEST_KEY
 
 _DEFAULT = (
     cfg.StrOpt(
@@ -204,6 +206,20 @@ _MEMBERSHIP = (
     ),
 )
 
+_ENFORCEMENT = (
+    cfg.Opt(
+        'shared_key',
+        types.String(regex=f'.{{{SHORTEST_KEY}}}'),
+        secret=True,
+        help='Key with which this service signs its requests to Ironic that '
+        'change a node, so that the middleware in Ironic can refuse those of '
+        'a former owner: one of [ownership] shared_keys in ironic.conf. At '
+        f'least {SHORTEST_KEY} characters, the same for all services. Only a '
+        'program that embeds the service sends such requests, as the driver '
+        'of nova-compute does. Unset: requests have no header.',
+    ),
+)
+
 _HEALTH = (
     cfg.StrOpt(
         'listen',
@@ -254,6 +270,7 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'ownership': _OWNERSHIP,
     'membership': _MEMBERSHIP,
     'database': tuple(map(_with_our_default, db_options.database_opts)),
+    'enforcement': _ENFORCEMENT,
     'health': _HEALTH,
     'notifications': _NOTIFICATIONS,
 }

@@ -2,7 +2,9 @@
 
 Everything that Nova's driver does to a node passes here, so no operation can
 bypass the guard, nor can a step of a long operation: a process that was frozen
-in the middle of a deployment does not go on with it.
+in the middle of a deployment does not go on with it. Each request carries the
+epoch of its permission, for the middleware in Ironic: the process may be
+frozen after the guard has answered.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ironic_ownership.embedding import Permission, exceptions
 
 LOG = log.getLogger(__name__)
 
+_READ_METHODS = frozenset(('GET', 'HEAD'))
 _READ_PREFIXES = ('get', 'find_')
 _READS = frozenset(
     (
@@ -82,13 +85,43 @@ class ActionGuard:
         finally:
             self._thread.operation = None
 
-    def require(self, call: str, node: str | None) -> None:
-        """Return if this service may act on a node at this moment.
+    @contextlib.contextmanager
+    def writing(self, call: str, node: str | None) -> Iterator[None]:
+        """Permit the requests of one call in this thread, and sign them.
 
         :param call: for the log.
         :param node: its uuid; that of the operation by default.
-        :raises Exception: the refusal of the operation.
+        :raises Exception: the refusal of the operation, if this service may
+            not act on the node at this moment.
         """
+        self._thread.permission = self._require(call, node)
+        try:
+            yield
+        finally:
+            self._thread.permission = None
+
+    def sign(self, request: Any) -> Any:
+        """Add the header for Ironic's middleware to a request.
+
+        Called by the library requests for each attempt to send it.
+
+        :raises Exception: the refusal of the operation, for a change in a
+            call that counts as a read: no request bypasses the guard.
+        """
+        if request.method in _READ_METHODS:
+            return request
+        permission = getattr(self._thread, 'permission', None)
+        if permission is None:
+            operation = self._current or self._outside()
+            raise operation.refusal(
+                f'{request.method} {request.path_url}: no permission was '
+                'requested for it'
+            )
+        headers = permission.headers(request.method, request.url)
+        request.headers.update(headers)
+        return request
+
+    def _require(self, call: str, node: str | None) -> Permission:
         operation = self._current or self._outside()
         uuid = node or operation.node
         try:
@@ -96,7 +129,7 @@ class ActionGuard:
                 raise exceptions.OwnershipError(
                     f'{call}: the node is not known'
                 )
-            self._confirm(operation, uuid)
+            return self._confirm(operation, uuid)
         except exceptions.OwnershipError as exc:
             LOG.warning(
                 '%s on the node %s is refused: %s', operation.name, uuid, exc
@@ -107,14 +140,15 @@ class ActionGuard:
     def _current(self) -> Operation | None:
         return getattr(self._thread, 'operation', None)
 
-    def _confirm(self, operation: Operation, uuid: str) -> None:
+    def _confirm(self, operation: Operation, uuid: str) -> Permission:
         held = operation.permissions.get(uuid)
         if held is None:
-            operation.permissions[uuid] = self._permit(
+            held = operation.permissions[uuid] = self._permit(
                 uuid, instance_uuid=operation.instance_uuid
             )
         elif not held.is_valid:
             held.confirm()
+        return held
 
 
 class GuardedConnection:
@@ -126,6 +160,11 @@ class GuardedConnection:
     def __init__(self, adapter: Any, guard: ActionGuard) -> None:
         self._adapter = adapter
         self._guard = guard
+        # The methods of openstacksdk all send their requests by this one.
+        if not isinstance(adapter.request, functools.partial):
+            adapter.request = functools.partial(
+                adapter.request, requests_auth=guard.sign
+            )
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._adapter, name)
@@ -141,8 +180,8 @@ class GuardedConnection:
     def _write(
         self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        self._guard.require(name, _node_of(name, args, kwargs))
-        return method(*args, **kwargs)
+        with self._guard.writing(name, _node_of(name, args, kwargs)):
+            return method(*args, **kwargs)
 
 
 def _node_of(

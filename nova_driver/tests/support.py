@@ -41,6 +41,10 @@ class Permission:
         self.is_valid = True
         self.confirmed = 0
         self.refusal: Exception | None = None
+        self.epoch = 7
+
+    def headers(self, method: str, url: str) -> dict[str, str]:
+        return {'X-Ironic-Ownership': f'{self.epoch} {method}'}
 
     def confirm(self) -> None:
         self.confirmed += 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ironic_ownership_plugin_kit import backend
 from tests.contract import database
 from tests.contract.suites import (
+    enforcement,
     hand_overs,
     moves,
     node_imports,
@@ -45,6 +46,7 @@ SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Availability': (_RECORDS, record_availability.AvailabilityContract),
     'Queries': (_RECORDS, record_queries.QueryContract),
     'Operators': (_RECORDS, record_operators.OperatorContract),
+    'Enforcement': (_RECORDS, enforcement.EnforcementContract),
     'Events': (database.EventsOnDatabase, record_events.EventContract),
     'Purge': (_OWN_MOVES, purge.PurgeContract),
     'Moves': (_MOVES, moves.MoveContract),

@@ -39,7 +39,9 @@ class PackageTest(testtools.TestCase):
     def test_no_modules_import_each_other_in_a_circle(self) -> None:
         # Imports for annotations and inside functions count as well.
         graph = grimp.build_graph(
-            *(_OURS, 'ironic_ownership_nova', 'lab'), cache_dir=None
+            *(_OURS, 'ironic_ownership_nova', 'lab'),
+            'ironic_ownership_middleware',
+            cache_dir=None,
         )
         order = graphlib.TopologicalSorter(
             {
@@ -95,7 +97,11 @@ class EntryPointTest(testtools.TestCase):
         super().setUp()
         self.installed = [
             entry_point
-            for name in ('ironic-ownership', 'ironic-ownership-nova')
+            for name in (
+                'ironic-ownership',
+                'ironic-ownership-middleware',
+                'ironic-ownership-nova',
+            )
             for entry_point in importlib.metadata.distribution(
                 name
             ).entry_points
@@ -113,11 +119,11 @@ class EntryPointTest(testtools.TestCase):
     def test_installed_entry_points_are_those_of_the_source(self) -> None:
         declared = {
             (group, name, value)
-            for directory in ('.', 'nova_driver')
+            for directory in ('.', 'ironic_middleware', 'nova_driver')
             for project in [_project(directory)]
             for group, entries in {
                 **project['entry-points'],
-                'console_scripts': project['scripts'],
+                'console_scripts': project.get('scripts', {}),
             }.items()
             for name, value in entries.items()
         }

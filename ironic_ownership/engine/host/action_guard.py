@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Mapping
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, request_header
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
@@ -52,6 +53,7 @@ class Guard:
     :param longest: seconds for which a permission may last: a heartbeat
         interval, within which the service also learns that it was fenced.
     :param own_scope_only: refuse deployed nodes outside of the scope, too.
+    :param shared_key: with which requests to Ironic are signed; may be empty.
     """
 
     context: ServiceContext
@@ -60,6 +62,7 @@ class Guard:
     longest: float
     clients: ClientPool
     own_scope_only: bool = False
+    shared_key: str = ''
 
     def check(
         self,
@@ -120,7 +123,9 @@ class Guard:
     def _attempt(
         self, uuid: str, instance_uuid: str | None, patience: float
     ) -> Permission:
-        permission = Permission(self.context, uuid, self.longest)
+        permission = Permission(
+            self.context, uuid, self.longest, self.shared_key
+        )
         permission.confirm()  # so that Ironic is not asked in vain
         with self.clients.lend(max(patience, 0.0) or LONGEST_QUEUE) as ironic:
             node = permission.node = _read(ironic, uuid)
@@ -193,6 +198,7 @@ class Permission:
     Threading: any thread.
 
     :param longest: seconds for which one answer of the records counts.
+    :param shared_key: see :class:`Guard`.
     :raises FencedError: if the service has no right to act.
     :ivar node: the node as Ironic had it before the permission was given.
     :ivar in_scope: whether it is in the shard and conductor group of the
@@ -203,11 +209,16 @@ class Permission:
     in_scope = True
 
     def __init__(
-        self, context: ServiceContext, uuid: str, longest: float
+        self,
+        context: ServiceContext,
+        uuid: str,
+        longest: float,
+        shared_key: str = '',
     ) -> None:
         self._context = context
         self._uuid = uuid
         self._longest = longest
+        self._key = shared_key
         self._given = context.fence.lease()
         self._until = float('-inf')
 
@@ -256,6 +267,19 @@ class Permission:
         :raises RecordsError: if the records do not answer.
         """
         self.read()
+
+    def headers(self, method: str, url: str) -> Mapping[str, str]:
+        """Return the header of one request to Ironic, for its middleware.
+
+        Ironic refuses the request if the permission has ended meanwhile.
+
+        :returns: nothing for a request that changes nothing, and without
+            ``[enforcement] shared_key``.
+        """
+        if not self._key or method in request_header.READS:
+            return {}
+        claim = request_header.Claim(self.host, self.epoch, self._uuid)
+        return {request_header.HEADER: claim.header(self._key, method, url)}
 
     def read(self) -> model.ComputeNode:
         """Confirm it, and return the record; errors as :meth:`confirm`."""

@@ -107,6 +107,7 @@ class Host:
         on_epoch_change: Callable[[], None] = lambda: None,
         has_readers: bool = True,
         own_scope_only: bool = False,
+        shared_key: str = '',
         free_memory: Callable[[], object] = lambda: None,
     ) -> Host:
         """Build the service of a member.
@@ -121,6 +122,7 @@ class Host:
         :param on_epoch_change: called when a poll has found another epoch.
         :param has_readers: whether a program reads the feed.
         :param own_scope_only: see :class:`Guard`.
+        :param shared_key: see :class:`Guard`.
         :param free_memory: see :class:`RefreshLoop`.
         """
         context, intervals = member.context, tuning.intervals
@@ -180,6 +182,7 @@ class Host:
             longest=intervals.heartbeat,
             clients=ClientPool(open_client, GUARD_CLIENTS),
             own_scope_only=own_scope_only,
+            shared_key=shared_key,
         )
         all_workers: dict[str, Worker] = {
             Loop.EPOCH: EpochMonitor(heartbeat, on_epoch_change),

@@ -1,0 +1,1 @@
+"""Middleware of Ironic's API that refuses requests of former owners."""

@@ -1,0 +1,217 @@
+"""The middleware: a WSGI application around that of Ironic's API."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
+
+# Ironic calls the middleware with its application, and nothing else.
+from oslo_config import cfg
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, request_header, texts
+from ironic_ownership.contracts.request_header import Claim
+from ironic_ownership_middleware import (
+    credentials,
+    decision,
+    options,
+    resources,
+)
+from ironic_ownership_middleware.decision import Refusal
+from ironic_ownership_middleware.records import Answer, Records
+
+LOG = log.getLogger(__name__)
+
+_HEADER = 'HTTP_' + request_header.HEADER.upper().replace('-', '_')
+
+Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+
+class _Reader(Protocol):
+    def read(
+        self, service: str, uuids: frozenset[str], names: frozenset[str]
+    ) -> Answer:
+        """Return a service and nodes."""
+
+
+class Ownership:
+    """Refuses changing requests of services that do not own the node.
+
+    Threading: any thread.
+
+    :param application: of Ironic.
+    :param keys: each of them may have signed a request.
+    :param lifetime: of a signature, in seconds.
+    :param requires_header: tells whether a request without one is refused.
+    :param admits_without_records: what happens when they do not answer.
+    :param count: receives the name of each counter to raise.
+    :param clock: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        records: _Reader,
+        keys: Sequence[str],
+        *,
+        lifetime: float = 60.0,
+        requires_header: Callable[[dict[str, Any]], bool] = lambda _: False,
+        admits_without_records: bool = False,
+        count: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._application = application
+        self._records = records
+        self._keys = keys
+        self._lifetime = lifetime
+        self._requires_header = requires_header
+        self._admits_without_records = admits_without_records
+        self._count = count
+        self._clock = clock
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
+        """Answer one request, or hand it on to Ironic."""
+        method = environ['REQUEST_METHOD']
+        raw = environ.get('PATH_INFO', '').encode('latin-1')
+        path = raw.decode('utf-8', 'replace')
+        change = resources.change(
+            method, path, environ.get('QUERY_STRING', '')
+        )
+        if change is None:
+            return self._application(environ, start_response)
+        refusal = self._refusal(environ, method, path, change)
+        if refusal is None:
+            return self._application(environ, start_response)
+        LOG.warning(
+            '%s %s is refused: %s: %s',
+            texts.printable(method),
+            texts.printable(path),
+            refusal.code,
+            texts.printable(refusal.message),
+        )
+        self._count(f'refused.{refusal.code}')
+        return _answer(refusal, start_response)
+
+    def _refusal(
+        self,
+        environ: dict[str, Any],
+        method: str,
+        path: str,
+        change: resources.Change,
+    ) -> Refusal | None:
+        value = environ.get(_HEADER)
+        if value is None:
+            required = self._requires_header(environ)
+            return decision.UNSIGNED if required else None
+        claim = self._claim(value, method, path)
+        if claim is None:
+            return decision.BAD_HEADER
+        if claim.node:
+            change = resources.Change(change.idents | {claim.node})
+        try:
+            service, nodes = self._records.read(
+                claim.service, change.uuids, change.names
+            )
+        except exceptions.RecordsError as exc:
+            return self._without_records(claim, exc)
+        return decision.decide(
+            claim, change.uuids | change.names, service, nodes
+        )
+
+    def _claim(self, value: str, method: str, path: str) -> Claim | None:
+        """Return the claim of a header, if it is signed for this request."""
+        found = request_header.read(value)
+        if found is None:
+            return None
+        claim, signature = found
+        if not claim.is_signed(signature, self._keys, method, path):
+            return None
+        age = abs(self._clock() - claim.time)
+        return claim if age <= self._lifetime else None
+
+    def _without_records(
+        self, claim: Claim, exc: exceptions.RecordsError
+    ) -> Refusal | None:
+        self._count('records_unavailable')
+        if self._admits_without_records:
+            LOG.warning(
+                'A request of %s is admitted without the records: %s',
+                texts.printable(claim.service),
+                exc,
+            )
+            return None
+        LOG.error('Requests with a header are refused: %s', exc)
+        return decision.NO_RECORDS
+
+
+def ownership(application: Application) -> Ownership:
+    """Wrap the application of Ironic's API; the entry point.
+
+    :raises ConfigurationError: if ``[ownership]`` of ironic.conf can't be
+        used: then Ironic does not start.
+    """
+    return build(application, cfg.CONF)  # noqa: TID251 - Ironic's own
+
+
+def build(application: Application, conf: cfg.ConfigOpts) -> Ownership:
+    """Build the middleware from a configuration; see :func:`ownership`."""
+    options.register_opts(conf)
+    own = conf[options.GROUP]
+    faults = [
+        f'[ownership] {name} is not set'
+        for name in ('connection', 'shared_keys')
+        if not own[name]
+    ]
+    if any(len(key) < request_header.SHORTEST_KEY for key in own.shared_keys):
+        faults.append(
+            '[ownership] shared_keys: each needs at least '
+            f'{request_header.SHORTEST_KEY} characters'
+        )
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+    return Ownership(
+        application,
+        Records(own.connection, own.answer_timeout),
+        own.shared_keys,
+        lifetime=own.signature_lifetime,
+        requires_header=credentials.requirement(
+            own.require_for, conf.auth_strategy, conf
+        ),
+        admits_without_records=own.without_records == 'admit',
+        count=_counter(),
+    )
+
+
+def _counter() -> Callable[[str], None]:
+    """Return Ironic's own metrics, which ``[metrics] backend`` enables."""
+    from ironic.common import metrics_utils
+
+    logger = metrics_utils.get_metrics_logger('ownership')
+    return lambda name: logger.send_counter(name, 1)
+
+
+def _answer(refusal: Refusal, start_response: Any) -> list[bytes]:
+    """Answer in the form of Ironic's errors: JSON within JSON."""
+    fault = {
+        'faultcode': 'Server' if refusal.status >= 500 else 'Client',
+        'faultstring': f'{refusal.message}. {refusal.hint} ({refusal.code})',
+        'debuginfo': None,
+        'code': refusal.code,
+        'owner': refusal.owner,
+        'hint': refusal.hint,
+    }
+    body = json.dumps({'error_message': json.dumps(fault)}).encode()
+    status = HTTPStatus(refusal.status)
+    start_response(
+        f'{status.value} {status.phrase}',
+        [
+            ('Content-Type', 'application/json'),
+            ('Content-Length', str(len(body))),
+        ],
+    )
+    return [body]

@@ -1,0 +1,176 @@
+"""Every request of Nova's driver that changes a node has the header."""
+
+from __future__ import annotations
+
+import ast
+import http.server
+import inspect
+import json
+import threading
+import types
+import unittest
+from typing import Any
+
+import openstack
+from nova.virt.ironic import driver as ironic_driver
+
+from ironic_ownership_nova.connection import (
+    ActionGuard,
+    GuardedConnection,
+    Operation,
+)
+from tests import support
+
+HEADER = 'X-Ironic-Ownership'
+NODE = support.FREE
+
+READS = frozenset(
+    (
+        *('get_node', 'get_node_console', 'nodes', 'port_groups', 'ports'),
+        *('validate_node', 'volume_connectors', 'volume_targets'),
+    )
+)
+WRITES: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    'attach_vif_to_node': ((NODE, 'vif'), {'retry_on_conflict': False}),
+    'create_volume_target': (
+        (),
+        {'node_id': NODE, 'volume_type': 'x', 'volume_id': 'v'},
+    ),
+    'delete_volume_target': (('target',), {}),
+    'detach_vif_from_node': ((NODE, 'vif'), {}),
+    'disable_node_console': ((NODE,), {}),
+    'enable_node_console': ((NODE,), {}),
+    'inject_nmi_to_node': ((NODE,), {}),
+    'patch_node': (
+        (NODE, [{'op': 'add', 'path': '/extra/a', 'value': 'b'}]),
+        {},
+    ),
+    'set_node_power_state': ((NODE, 'power on'), {}),
+    'set_node_provision_state': ((NODE, 'active'), {}),
+    'update_node': ((NODE,), {'instance_id': 'x'}),
+}
+"""What Nova's driver calls, with arguments."""
+
+
+class _Ironic:
+    """Accepts every request, and keeps those that change something."""
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[str, str, str | None]] = []
+        self.statuses: list[int] = []
+        ironic = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def answer(self) -> None:
+                self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                status = 200
+                if self.command != 'GET':
+                    ironic.changes.append(
+                        (self.command, self.path, self.headers.get(HEADER))
+                    )
+                    if ironic.statuses:
+                        status = ironic.statuses.pop()
+                body = json.dumps(ironic.document(self.path)).encode()
+                self.send_response(status)
+                self.send_header('Content-Type', 'application/json')
+                self.send_header('Content-Length', str(len(body)))
+                for edge, value in (('Minimum', '1.1'), ('Maximum', '1.115')):
+                    name = f'X-OpenStack-Ironic-API-{edge}-Version'
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(
+            ('127.0.0.1', 0), Handler
+        )
+        self.server.daemon_threads = True
+        self.url = f'http://127.0.0.1:{self.server.server_port}'
+        threading.Thread(
+            target=self.server.serve_forever, args=(0.05,), daemon=True
+        ).start()
+
+    def document(self, path: str) -> dict[str, Any]:
+        v1 = {
+            'id': 'v1',
+            'status': 'CURRENT',
+            'min_version': '1.1',
+            'version': '1.115',
+            'links': [{'rel': 'self', 'href': f'{self.url}/v1/'}],
+        }
+        if path == '/':
+            return {'default_version': v1, 'versions': [v1]}
+        if path.rstrip('/') == '/v1':
+            return {**v1, 'version': v1}
+        return {'uuid': NODE, 'provision_state': 'available', 'vifs': []}
+
+
+class SignedRequestsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.ironic = _Ironic()
+        self.addCleanup(self.ironic.server.server_close)
+        self.addCleanup(self.ironic.server.shutdown)
+        self.permit = support.Guard()
+        self.guard = ActionGuard(self.permit, RuntimeError)
+        adapter = openstack.connect(
+            load_yaml_config=False,
+            load_envvars=False,
+            auth_type='none',
+            auth={'endpoint': self.ironic.url},
+        ).baremetal
+        # Nova's driver gets a new one for each access.
+        GuardedConnection(adapter, self.guard)
+        self.connection = GuardedConnection(adapter, self.guard)
+
+    def call(self, name: str) -> None:
+        args, kwargs = WRITES[name]
+        operation = Operation('spawn', RuntimeError, node=NODE)
+        with self.guard.operation(operation):
+            getattr(self.connection, name)(*args, **kwargs)
+
+    def test_all_that_novas_driver_calls_is_known_here(self) -> None:
+        tree = ast.parse(inspect.getsource(ironic_driver))
+        called = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == 'ironic_connection'
+        }
+        self.assertEqual(
+            {*READS, *WRITES}, called - {'retriable_status_codes'}
+        )
+
+    def test_no_change_goes_without_the_header(self) -> None:
+        for name in WRITES:
+            self.ironic.changes.clear()
+            self.call(name)
+            self.assertTrue(self.ironic.changes, name)
+            for method, path, header in self.ironic.changes:
+                self.assertEqual(f'7 {method}', header, f'{name}: {path}')
+
+    def test_each_attempt_is_signed_again(self) -> None:
+        self.ironic.statuses = [200, 503]
+        self.call('set_node_power_state')
+        headers = [header for _, _, header in self.ironic.changes]
+        self.assertEqual(['7 PUT', '7 PUT'], headers)
+
+    def test_no_change_bypasses_the_guard(self) -> None:
+        reading = self.connection.get
+        self.connection.get_node(NODE)
+        self.assertEqual(200, reading('/nodes').status_code)
+        # A method that counts as a read, in a later release.
+        request = types.SimpleNamespace(
+            method='PUT', path_url='/v1/nodes/x', headers={}
+        )
+        with self.assertRaisesRegex(RuntimeError, 'no permission'):
+            self.guard.sign(request)
+        with self.assertRaisesRegex(RuntimeError, 'no permission'):
+            self.connection._adapter.put('/nodes/x/maintenance', json={})
+        self.assertEqual([], self.ironic.changes)

@@ -1,0 +1,30 @@
+"""Bounds of the middleware's query; its answers are in the contract suites."""
+
+from __future__ import annotations
+
+import threading
+import unittest
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership_middleware.records import Records
+
+
+class RecordsTest(unittest.TestCase):
+    def test_answer_that_takes_too_long_is_an_error(self) -> None:
+        release = threading.Event()
+        self.addCleanup(release.set)
+        reader = Records('sqlite:////tmp/records.sqlite', 0.2)
+        with (
+            mock.patch.object(
+                reader, '_read', side_effect=lambda *_: release.wait()
+            ),
+            self.assertRaisesRegex(
+                exceptions.RecordsUnavailableError, r'within 0\.2 s'
+            ),
+        ):
+            reader.read('host1', [], [])
+
+    def test_url_that_cannot_work_is_found_at_start(self) -> None:
+        with self.assertRaises(exceptions.RecordsError):
+            Records('nonsense', 1)
