@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, request_header
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import action_guard
 from tests.unit.engine import service, world
@@ -181,6 +181,25 @@ class TestGuard(service.ServiceCase):
     def test_disabled_service_goes_on_managing_its_nodes(self) -> None:
         self.operator('UPDATE services SET disabled = 1')
         self.guard.check(world.uuid(1))
+
+    def test_permission_signs_changes_under_its_epoch(self) -> None:
+        self.assertEqual(
+            {}, self.guard.check(world.uuid(1)).headers('PUT', '')
+        )
+        self.guard.shared_key = 'k' * 32
+        permission = self.guard.check(world.uuid(1))
+        url = f'http://ironic:6385/v1/nodes/{world.uuid(1)}/states/power'
+        self.assertEqual({}, permission.headers('GET', url))
+        (value,) = permission.headers('PUT', url).values()
+        read = request_header.read(value)
+        assert read is not None
+        claim, signature = read
+        self.assertEqual(
+            ('host1', permission.epoch, world.uuid(1)),
+            (claim.service, claim.epoch, claim.node),
+        )
+        path = f'/v1/nodes/{world.uuid(1)}/states/power'
+        self.assertTrue(claim.is_signed(signature, ['k' * 32], 'PUT', path))
 
     def test_changed_policies_count_from_the_next_check_on(self) -> None:
         self.guard.policies = policy_set.PolicySet.of(
