@@ -12,6 +12,7 @@ import sys
 _BENCHMARKS = (
     'startup',
     'decide',
+    'enforcement',
     'select',
     'scan',
     'scale',

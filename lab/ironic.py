@@ -11,7 +11,7 @@ import contextlib
 import pathlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab import ironic_api, process
@@ -63,6 +63,7 @@ class Ironic(ironic_api.IronicAPI):
     :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     :param middleware: its options; the next start takes changes.
+    :param environment: variables of its process.
     """
 
     def __init__(
@@ -71,8 +72,10 @@ class Ironic(ironic_api.IronicAPI):
         *,
         port: int | None = None,
         middleware: ironic_api.Middleware = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(directory, port=port)
+        self._environment = environment
         self.middleware = middleware
         self.database = self.directory / 'ironic.db'
         self.writing = threading.RLock()
@@ -110,7 +113,9 @@ class Ironic(ironic_api.IronicAPI):
         if not self.database.exists():
             self._create_schema(binaries, config, log)
         return process.Process(
-            [str(binaries / 'ironic'), '--config-file', str(config)], log
+            [str(binaries / 'ironic'), '--config-file', str(config)],
+            log,
+            env=self._environment,
         )
 
     def _create_schema(
