@@ -66,7 +66,7 @@ records.Records.read = read
 
 
 class Rights:
-    """When each right to act began and ended, as far as it is certain.
+    """Rights to act, with the times of their ends as far as they are certain.
 
     A right is a service, one of its epochs, and a node. It ends with the
     commit that ends it; the time is noted after the commit was answered, so
@@ -168,7 +168,7 @@ class Operator:
 
 @dataclasses.dataclass
 class Counts:
-    """What has happened."""
+    """Changes, answers and violations of a run."""
 
     statuses: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter

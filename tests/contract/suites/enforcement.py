@@ -1,4 +1,4 @@
-"""What the middleware in Ironic reads of the records, in one query."""
+"""Reads of the middleware in Ironic: service and nodes in one query."""
 
 from __future__ import annotations
 
