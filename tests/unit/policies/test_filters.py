@@ -30,6 +30,12 @@ class TestConductorGroup(unittest.TestCase):
             model.Scope(conductor_group='rack'), group_policy('RACK').scope()
         )
 
+    def test_canonical_settings_build_the_same_policy(self) -> None:
+        settings = group_policy('Rack').settings()
+        again = filters.ConductorGroupPolicy(settings)
+        self.assertEqual(settings, again.settings())
+        self.assertEqual(group_policy('Rack').scope(), again.scope())
+
     def test_empty_group_is_the_default_group_alone(self) -> None:
         self.assertTrue(group_policy('').admits(model.Node('n')))
         self.assertFalse(
@@ -60,6 +66,10 @@ class TestShardKey(unittest.TestCase):
         ):
             node = model.Node('n', shard=shard)
             self.assertIs(admitted, shard_policy('Rack1').admits(node))
+
+    def test_canonical_settings_build_the_same_policy(self) -> None:
+        again = filters.ShardKeyPolicy(shard_policy('Rack1').settings())
+        self.assertEqual(shard_policy('Rack1').scope(), again.scope())
 
     def test_name_that_nova_uses_is_an_alias(self) -> None:
         (option,) = filters.ShardKeyPolicy.options

@@ -44,6 +44,12 @@ class TestPeerList(unittest.TestCase):
         self.assertEqual({'peer_list': ('host1', 'host2')}, one.settings())
         one.check_host('host1')
 
+    def test_canonical_settings_build_the_same_policy(self) -> None:
+        settings = policy('B', 'a', '', 'b').settings()
+        self.assertEqual({'peer_list': ('a', 'b')}, settings)
+        again = peer_list.PeerListPolicy(settings)
+        self.assertEqual(settings, again.settings())
+
     def test_list_without_this_host_is_refused(self) -> None:
         with self.assertRaises(exceptions.PolicySettingsError) as caught:
             policy('host2', 'host3').check_host('host1')
@@ -53,6 +59,16 @@ class TestPeerList(unittest.TestCase):
     def test_text_instead_of_a_list_is_refused(self) -> None:
         with self.assertRaises(exceptions.PolicySettingsError):
             peer_list.PeerListPolicy({'peer_list': 'host1'})
+
+    def test_nodes_go_to_the_ring_in_their_order(self) -> None:
+        nodes = [
+            model.Node(f'00000000-0000-0000-0000-0000000000{number}')
+            for number in ('04', '01', '06')
+        ]
+        self.assertEqual(
+            ['host1', 'host2', 'host3'],
+            list(policy().assign(nodes, ('host1', 'host2', 'host3'))),
+        )
 
     def test_it_rebalances_and_says_what_replaces_it(self) -> None:
         self.assertTrue(policy().rebalancing)

@@ -24,3 +24,7 @@ class TestReservation(unittest.TestCase):
                 policy(fallback=fallback).settings(),
             )
         self.assertEqual({'fallback': '', 'expiry': 3600}, policy().settings())
+
+    def test_every_node_is_left_unowned(self) -> None:
+        nodes = [model.Node('1'), model.Node('2', instance_uuid='i')]
+        self.assertEqual([None, None], policy().assign(nodes, ('host1',)))

@@ -78,6 +78,30 @@ class TestExclusiveNodes(DecideCase):
             Decision('host1', Reason.FILTERED_KEEPS, filtered=True), decision
         )
 
+    def test_owner_whose_policies_are_unknown_is_not_marked(self) -> None:
+        for owner in ('host1', 'stranger'):
+            decision = self.decide(
+                world.node(1),
+                world.record(1, owner),
+                [world.member('host1', world.UNKNOWN)],
+            )
+            self.assertEqual(
+                (owner, False), (decision.owner, decision.filtered)
+            )
+
+    def test_node_never_leaves_a_service_that_owns_it_exclusively(
+        self,
+    ) -> None:
+        """Also not for a ring that now admits it."""
+        services = [model.Service('host9', settings=world.ALL)]
+        decision = self.decide(
+            world.node(1),
+            world.record(1, 'host9'),
+            world.members(world.RING, 'host1', 'host2'),
+            services,
+        )
+        self.assertEqual('host9', decision.owner)
+
     def test_service_of_a_ring_of_one_takes_nothing(self) -> None:
         decision = self.decide(
             world.node(1),
@@ -86,6 +110,54 @@ class TestExclusiveNodes(DecideCase):
         )
         self.assertEqual(
             ('host2', 'host1'), (decision.owner, decision.wanted_by)
+        )
+
+    def test_service_without_peers_takes_nothing_from_another_ring(
+        self,
+    ) -> None:
+        services = [model.Service('host9', settings=world.RING)]
+        for runs in (
+            world.ALL,
+            world.runs(odd=None),
+            world.runs(peer_list=('host1',)),
+            world.runs(peer_list=('host1',), all=None),
+        ):
+            decision = self.decide(
+                world.node(1),
+                world.record(1, 'host9'),
+                [world.member('host1', runs)],
+                services,
+            )
+            self.assertEqual(
+                ('host9', 'host1'), (decision.owner, decision.wanted_by)
+            )
+
+    def test_service_without_peers_releases_nothing(self) -> None:
+        runs = world.runs(conductor_group='g', peer_list=())
+        decision = self.decide(
+            world.node(1, conductor_group='h'),
+            world.record(1, 'host1'),
+            world.members(runs, 'host1'),
+        )
+        self.assertEqual(
+            ('host1', Reason.FILTERED_KEEPS),
+            (decision.owner, decision.reason),
+        )
+
+    def test_record_keeps_it_when_the_policies_name_another(self) -> None:
+        services = [model.Service('host1', settings=world.runs(shard_key='a'))]
+        alive = [world.member('host2', world.runs(shard_key='b'))]
+        decision = self.decide(
+            world.node(1, shard='b'), world.record(1, 'host1'), alive, services
+        )
+        self.assertEqual(
+            Decision(
+                'host1',
+                Reason.RECORD_KEEPS,
+                filtered=True,
+                wanted_by='host2',
+            ),
+            decision,
         )
 
 
@@ -99,6 +171,46 @@ class TestRebalancing(DecideCase):
         )
         self.assertIsNone(decision.owner)
 
+    def test_unreadable_member_is_never_a_peer(self) -> None:
+        for runs in (world.UNKNOWN, world.NEWER):
+            for number in range(1, 8):
+                decision = self.decide(
+                    world.node(number),
+                    members=[
+                        *world.members(world.RING, 'host1'),
+                        world.member('host2', runs),
+                    ],
+                )
+                self.assertEqual('host1', decision.owner)
+
+    def test_free_node_follows_the_ring(self) -> None:
+        decision = self.decide(
+            world.node(1),
+            world.record(1, 'host1'),
+            world.members(world.RING, 'host1', 'host2'),
+        )
+        self.assertEqual(Decision('host2', Reason.ASSIGNED), decision)
+
+    def test_free_node_of_a_dead_peer_follows_the_ring(self) -> None:
+        services = [model.Service('host2', settings=world.RING)]
+        decision = self.decide(
+            world.node(1),
+            world.record(1, 'host2'),
+            world.members(world.RING, 'host1'),
+            services,
+        )
+        self.assertEqual('host1', decision.owner)
+
+    def test_free_node_of_a_disabled_peer_follows_the_ring(self) -> None:
+        services = [model.Service('host2', disabled=True, settings=world.RING)]
+        decision = self.decide(
+            world.node(1),
+            world.record(1, 'host2'),
+            world.members(world.RING, 'host1', 'host2'),
+            services,
+        )
+        self.assertEqual('host1', decision.owner)
+
 
 class TestReserving(DecideCase):
     def test_free_node_is_unowned(self) -> None:
@@ -108,6 +220,20 @@ class TestReserving(DecideCase):
                 Decision(None, Reason.UNASSIGNED),
                 self.decide(world.node(1), record, alive),
             )
+
+    def test_owner_that_is_alone_or_disabled_lets_a_free_node_go(self) -> None:
+        disabled = model.Service(
+            'host1', disabled=True, settings=world.RESERVING
+        )
+        for hosts, services in (
+            (('host1',), ()),
+            (('host1', 'host2'), (disabled,)),
+        ):
+            alive = world.members(world.RESERVING, *hosts)
+            decision = self.decide(
+                world.node(1), world.record(1, 'host1'), alive, services
+            )
+            self.assertIsNone(decision.owner)
 
     def test_reserved_node_stays_with_its_service(self) -> None:
         alive = world.members(world.RESERVING, 'host1', 'host2')
@@ -121,6 +247,31 @@ class TestReserving(DecideCase):
                 (decision.owner, decision.reason, decision.wanted_by),
             )
 
+    def test_service_without_the_policy_keeps_its_free_node(self) -> None:
+        alive = [
+            world.member('host1', world.RESERVING),
+            world.member('host2', world.runs(shard_key='a')),
+        ]
+        decision = self.decide(
+            world.node(1, shard='b'), world.record(1, 'host2'), alive
+        )
+        self.assertEqual(
+            ('host2', Reason.RECORD_KEEPS), (decision.owner, decision.reason)
+        )
+
+    def test_disagreement_keeps_a_free_node_where_it_is(self) -> None:
+        alive = [
+            world.member('host1', world.RESERVING),
+            world.member('host2', world.runs(shard_key='a')),
+        ]
+        decision = self.decide(
+            world.node(1, shard='a'), world.record(1, 'host1'), alive
+        )
+        self.assertEqual(
+            ('host1', Reason.CONTESTED_KEEPS),
+            (decision.owner, decision.reason),
+        )
+
 
 class TestDisagreement(DecideCase):
     def test_in_a_conflict_the_owner_on_record_keeps_it(self) -> None:
@@ -132,6 +283,70 @@ class TestDisagreement(DecideCase):
         self.assertEqual(
             ('host2', Reason.RECORD_KEEPS, CONFLICT),
             (decision.owner, decision.reason, decision.contest),
+        )
+
+    def test_conflict_is_named_also_where_nothing_would_change(self) -> None:
+        decision = self.decide(
+            world.node(1),
+            world.record(1, 'host1'),
+            world.members(world.ALL, 'host1', 'host2'),
+        )
+        self.assertEqual(
+            ('host1', CONFLICT), (decision.owner, decision.contest)
+        )
+
+    def test_different_lists_leave_a_free_node_unowned(self) -> None:
+        alive = [
+            world.member('host1', world.ALL),
+            world.member('host2', world.RING),
+        ]
+        self.assertEqual(
+            Decision(
+                None,
+                Reason.CONTESTED_UNOWNED,
+                ('host1', 'host2'),
+                CONTESTED,
+            ),
+            self.decide(world.node(1), members=alive),
+        )
+
+    def test_different_lists_leave_an_owned_node_with_its_owner(self) -> None:
+        alive = [
+            world.member('host1', world.ALL),
+            *world.members(world.RING, 'host2', 'host3'),
+        ]
+        for owner in ('host1', 'host2', 'dead'):
+            decision = self.decide(
+                world.node(1), world.record(1, owner), alive
+            )
+            self.assertEqual(
+                (owner, Reason.CONTESTED_KEEPS, CONTESTED),
+                (decision.owner, decision.reason, decision.contest),
+            )
+
+    def test_two_rings_that_admit_one_node_disagree(self) -> None:
+        alive = [
+            *world.members(
+                world.runs(peer_list=('host1', 'host2')), 'host1', 'host2'
+            ),
+            *world.members(world.runs(peer_list=('host3',)), 'host3'),
+        ]
+        self.assertIs(
+            CONTESTED, self.decide(world.node(1), members=alive).contest
+        )
+
+    def test_same_filter_twice_goes_to_the_one_that_joined_first(
+        self,
+    ) -> None:
+        alive = [
+            world.member('host1', joined_at=2.0),
+            world.member('host2', joined_at=1.0),
+        ]
+        self.assertEqual(
+            Decision(
+                'host2', Reason.CONFLICT_FIRST, ('host1', 'host2'), CONFLICT
+            ),
+            self.decide(world.node(1), members=alive),
         )
 
 

@@ -81,6 +81,13 @@ class TestOneHost(unittest.TestCase):
             self.observer.detector.liveness.cause_of_death('h9'),
         )
 
+    def test_death_is_returned_once(self) -> None:
+        for _ in range(2):
+            self.observer.observe('h2', 'h3')
+            self.observer.beat()
+        self.assertEqual(frozenset(), self.observer.observe('h2', 'h3'))
+        self.assertTrue(self.observer.is_dead('h1'))
+
     def test_polls_without_a_beat_prove_nothing(self) -> None:
         for _ in range(5):
             self.observer.observe('h2', 'h3')
@@ -110,6 +117,20 @@ class TestOneHost(unittest.TestCase):
         self.observer.observe('h2', 'h3')
         self.assertFalse(self.observer.is_dead('h1'))
 
+    def test_dead_host_can_come_back(self) -> None:
+        self.observer.observe('h2', 'h3')
+        self.observer.beat()
+        self.observer.observe('h2', 'h3')
+        self.observer.observe('h1', 'h2', 'h3')
+        self.assertFalse(self.observer.is_dead('h1'))
+
+    def test_one_of_two_can_die(self) -> None:
+        two = Observer()
+        two.settle('h1')
+        two.observe()
+        two.beat()
+        self.assertEqual({'h1'}, two.observe())
+
 
 class TestSettling(unittest.TestCase):
     def test_observer_that_just_joined_declares_no_host_dead(self) -> None:
@@ -122,6 +143,12 @@ class TestSettling(unittest.TestCase):
         self.assertFalse(observer.is_dead('h1'))
         self.assertFalse(observer.is_dead('never seen'))
         self.assertFalse(observer.detector.wants_beat)
+
+    def test_host_that_was_never_seen_is_dead_once_settled(self) -> None:
+        observer = Observer()
+        observer.settle('h1')
+        self.assertTrue(observer.is_dead('never seen'))
+        self.assertFalse(observer.is_dead('h1'))
 
     def test_rejoining_resets_it(self) -> None:
         observer = Observer()

@@ -41,3 +41,17 @@ class TestOperators(unittest.TestCase):
             self.assertTrue(present(value), value)
         for value in ('', 'false', 'False', 'no', '0', 'off'):
             self.assertFalse(present(value), value)
+
+
+class TestParse(unittest.TestCase):
+    def test_pairs_are_read_and_what_is_none_is_left_out(self) -> None:
+        for text, expected in (
+            ('', {}),
+            ('a:1', {'a': '1'}),
+            ('a:1, b:2:3 ,c', {'a': '1', 'b': '2:3'}),
+            ('a:', {'a': ''}),
+            (',,:', {'': ''}),
+        ):
+            self.assertEqual(
+                expected, requirements.parse_capabilities(text), text
+            )
