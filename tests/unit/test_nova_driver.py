@@ -11,7 +11,6 @@ import testtools
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _DRIVER = _CHECKOUT / 'nova_driver'
-_SHIM = 'ironic_ownership_nova/virt/ironic_ownership'
 
 
 def _imported(path: pathlib.Path) -> Iterator[str]:

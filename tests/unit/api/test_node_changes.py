@@ -11,7 +11,6 @@ from tests.unit.web import app_case
 GONE, THERE = world.uuid(1), world.uuid(2)
 ONE = f'/v1/compute-nodes/{GONE}'
 MANY = '/v1/compute-nodes/delete'
-CHECK = '/v1/compute-nodes/check-delete'
 
 
 class DeletionTest(app_case.SiteCase):

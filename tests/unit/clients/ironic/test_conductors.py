@@ -18,10 +18,10 @@ def row(number: int, **values) -> dict[str, object]:
 
 
 class ConductorsTest(test_client.PlayedTestCase):
-    def open(self, *rows, page_size=3, **options):
-        self.ironic = self.play(**options)
+    def open(self, *rows, page_size=3, **server):
+        self.ironic, bare_metal = self.play(server=server, page_size=page_size)
         self.ironic.conductors = list(rows)
-        return recorded_http.open_ironic(self.ironic.url, page_size=page_size)
+        return bare_metal
 
     def test_list_of_any_length_is_complete(self):
         for count in (0, 1, 3, 4, 6, 7):
