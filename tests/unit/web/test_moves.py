@@ -92,6 +92,18 @@ class MovesTest(app_case.SiteCase):
             error = self.move(400, select=select)
             self.assertIn('body.select', error['message'], select)
 
+    def test_newest_move_comes_first_on_the_pages(self) -> None:
+        made = [
+            self.move(select={'uuids': [world.uuid(n)]})['request_id']
+            for n in (1, 2, 3)
+        ]
+        first = self.get('/v1/moves?limit=2')
+        last = self.get(first['next'])
+        self.assertIsNone(last['next'])
+        found = [row['request_id'] for row in first['moves'] + last['moves']]
+        self.assertEqual(made[::-1], found)
+        self.assertEqual([], self.get('/v1/moves?unfinished=true')['moves'])
+
 
 class BackgroundTest(app_case.SiteCase):
     """A batch has two nodes, so that a move of three is a long one."""
