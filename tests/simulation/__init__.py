@@ -1,0 +1,1 @@
+"""Simulation: the whole product in virtual time, under one seed."""

@@ -1,0 +1,415 @@
+"""The checker: the laws of the design, over records, events and beliefs.
+
+Shares no code with the product, whose decisions it does not know: it reads the
+rows with plain SQL after each commit, with the one process that wrote, and
+compares them with those before. It knows what is true in Ironic and what
+each process believes that it may do.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tests.simulation.deployment import ServiceProcess, Site
+    from tests.simulation.loop import Process
+
+SLACK = 1.002
+"""By how much a clock may be slower than another."""
+
+
+class Service(NamedTuple):
+    """The row of a service."""
+
+    epoch: int
+    fenced: int
+    forced_down: int
+    disabled: int
+    incarnation: str | None
+
+
+class Event(NamedTuple):
+    """A row of the history."""
+
+    id: int
+    at: float
+    actor: str
+    kind: str
+    node: str | None
+    source: str | None
+    target: str | None
+    instance: str | None
+    reason: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """The records at one moment.
+
+    :param owners: of the nodes with a record.
+    :param instances: open instance and its host, by node.
+    """
+
+    services: dict[str, Service]
+    owners: dict[str, str | None]
+    instances: dict[str, tuple[str, str | None]]
+    last_event: int = 0
+
+
+class ViolationError(AssertionError):
+    """A law was broken.
+
+    :ivar story: what led to it, line by line.
+    """
+
+    def __init__(self, law: str, text: str, story: list[str]) -> None:
+        super().__init__(f'{law}: {text}')
+        self.law, self.story = law, story
+
+
+class Checker:
+    """Evaluates the laws while a schedule runs.
+
+    :ivar nodes: the uuids of all nodes that Ironic ever had.
+    :ivar broken: the first violation.
+    :ivar rebalances: whether owners may change without an operator.
+    """
+
+    def __init__(self) -> None:
+        self.lines: collections.deque[str] = collections.deque(maxlen=4000)
+        self.broken: ViolationError | None = None
+        self.rows = Rows({}, {}, {})
+        self.nodes: set[str] = set()
+        self.events = self.acts_seen = 0
+        self.changed_at = 0.0
+        self.served: dict[tuple[str, int], str | None] = {}
+        self.ended: dict[tuple[str, str], float] = {}
+        self.restored_at = float('-inf')
+        self.histories: list[tuple[float, Event, Rows]] = []
+        self._site: Site
+        self._query: Callable[[str], Any]
+        self._follow: dict[str, Callable[[Event, Rows, Rows], None]] = {
+            'owner_changed': self._owner_changed,
+            'node_moved': self._moved,
+            'node_handed_over': self._handed_over,
+            'node_forgotten': self._forgotten,
+            'service_fenced': self._fenced,
+            'nodes_taken_over': self._taken_over,
+        }
+
+    def watch(self, site: Site) -> None:
+        """Evaluate the laws in a deployment."""
+        self._site, self._query = site, site.database.query
+        site.database.committed = self.committed
+        site.bare_metal.on_list = self.listed
+        self.nodes |= set(site.bare_metal.nodes)
+
+    def listed(self, method: str, scope: Any) -> None:
+        """Law 4: with a shard key, all nodes are never listed."""
+        process = self._site.loop.process
+        if (
+            not self.rebalances
+            and hasattr(process, 'host')
+            and not (scope.shard or scope.nothing)
+        ):
+            self.violate('law 4', f'{process.name}: {method} of all nodes')
+
+    @property
+    def rebalances(self) -> bool:
+        settings = self._site.policies.values()
+        return any(
+            policy.name == 'peer_list'
+            for one in settings
+            for policy in one.policies
+        )
+
+    def tell(self, text: str) -> None:
+        """Add a line to the story."""
+        self.lines.append(f'{self._site.loop.now:9.2f} {text}')
+
+    def violate(self, law: str, text: str) -> None:
+        """Note that a law is broken."""
+        if self.broken is None:
+            self.tell(f'VIOLATION of {law}: {text}')
+            self.broken = ViolationError(law, text, list(self.lines)[-40:])
+
+    def restored(self) -> None:
+        """Take the records as they are: an older copy."""
+        self.restored_at = self._site.loop.now
+        (last,) = self._query('SELECT MAX(id) FROM events').fetchone()
+        self.rows = dataclasses.replace(self._read(), last_event=last or 0)
+
+    # Commits.
+
+    def committed(self, process: Process, written: set[str]) -> None:
+        """Evaluate what a transaction has changed."""
+        before, now = self.rows, self._read()
+        events = [
+            Event(*row)
+            for row in self._query(
+                'SELECT id, at, actor, kind, node_uuid, from_host, to_host, '
+                'instance_uuid, reason FROM events '
+                f'WHERE id > {before.last_event} ORDER BY id'
+            )
+        ]
+        if events:
+            now = dataclasses.replace(now, last_event=events[-1].id)
+        self.rows = now
+        self.events += len(events)
+        for event in events:
+            self.tell(_shown(event, process.name))
+        if before == now:
+            # Revisions, reports: they change no right.
+            return
+        self.changed_at = self._site.loop.now
+        self._check_writer(process, before, now, events)
+        self._check_epochs(before, now)
+        self._check_owners(process, before, now, events)
+        for event in events:
+            if (check := self._follow.get(event.kind)) is not None:
+                check(event, before, now)
+        self._note_ends(before, now)
+
+    def _read(self) -> Rows:
+        query = self._query
+        services = {
+            host: Service(*rest)
+            for host, *rest in query(
+                'SELECT host, epoch, fenced, forced_down, disabled, '
+                'incarnation FROM services'
+            )
+        }
+        owners = dict(
+            query(
+                'SELECT uuid, host FROM compute_nodes WHERE deleted_at IS NULL'
+            ).fetchall()
+        )
+        instances = {
+            node: (uuid, host)
+            for node, uuid, host in query(
+                'SELECT open_node_uuid, uuid, host FROM instances '
+                'WHERE open_node_uuid IS NOT NULL'
+            )
+        }
+        return Rows(services, owners, instances, self.rows.last_event)
+
+    def _check_writer(
+        self, process: Process, before: Rows, now: Rows, events: list[Event]
+    ) -> None:
+        """Law 1: no service writes after its fence."""
+        host = getattr(process, 'host', None)
+        if host is None or before.services == {}:
+            return None
+        kinds = {event.kind for event in events}
+        if 'service_registered' in kinds or 'service_retired' in kinds:
+            self._check_role(process, host, before, kinds)
+            return
+        row = before.services.get(host)
+        if row is None or row.fenced or row.forced_down:
+            self.violate('law 1', f'{process.name} writes without a right')
+        elif row.incarnation != process.incarnation:
+            self.violate(
+                'law 1', f'{process.name} writes, and is not active: {row}'
+            )
+
+    def _check_role(
+        self, process: Any, host: str, before: Rows, kinds: set[str]
+    ) -> None:
+        row = before.services.get(host)
+        if row is None:
+            return
+        if 'service_registered' in kinds and row.forced_down:
+            self.violate('law 1', f'{process.name} registers, forced down')
+        active = next(
+            (
+                p
+                for p in self._processes(host)
+                if p.incarnation == row.incarnation
+            ),
+            None,
+        )
+        if active in (None, process) or row.fenced:
+            return
+        if active.may_act:
+            self.violate(
+                'law 1',
+                f'{process.name} takes the place of {active.name}, which '
+                'may act',
+            )
+
+    def _check_epochs(self, before: Rows, now: Rows) -> None:
+        for host, row in now.services.items():
+            old = before.services.get(host)
+            if old is not None and row.epoch < old.epoch:
+                self.violate(
+                    'epochs', f'{host}: {old.epoch}, then {row.epoch}'
+                )
+            if row.fenced or row.incarnation is None:
+                continue
+            first = self.served.setdefault((host, row.epoch), row.incarnation)
+            if first != row.incarnation:
+                self.violate(
+                    'epochs', f'{host}: epoch {row.epoch} was given twice'
+                )
+
+    def _check_owners(
+        self, process: Process, before: Rows, now: Rows, events: list[Event]
+    ) -> None:
+        named = {event.node for event in events}
+        for uuid in before.owners.keys() | now.owners.keys():
+            old, new = before.owners.get(uuid), now.owners.get(uuid)
+            if old == new:
+                continue
+            if uuid not in named:
+                self.violate('law 6', f'{uuid}: {old} to {new}, no event')
+            if old and uuid in before.instances and hasattr(process, 'host'):
+                self.violate('law 2', f'{uuid}: {old} to {new}, deployed')
+            if old and hasattr(process, 'host'):
+                self._check_deployed(uuid, old, new)
+            if (
+                old
+                and new
+                and hasattr(process, 'host')
+                and not (self.rebalances)
+            ):
+                self.violate('law 5', f'{uuid}: {old} to {new}')
+        for uuid, (instance, host) in now.instances.items():
+            if now.owners.get(uuid) != host:
+                self.violate(
+                    'law 7',
+                    f'instance {instance} belongs to {host}, its node to '
+                    f'{now.owners.get(uuid)}',
+                )
+
+    def _check_deployed(self, uuid: str, old: str, new: str | None) -> None:
+        """Law 2, as Ironic knows it."""
+        bare_metal = self._site.bare_metal
+        found = bare_metal.nodes.get(uuid)
+        since = self._site.loop.now - bare_metal.deployed_at.get(uuid, 0.0)
+        if (
+            found
+            and found.instance_uuid
+            and since > (self._site.times.refresh)
+        ):
+            self.violate(
+                'law 2',
+                f'{uuid}: {old} to {new}, with an instance for {since:.0f} s',
+            )
+
+    def _owner_changed(self, event: Event, before: Rows, now: Rows) -> None:
+        source, target = event.source, event.target
+        gains = source if target is None else target
+        if event.actor != gains and event.actor != 'operator':
+            self.violate('law 1', f'{event.actor} gives {event.node} away')
+        if before.owners.get(str(event.node)) != source:
+            self.violate('law 1', f'{event.node} was not of {source}')
+        if source and target:
+            self._ended(event, source, now)
+
+    def _ended(self, event: Event, source: str, now: Rows) -> None:
+        row = now.services.get(source)
+        if row is not None and not row.fenced and not row.forced_down:
+            self.violate(
+                'law 1', f'{event.node} is taken from {source}, not fenced'
+            )
+
+    def _moved(self, event: Event, before: Rows, now: Rows) -> None:
+        node = str(event.node)
+        if before.owners.get(node) != event.source:
+            self.violate('law 7', f'{node} was not of {event.source}')
+        if event.source:
+            self._ended(event, event.source, now)
+
+    def _handed_over(self, event: Event, before: Rows, now: Rows) -> None:
+        if str(event.node) in before.instances:
+            self.violate('law 2', f'{event.node} is released, deployed')
+
+    def _forgotten(self, event: Event, before: Rows, now: Rows) -> None:
+        node, bare_metal = str(event.node), self._site.bare_metal
+        if node in bare_metal.nodes:
+            self.violate('law 3', f'{node} is deleted, and Ironic has it')
+        if before.owners.get(node) != event.source:
+            self.violate('law 3', f'{node} was not of {event.source}')
+
+    def _fenced(self, event: Event, before: Rows, now: Rows) -> None:
+        """Law 1: who is declared dead does not act."""
+        if event.actor == 'operator':
+            return
+        self._must_be_idle(str(event.source), before, event.actor)
+
+    def _taken_over(self, event: Event, before: Rows, now: Rows) -> None:
+        self._must_be_idle(str(event.source), before, event.actor)
+
+    def _must_be_idle(self, host: str, before: Rows, actor: str) -> None:
+        row = before.services.get(host)
+        for process in self._processes(host):
+            if (
+                row is not None
+                and not row.fenced
+                and not row.forced_down
+                and process.incarnation == row.incarnation
+                and process.may_act
+            ):
+                self.violate(
+                    'law 1', f'{actor} fences {host}, and {process.name} acts'
+                )
+
+    # Beliefs.
+
+    def _note_ends(self, before: Rows, now: Rows) -> None:
+        """Note since when each right is over."""
+        at = self._site.loop.now
+        for host, old in before.services.items():
+            row = now.services.get(host)
+            if (
+                row is None
+                or row.epoch != old.epoch
+                or row.fenced
+                or (row.forced_down)
+            ):
+                self.ended.setdefault((host, str(old.epoch)), at)
+        for uuid, owner in before.owners.items():
+            if owner and now.owners.get(uuid) != owner:
+                self.ended[(owner, uuid)] = at
+
+    def acts(self, process: ServiceProcess, permission: Any) -> None:
+        """Evaluate an act under a permission that seems valid."""
+        self.acts_seen += 1
+        loop, host = self._site.loop, process.host
+        limit = self._site.times.heartbeat * SLACK
+        if loop.now - self.restored_at <= limit:
+            return
+        uuid, epoch = permission._uuid, permission.epoch
+        row = self.rows.services.get(host)
+        ends = []
+        if self.rows.owners.get(uuid) != host:
+            ends.append(('does not own', self.ended.get((host, uuid), 0.0)))
+        if row is None or row.fenced or row.forced_down or row.epoch != epoch:
+            ended = self.ended.get((host, str(epoch)), self.restored_at)
+            ends.append(('has no right to', ended))
+        for what, since in ends:
+            if loop.now - max(since, self.restored_at) > limit:
+                self.violate(
+                    'law 1 (guard)',
+                    f'{process.name} acts on {uuid}, which {host} {what} for '
+                    f'{loop.now - since:.2f} s',
+                )
+
+    def _processes(self, host: str) -> Iterator[ServiceProcess]:
+        for process in self._site.machines.values():
+            if process.host == host and not process.is_dead:
+                yield process
+
+
+def _shown(event: Event, writer: str) -> str:
+    words = [
+        f'{event.kind} by {event.actor} ({writer}):',
+        f'node {event.node[-4:]}' if event.node else '',
+        f'{event.source} -> {event.target}',
+        f'instance {event.instance[-4:]}' if event.instance else '',
+        event.reason or '',
+    ]
+    return ' '.join(word for word in words if word)

@@ -1,0 +1,250 @@
+"""The database of the records: real SQL on a file, behind a network.
+
+It has a clock of its own, lets one transaction write at a time, and ends a
+transaction that waits too long for its next statement, as a server does.
+Locks and statements are where a thread gives way.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import pathlib
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+from ironic_ownership.db import connection
+from tests.simulation.links import Server
+from tests.simulation.loop import Loop, Process
+from tests.unit.db import sqlite
+
+_WRITTEN = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)')
+
+PATH: contextvars.ContextVar[str] = contextvars.ContextVar(
+    'network path', default='records'
+)
+"""The network path of the calls of this thread; inherited by its calls."""
+
+_UNCHECKED = frozenset({'members', 'condition_reports'})
+"""Tables that no law is about."""
+
+
+class Lost(db_exc.DBConnectionError):
+    """A call that got no answer."""
+
+
+class Database(Server):
+    """The database of one deployment, and its clock.
+
+    :param idle: seconds for which a transaction may wait for a statement.
+    :ivar committed: called after each commit that changed records, with the
+        process that wrote.
+    :ivar ahead: seconds by which its clock is ahead.
+    """
+
+    def __init__(self, loop: Loop, idle: float) -> None:
+        super().__init__(loop, Lost)
+        self.idle, self.ahead, self.rate = idle, 0.0, 1.0
+        self.committed: Callable[[Process, set[str]], None]
+        self.commits = 0
+        self._writer: Connection | None = None
+        self._waiting: list[Any] = []
+        file = _file()
+        Connection.database = self
+        file.restore(file.empty)
+        self.port = file.port
+        self.query = file.reader.execute
+
+    def clock(self) -> float:
+        """Return the seconds since 1970, by its own clock."""
+        now = self.loop.EPOCH + self.ahead + self.loop.now * self.rate
+        return round(now, 3)
+
+    def save(self) -> bytes:
+        """Return a copy of its content."""
+        return _file().reader.serialize()
+
+    def restore(self, copy: bytes) -> None:
+        """Go back to a copy; what runs is lost."""
+        self.abort_all()
+        _file().restore(copy)
+
+    def abort_all(self, process: Process | None = None) -> None:
+        """End the open transactions, or those of one process."""
+        for one in list(Connection.opened):
+            if one.in_transaction and process in (None, one.user):
+                one.abort()
+
+    def lock(self, mine: Connection) -> None:
+        """Wait until no other transaction writes."""
+        until = self.loop.now + self.timeout
+        while (other := self._writer) is not None:
+            idle = self.loop.now - other.used_at
+            if idle >= self.idle:
+                other.abort()
+                continue
+            if self.loop.now >= until:
+                raise db_exc.DBDeadlock('database is locked')
+            self._waiting.append(self.loop.current)
+            self.loop.block('a lock of rows', self.idle - idle)
+        self._writer = mine
+
+    def unlock(self, mine: Connection) -> None:
+        """Let the next transaction write."""
+        if self._writer is mine:
+            self._writer = None
+            waiting, self._waiting = self._waiting, []
+            for task in waiting:
+                self.loop.wake(task)
+
+
+class Connection(sqlite3.Connection):
+    """A connection from some process.
+
+    :ivar user: the process that used it last, at ``used_at``.
+    :ivar written: tables that the transaction has written.
+    """
+
+    database: ClassVar[Database | None] = None
+    opened: ClassVar[list[Connection]] = []
+    user: Process | None = None
+    used_at = 0.0
+    is_aborted = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.written: set[str] = set()
+
+    def cursor(self, *args: Any, **kwargs: Any) -> sqlite3.Cursor:
+        return super().cursor(Cursor)
+
+    def before(self, sql: str) -> None:
+        """Give way, fail, or wait for a lock before a statement."""
+        database = Connection.database
+        if database is None or database.loop.current is None:
+            return
+        if sql in ('BEGIN', 'COMMIT') or sql.startswith('PRAGMA'):
+            if sql == 'BEGIN':
+                self.is_aborted = False
+            return
+        self.user = database.loop.process
+        database.request(PATH.get(), sql[:11])
+        self._check(database)
+        if sql == 'BEGIN IMMEDIATE':
+            database.lock(self)
+            self._check(database)
+        elif found := _WRITTEN.match(sql):
+            self.written.add(found[1])
+
+    def _check(self, database: Database) -> None:
+        self.used_at = database.loop.now
+        if self.is_aborted:
+            raise Lost('the server has ended the transaction')
+
+    def commit(self) -> None:
+        database = Connection.database
+        if not self.written or database is None or database.loop.is_over:
+            self._end(super().commit)
+            return
+        database.request(PATH.get(), 'COMMIT')
+        self._check(database)
+        written, process = self.written, database.loop.process
+        self._end(super().commit)
+        database.commits += 1
+        if not written <= _UNCHECKED:
+            database.committed(process, written)
+        database.answer(PATH.get(), 'COMMIT')
+
+    def rollback(self) -> None:
+        self._end(super().rollback)
+
+    def close(self) -> None:
+        self._end(super().close)
+        Connection.opened.remove(self)
+
+    def abort(self) -> None:
+        """End the transaction, by the server."""
+        self.is_aborted = True
+        self._end(super().rollback)
+
+    def _end(self, how: Callable[[], None]) -> None:
+        how()
+        self.written = set()
+        if (database := Connection.database) is not None:
+            database.unlock(self)
+
+
+class Cursor(sqlite3.Cursor):
+    """A cursor that gives way before each statement."""
+
+    connection: Connection
+
+    def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+        self.connection.before(sql)
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
+        self.connection.before(sql)
+        return super().executemany(sql, parameters)
+
+
+class _File:
+    """The file and its connections: one for all schedules of a process."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(dir=_memory())
+        path = pathlib.Path(self._directory.name, 'records.sqlite')
+        sqlite.create(path)
+        self.port = connection.open_database(
+            f'sqlite:///{path}',
+            sqlite_synchronous=False,
+        )
+        engine = self.port.engine
+        # Files have no pool; a server's connections do not cost as much.
+        engine.pool = sa.pool.QueuePool(
+            engine.pool._creator,
+            max_overflow=-1,
+            use_lifo=True,
+            dialect=engine.dialect,
+            _dispatch=engine.pool.dispatch,
+        )
+        sa.event.listen(engine, 'do_connect', self._connect)
+        self.port.read(lambda conn: conn.execute(sa.text('SELECT 1')))
+        self.reader = sqlite3.connect(path, isolation_level=None)
+        self.empty = self.reader.serialize()
+
+    def _connect(
+        self, dialect: Any, record: Any, args: Any, given: Any
+    ) -> Any:
+        given.pop('factory', None)
+        made = sqlite3.connect(*args, factory=Connection, **given)
+        made.create_function('julianday', 1, self._now)
+        Connection.opened.append(made)
+        return made
+
+    def _now(self, what: object) -> float:
+        assert Connection.database is not None
+        return 2440587.5 + Connection.database.clock() / 86400
+
+    def restore(self, copy: bytes) -> None:
+        source = sqlite3.connect(':memory:')
+        # Memory has no write-ahead log, as the header of a copy demands.
+        source.deserialize(copy[:18] + b'\x01\x01' + copy[20:])
+        source.backup(self.reader)
+        source.close()
+
+
+@functools.cache
+def _file() -> _File:
+    return _File()
+
+
+def _memory() -> str | None:
+    path = pathlib.Path('/dev/shm')
+    return str(path) if path.is_dir() else None

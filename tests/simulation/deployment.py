@@ -1,0 +1,368 @@
+"""A deployment: services, standbys and operators, with all their threads.
+
+Each process runs the product's own host, built as the program builds it, or
+one operation as the command line calls it. Ironic and the store of the members
+are models, which pass the contract suites of the real ones.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ironic_ownership.api.operation_client import LocalClient
+from ironic_ownership.backends import memory
+from ironic_ownership.backends.db import DatabaseBackend
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.calls import pending
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import conditions
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.host import condition_monitor
+from ironic_ownership.engine.host.action_guard import Permission
+from ironic_ownership.engine.host.process import Host
+from ironic_ownership.engine.host.tuning import Intervals, Tuning
+from ironic_ownership.engine.membership.backend_guard import GuardedBackend
+from ironic_ownership.engine.membership.fence import Fence
+from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Ports
+from tests.contract.suites import fake_bare_metal
+from tests.simulation import threads
+from tests.simulation.checker import Checker
+from tests.simulation.database import PATH, Database
+from tests.simulation.links import Port, Server
+from tests.simulation.loop import Loop, Process
+from tests.unit.engine import world
+from tests.unit.web import app_case
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """The intervals of a deployment, in seconds.
+
+    :param scale: of all of them, against those of production.
+    """
+
+    scale: float = 1.0
+
+    @property
+    def heartbeat(self) -> float:
+        return 5 * self.scale
+
+    @property
+    def ttl(self) -> float:
+        return 20 * self.scale
+
+    @property
+    def margin(self) -> float:
+        return 1 * self.scale
+
+    @property
+    def refresh(self) -> float:
+        return 30 * self.scale
+
+
+class Ironic(fake_bare_metal.FakeBareMetal):
+    """A model of Ironic whose lists may be truncated.
+
+    :ivar sees: share of the nodes that a list has.
+    :ivar gone_at: when a node was deleted.
+    :ivar deployed_at: when a node got its instance.
+    :ivar on_list: called with the scope of each list.
+    """
+
+    sees = 1.0
+
+    def __init__(self, loop: Loop, nodes: Sequence[model.Node]) -> None:
+        super().__init__(nodes, clock=lambda: loop.EPOCH + loop.now)
+        self.loop = loop
+        self.calls = collections.deque(maxlen=1)
+        self.gone_at: dict[str, float] = {}
+        self.deployed_at: dict[str, float] = {}
+        self.on_list: Callable[[str, model.Scope], None] = lambda *_: None
+
+    def _within(self, scope: model.Scope) -> list[model.Node]:
+        found = super()._within(scope)
+        return found[: max(1, int(len(found) * self.sees))]
+
+    def _called(self, method: str, argument: object) -> None:
+        scope = argument[0] if isinstance(argument, tuple) else argument
+        if isinstance(scope, model.Scope):
+            self.on_list(method, scope)
+        super()._called(method, argument)
+
+    def change(self, uuid: str, **values: Any) -> None:
+        """Change a node."""
+        self.put(dataclasses.replace(self.nodes[uuid], **values))
+        if 'instance_uuid' in values:
+            self.deployed_at[uuid] = self.loop.now
+
+    def delete(self, uuid: str) -> None:
+        """Delete a node."""
+        del self.nodes[uuid]
+        self.gone_at[uuid] = self.loop.now
+
+
+class _MembersPath(Port):
+    """The members in the database, over a network path of their own."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            token = PATH.set('members')
+            try:
+                return found(*args, **kwargs)
+            finally:
+                PATH.reset(token)
+
+        return call
+
+
+class Site:
+    """The deployment of one schedule.
+
+    :param policies: settings of each host; those with a number as well run
+        that many processes.
+    :param in_database: where the members are.
+    :param slowness: heartbeats that a message of Ironic takes, at most.
+    :ivar machines: the running process of each machine, by its name.
+    :ivar named: targets that the next fault takes, if they exist.
+    :ivar pairs: how often a fault came at a step, by both names.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        checker: Checker,
+        policies: dict[str, model.MemberSettings],
+        standbys: Sequence[str] = (),
+        nodes: Sequence[model.Node] = (),
+        *,
+        times: Times = Times(),
+        in_database: bool = True,
+        full_refresh: float = 0.0,
+        slowness: float = 0.004,
+    ) -> None:
+        self.loop, self.checker, self.times = loop, checker, times
+        self.policies, self.in_database = policies, in_database
+        self.full_refresh = full_refresh
+        self.database = Database(loop, idle=times.ttl / 2)
+        self.bare_metal = Ironic(loop, nodes)
+        self.ironic = Server(loop, exceptions.IronicUnavailableError)
+        self.members = Server(loop, exceptions.BackendUnavailableError)
+        self.members.timeout = times.heartbeat
+        for server in (self.database, self.ironic, self.members):
+            server.usual = 0.02 * times.scale
+        self.ironic.usual = slowness * times.heartbeat
+        self.store = memory.MemoryStore(self._store_clock)
+        self.store.lock = threads.RLock()
+        self.store_ahead = 0.0
+        self.hosts = {host: host for host in policies}
+        self.hosts |= {f'{host}-standby': host for host in standbys}
+        self.machines: dict[str, ServiceProcess] = {}
+        self.started = collections.Counter[str]()
+        self.commands = self.instances = 0
+        self.named: list[str] = []
+        self.pairs = collections.Counter[tuple[str, str]]()
+        checker.watch(self)
+        pending._clock = threads.clock
+        condition_monitor.LONGEST_STEP = times.heartbeat
+
+    def _store_clock(self) -> float:
+        return self.loop.now + self.store_ahead
+
+    def note(self, fault: str, step: str) -> None:
+        """Count a fault at a step."""
+        self.pairs[fault, step] += 1
+
+    def start(self, machine: str) -> ServiceProcess:
+        """Start the process of a machine."""
+        self.started[machine] += 1
+        process = ServiceProcess(self, machine)
+        self.machines[machine] = process
+        return process
+
+    def kill(self, machine: str) -> None:
+        """End the process of a machine, between two steps."""
+        process = self.machines.pop(machine)
+        self.loop.kill(process)
+        self.database.abort_all(process)
+
+    def backend(self, process: Process, member: bool) -> MembershipBackend:
+        """Return a membership for a process."""
+        kind: dict[str, Any] = {
+            'member_ttl': self.times.ttl,
+            'call_timeout': self.times.heartbeat,
+        }
+        if self.in_database:
+            backend = DatabaseBackend(
+                {'connection': str(self.database.port.engine.url)},
+                clock=process.clock,
+                **kind,
+            )
+            backend._database = self.database.port
+            port: Any = _MembersPath(backend, self.database, 'members')
+        else:
+            stored = memory.MemoryBackend({}, store=self.store, **kind)
+            port = Port(stored, self.members, 'members')
+        return GuardedBackend(port, 'simulated', process.clock)
+
+    def order(self, name: str, **request: Any) -> Command:
+        """Let an operator run a command."""
+        self.commands += 1
+        return Command(self, name, request)
+
+    def tuning(self, host: str, **changed: Any) -> Tuning:
+        """Return the configuration of a host."""
+        settings = self.policies[host]
+        times = self.times
+        intervals = {
+            'heartbeat': times.heartbeat,
+            'watch': times.heartbeat,
+            'refresh': times.refresh,
+            'restart_grace': 0.0,
+            **changed,
+        }
+        return Tuning(
+            settings,
+            world.interpret(settings),
+            Intervals(**intervals),
+            Limits(times.refresh, 0.5, 3),
+            handover_limit=5000,
+            recovery_delay=times.refresh,
+            full_refresh_interval=self.full_refresh,
+        )
+
+
+class ServiceProcess(Process):
+    """One process of a service, with a program that asks its guard.
+
+    :ivar host: the service.
+    """
+
+    built: Host | None = None
+
+    def __init__(self, site: Site, machine: str) -> None:
+        rng = site.loop.rng
+        super().__init__(
+            site.loop,
+            machine,
+            rate=1 + rng.uniform(-5e-4, 5e-4),
+            ahead=rng.uniform(0, 1e6),
+        )
+        self.site, self.host = site, site.hosts[machine]
+        self.held: list[Permission] = []
+        self.is_stopping = False
+        site.loop.processes.append(self)
+        site.loop.spawn(self, 'main', self._serve)
+        self.main = self.tasks[0]
+
+    def _serve(self) -> None:
+        site, times = self.site, self.site.times
+        ports = Ports(
+            SqlRecords(site.database.port),
+            Port(site.bare_metal, site.ironic, 'ironic'),
+            site.backend(self, member=True),
+            world.interpret,
+        )
+        context = ServiceContext(
+            self.host,
+            ports,
+            Fence(times.ttl, times.margin, self.clock),
+            conditions.Conditions(self.clock),
+            self.clock,
+        )
+        tuning = site.tuning(self.host)
+        member = LocalMember(context, tuning.advertised)
+        self.built = Host.build(member, tuning)
+        site.loop.spawn(self, 'ask', self._ask)
+        site.loop.spawn(self, 'act', self._act)
+        self.built.run()
+
+    @property
+    def incarnation(self) -> str | None:
+        """The incarnation of the process."""
+        return self.built.member.incarnation if self.built else None
+
+    @property
+    def may_act(self) -> bool:
+        """True if it believes that it may act."""
+        if self.built is None or self.is_dead:
+            return False
+        self.loop.is_atomic = True
+        try:
+            return self.built.context.fence.may_act
+        finally:
+            self.loop.is_atomic = False
+
+    def stop(self) -> None:
+        """Let it end in order."""
+        self.is_stopping = True
+        if self.built is not None:
+            self.loop.spawn(self, 'signal', self.built.stop)
+
+    def _ask(self) -> None:
+        loop, checker = self.loop, self.site.checker
+        guard, beat = self.built.guard, self.site.times.heartbeat
+        while True:
+            loop.give_way(loop.rng.uniform(0.3, 2) * beat)
+            uuid = loop.rng.choice(sorted(checker.nodes or [world.uuid(0)]))
+            try:
+                if self.held and loop.rng.random() < 0.3:
+                    loop.rng.choice(self.held).confirm()
+                    continue
+                given = guard.check(uuid, patience=loop.rng.choice((0, beat)))
+            except exceptions.OwnershipError:
+                continue
+            self.held = [*self.held[-3:], given]
+
+    def _act(self) -> None:
+        while True:
+            self.loop.give_way(self.site.times.heartbeat / 4)
+            for one in self.held:
+                if one.is_valid:
+                    self.site.checker.acts(self, one)
+
+
+class _Wired(app_case.Wired):
+    def __init__(self, site: Site, process: Process) -> None:
+        ironic = Port(site.bare_metal, site.ironic, 'ironic')
+        super().__init__(
+            site.database.port, ironic, site.backend(process, member=False)
+        )
+        self.limits = Limits(0.0, 0.5, 3)
+        self.permission_lifetime = site.times.ttl / 3
+
+
+class Command(Process):
+    """An operator's command, in a process of its own.
+
+    :ivar outcome: what came of it, in a word.
+    """
+
+    outcome = 'unfinished'
+
+    def __init__(self, site: Site, name: str, request: Any) -> None:
+        super().__init__(site.loop, f'operator-{site.commands}')
+        self.site, self.order, self.request = site, name, request
+        site.loop.processes.append(self)
+        site.loop.spawn(self, 'command', self._run)
+
+    def _run(self) -> None:
+        wired = _Wired(self.site, self)
+        client = LocalClient(wired, 'operator', f'req-{self.name}')
+        try:
+            client.call(self.order, **self.request)
+            self.outcome = 'done'
+        except exceptions.OwnershipError as exc:
+            self.outcome = type(exc).__name__
+        self.site.checker.tell(
+            f'{self.name}: {self.order} {self.request} ends: {self.outcome}'
+        )

@@ -1,0 +1,507 @@
+"""Faults, changes of Ironic, and commands of operators, by their kinds.
+
+Each function begins one, and returns what ends it. All choose by the seed, and
+raise ``LookupError`` where there is no target now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+
+from tests.simulation.deployment import ServiceProcess, Site
+from tests.simulation.links import Link
+from tests.unit.engine import world
+
+Undo = Callable[[], None]
+Begin = Callable[[Site], Undo]
+
+FAULTS: dict[str, Begin] = {}
+CHANGES: dict[str, Begin] = {}
+COMMANDS: dict[str, Begin] = {}
+
+
+def _of(table: dict[str, Begin]) -> Callable[[Begin], Begin]:
+    def add(begin: Begin) -> Begin:
+        table[begin.__name__.strip('_').replace('_', '-')] = begin
+        return begin
+
+    return add
+
+
+def nothing() -> None:
+    """Undo nothing."""
+
+
+def machine(site: Site) -> ServiceProcess:
+    """Choose a process that runs."""
+    return site.machines[_chosen(site, sorted(site.machines))]
+
+
+def host(site: Site) -> str:
+    """Choose a service."""
+    return _chosen(site, sorted(site.policies))
+
+
+def _chosen(site: Site, among: list[str]) -> str:
+    """Return what a story names, or what the seed chooses."""
+    found = [one for one in site.named if one in among]
+    return found[0] if found else site.loop.rng.choice(among)
+
+
+def node(site: Site, *, deployed: bool | None = None) -> str:
+    """Choose a node."""
+    return _chosen(
+        site,
+        sorted(
+            one.uuid
+            for one in site.bare_metal.nodes.values()
+            if deployed in (None, one.instance_uuid is not None)
+        ),
+    )
+
+
+def at_a_step(process: ServiceProcess, do: Callable[[], None]) -> None:
+    """Do something while the process works, at any of its next steps."""
+    process.after_steps(process.loop.rng.randint(1, 40), do)
+
+
+def _restart(site: Site, name: str) -> None:
+    if name not in site.machines:
+        site.start(name)
+
+
+@_of(FAULTS)
+def kill(site: Site) -> Undo:
+    one = machine(site)
+
+    def now() -> None:
+        if site.machines.get(one.name) is one:
+            site.checker.tell(f'{one.name} dies at {one.last_step}')
+            site.note('kill', one.last_step)
+            site.kill(one.name)
+
+    def undo() -> None:
+        now()
+        _restart(site, one.name)
+
+    at_a_step(one, now)
+    return undo
+
+
+@_of(FAULTS)
+def restart_at_once(site: Site) -> Undo:
+    """Let a process die, and start the next one in the same moment."""
+    one = machine(site)
+
+    def now() -> None:
+        if site.machines.get(one.name) is one:
+            site.checker.tell(f'{one.name} dies, and starts again')
+            site.note('restart', one.last_step)
+            site.kill(one.name)
+            site.start(one.name)
+
+    at_a_step(one, now)
+    return nothing
+
+
+@_of(FAULTS)
+def stop(site: Site) -> Undo:
+    one = machine(site)
+    site.checker.tell(f'{one.name} is stopped')
+    one.stop()
+
+    def undo() -> None:
+        if site.machines.get(one.name) is one:
+            site.kill(one.name)
+        _restart(site, one.name)
+
+    return undo
+
+
+def _freeze(site: Site, shortest: float, longest: float) -> Undo:
+    one, rng = machine(site), site.loop.rng
+    seconds = rng.uniform(shortest, longest) * site.times.ttl
+
+    def now() -> None:
+        site.checker.tell(
+            f'{one.name} stands still for {seconds:.1f} s at {one.last_step}'
+        )
+        site.note('freeze', one.last_step)
+        one.frozen_until = site.loop.now + seconds
+
+    at_a_step(one, now)
+    return nothing
+
+
+@_of(FAULTS)
+def freeze_short(site: Site) -> Undo:
+    return _freeze(site, 0.01, 0.9)
+
+
+@_of(FAULTS)
+def freeze_long(site: Site) -> Undo:
+    return _freeze(site, 0.95, 3)
+
+
+def _path(site: Site, **values: object) -> Undo:
+    one, rng = machine(site), site.loop.rng
+    servers = {
+        'records': site.database,
+        'members': site.database if site.in_database else site.members,
+        'ironic': site.ironic,
+    }
+    paths = rng.sample(sorted(servers), rng.choice((1, 1, 2, 3)))
+    for path in paths:
+        servers[path].links[one.name, path] = Link(**values)  # type: ignore
+        site.note(next(iter(values)), path)
+    site.checker.tell(f'{one.name} to {", ".join(paths)}: {values}')
+
+    def undo() -> None:
+        for path in paths:
+            servers[path].links[one.name, path] = Link()
+        site.checker.tell(f'{one.name} reaches {", ".join(paths)} again')
+
+    return undo
+
+
+@_of(FAULTS)
+def cut(site: Site) -> Undo:
+    return _path(site, is_cut=True)
+
+
+@_of(FAULTS)
+def silence(site: Site) -> Undo:
+    return _path(site, is_silent=True)
+
+
+@_of(FAULTS)
+def slow(site: Site) -> Undo:
+    most = site.loop.rng.choice((0.1, 0.5, 1.5)) * site.times.heartbeat
+    return _path(site, latency=most)
+
+
+@_of(FAULTS)
+def lossy(site: Site) -> Undo:
+    return _path(site, loses=site.loop.rng.choice((0.1, 0.4)))
+
+
+def _server(site: Site, state: str) -> Undo:
+    servers = {'records': site.database, 'ironic': site.ironic}
+    if not site.in_database:
+        servers['members'] = site.members
+    name = site.loop.rng.choice(sorted(servers))
+    server = servers[name]
+    site.checker.tell(f'{name}: {state}')
+    site.note(state, name)
+    setattr(server, state, True)
+    if name == 'records' and state == 'is_down':
+        site.database.abort_all()
+
+    def undo() -> None:
+        setattr(server, state, False)
+        site.checker.tell(f'{name}: no longer {state}')
+
+    return undo
+
+
+@_of(FAULTS)
+def server_down(site: Site) -> Undo:
+    return _server(site, 'is_down')
+
+
+@_of(FAULTS)
+def server_frozen(site: Site) -> Undo:
+    return _server(site, 'is_frozen')
+
+
+@_of(FAULTS)
+def store_empty(site: Site) -> Undo:
+    """Restart the store of the members without its content."""
+    if site.in_database:
+        raise LookupError
+    site.checker.tell('the store of the members restarts empty')
+    site.store.rows.clear()
+    return nothing
+
+
+@_of(FAULTS)
+def database_clock(site: Site) -> Undo:
+    seconds = site.loop.rng.choice((-1, 1)) * 10 ** site.loop.rng.uniform(0, 4)
+    site.checker.tell(f'the clock of the database jumps by {seconds:.1f} s')
+    site.database.ahead += seconds
+    return nothing
+
+
+@_of(FAULTS)
+def wall_clock(site: Site) -> Undo:
+    one, seconds = machine(site), site.loop.rng.uniform(-1e4, 1e4)
+    site.checker.tell(f'the wall clock of {one.name} jumps by {seconds:.0f} s')
+    one.wall_ahead += seconds
+    return nothing
+
+
+@_of(FAULTS)
+def restore(site: Site) -> Undo:
+    """Restore the records from a copy that is older by some time."""
+    copy = site.database.save()
+
+    def undo() -> None:
+        site.checker.tell('the records are restored from an older copy')
+        site.database.abort_all()
+        site.database.restore(copy)
+        site.checker.restored()
+
+    return undo
+
+
+@_of(FAULTS)
+def blind_list(site: Site) -> Undo:
+    site.bare_metal.sees = site.loop.rng.choice((0.0, 0.3, 0.7))
+    site.checker.tell(f'lists of Ironic have {site.bare_metal.sees:.0%}')
+
+    def undo() -> None:
+        site.bare_metal.sees = 1.0
+
+    return undo
+
+
+@_of(CHANGES)
+def create_node(site: Site) -> Undo:
+    numbers = {int(uuid[-4:]) for uuid in site.checker.nodes}
+    number = max(numbers) + 1
+    shard = site.loop.rng.choice('abc')
+    found = world.node(number, driver='fake', shard=shard)
+    site.checker.nodes.add(found.uuid)
+    site.bare_metal.put(found)
+    site.checker.tell(f'Ironic has the new node {number}')
+    return nothing
+
+
+@_of(CHANGES)
+def delete_node(site: Site) -> Undo:
+    uuid = node(site, deployed=False)
+    site.checker.tell(f'node {uuid[-4:]} is deleted in Ironic')
+    site.bare_metal.delete(uuid)
+    return nothing
+
+
+@_of(CHANGES)
+def return_node(site: Site) -> Undo:
+    uuid = site.loop.rng.choice(sorted(site.bare_metal.gone_at))
+    if uuid in site.bare_metal.nodes:
+        raise LookupError
+    site.checker.tell(f'node {uuid[-4:]} is back in Ironic')
+    site.bare_metal.put(world.node(int(uuid[-4:]), driver='fake', shard='a'))
+    return nothing
+
+
+@_of(CHANGES)
+def deploy(site: Site) -> Undo:
+    uuid = node(site, deployed=False)
+    site.instances += 1
+    instance = world.uuid(9000 + site.instances)
+    site.checker.tell(f'node {uuid[-4:]} gets the instance {instance[-4:]}')
+    site.bare_metal.change(uuid, instance_uuid=instance)
+    return nothing
+
+
+@_of(CHANGES)
+def undeploy(site: Site) -> Undo:
+    uuid = node(site, deployed=True)
+    site.checker.tell(f'node {uuid[-4:]} loses its instance')
+    site.bare_metal.change(uuid, instance_uuid=None)
+    return nothing
+
+
+@_of(CHANGES)
+def rescope(site: Site) -> Undo:
+    uuid, shard = node(site), site.loop.rng.choice('abc')
+    site.checker.tell(f'node {uuid[-4:]} is in shard {shard} now')
+    site.bare_metal.change(uuid, shard=shard)
+    return nothing
+
+
+@_of(CHANGES)
+def maintain(site: Site) -> Undo:
+    uuid = node(site)
+    site.bare_metal.change(uuid, maintenance=True)
+    return lambda: (
+        uuid in site.bare_metal.nodes
+        and site.bare_metal.change(uuid, maintenance=False)
+    )
+
+
+@_of(CHANGES)
+def reload(site: Site) -> Undo:
+    """Change the intervals of a service, while it runs."""
+    one = machine(site)
+    if one.built is None:
+        raise LookupError
+    factor = site.loop.rng.choice((0.5, 0.8))
+    times = site.times
+
+    def request(share: float) -> None:
+        if one.built is not None and not one.is_dead:
+            site.checker.tell(f'{one.name} reloads, with intervals * {share}')
+            tuning = site.tuning(
+                one.host,
+                heartbeat=times.heartbeat * share,
+                refresh=times.refresh * share,
+            )
+            site.loop.spawn(
+                one, 'reload', lambda: one.built.reload.request(tuning)
+            )
+
+    request(factor)
+    return lambda: request(1.0)
+
+
+@_of(CHANGES)
+def reload_peers(site: Site) -> Undo:
+    """Name the peers of a ring, all but one, in the services one by one."""
+    if not site.checker.rebalances:
+        raise LookupError
+    less = tuple(sorted(set(site.policies) - {host(site)}))
+
+    def everywhere(peers: tuple[str, ...]) -> None:
+        settings = world.runs(peer_list=peers)
+        site.checker.tell(f'peer_list is {peers or "all"} now')
+        for name in site.policies:
+            site.policies[name] = settings
+        for one in site.machines.values():
+            if one.built is not None:
+                request = functools.partial(
+                    one.built.reload.request, site.tuning(one.host)
+                )
+                delay = site.loop.rng.uniform(0, site.times.heartbeat)
+                site.loop.spawn(one, 'reload', request, delay)
+
+    everywhere(less)
+    return lambda: everywhere(())
+
+
+def _order(site: Site, name: str, **request: object) -> None:
+    command = site.order(name, **request)
+    site.checker.tell(f'{command.name} runs {name} {request}')
+    if site.loop.rng.random() < 0.2:
+
+        def die() -> None:
+            site.checker.tell(f'{command.name} dies at {command.last_step}')
+            site.note('kill-command', command.last_step)
+            site.loop.kill(command)
+            site.database.abort_all(command)
+
+        command.after_steps(site.loop.rng.randint(1, 60), die)
+
+
+def _set(site: Site, name: str, **values: bool) -> None:
+    _order(site, 'service:set', path={'host': name}, body=values)
+
+
+@_of(COMMANDS)
+def force_down(site: Site) -> Undo:
+    name = host(site)
+    _set(site, name, forced_down=True)
+    return lambda: _set(site, name, forced_down=False)
+
+
+@_of(COMMANDS)
+def disable(site: Site) -> Undo:
+    name = host(site)
+    _set(site, name, disabled=True)
+    return lambda: _set(site, name, disabled=False)
+
+
+@_of(COMMANDS)
+def move(site: Site) -> Undo:
+    uuids = sorted({node(site), node(site)})
+    body = {
+        'service': host(site),
+        'select': {'uuids': uuids},
+        'skip_invalid': True,
+    }
+    _order(site, 'move:create', body=body)
+    return nothing
+
+
+@_of(COMMANDS)
+def evacuate(site: Site) -> Undo:
+    """Force a service down, and move its nodes away."""
+    name, rng = host(site), site.loop.rng
+    _set(site, name, forced_down=True)
+    site.loop.spawn(
+        site.loop.world,
+        'evacuate',
+        lambda: _order(
+            site,
+            'service:drain',
+            path={'host': name},
+            body={'skip_invalid': True},
+        ),
+        rng.uniform(0.2, 2) * site.times.heartbeat,
+    )
+    return lambda: _set(site, name, forced_down=False)
+
+
+@_of(COMMANDS)
+def resume(site: Site) -> Undo:
+    moves = site.database.query(
+        'SELECT request_id FROM moves ORDER BY request_id'
+    ).fetchall()
+    if not moves:
+        raise LookupError
+    (chosen,) = site.loop.rng.choice(moves)
+    _order(
+        site,
+        'move:resume',
+        path={'request_id': chosen},
+        body={'skip_invalid': True},
+    )
+    return nothing
+
+
+@_of(COMMANDS)
+def release(site: Site) -> Undo:
+    _order(site, 'compute_node:release', body={'uuids': [node(site)]})
+    return nothing
+
+
+@_of(COMMANDS)
+def fail_over(site: Site) -> Undo:
+    standbys = {site.hosts[m] for m in site.hosts if site.hosts[m] != m}
+    if not standbys:
+        raise LookupError
+    chosen = site.loop.rng.choice(sorted(standbys))
+    _order(site, 'service:failover', path={'host': chosen}, body={})
+    return nothing
+
+
+@_of(COMMANDS)
+def delete_record(site: Site) -> Undo:
+    uuid = _chosen(site, sorted(site.checker.nodes))
+    _order(site, 'compute_node:delete', path={'uuid': uuid})
+    return nothing
+
+
+@_of(COMMANDS)
+def delete_service(site: Site) -> Undo:
+    _order(site, 'service:delete', path={'host': host(site)})
+    return nothing
+
+
+ALL: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """A fault at a time, for some heartbeats.
+
+    :param named: its targets; by default the seed chooses.
+    """
+
+    at: float
+    kind: str
+    lasts: float
+    named: tuple[str, ...] = ()

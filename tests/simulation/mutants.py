@@ -1,0 +1,456 @@
+"""The power of the simulation: changes that break the protocol, to be found.
+
+``python -m tests.simulation.mutants`` applies each to a copy of the product,
+runs schedules until a law is broken, and prints how many that took. One that
+survives shows that a fault or a law is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import traceback
+from typing import NamedTuple, NoReturn
+
+ROOT = pathlib.Path(__file__).parents[2]
+PACKAGE = 'ironic_ownership'
+
+
+class Mutant(NamedTuple):
+    """A change of one place.
+
+    :param file: in the package.
+    :param old: text that is there once.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+_FENCE = 'engine/membership/fence.py'
+_REGISTRATION = 'engine/membership/registration.py'
+_DETECTOR = 'engine/membership/failure_detector.py'
+_GUARD = 'engine/host/action_guard.py'
+_CHANGES = 'db/change_set.py'
+_MOVE = 'db/move_transaction.py'
+_BEATS = 'db/heartbeats.py'
+_BACKEND = 'backends/db.py'
+_PLAN = 'engine/host/reconcile_plan.py'
+
+MUTANTS = (
+    # The right to write, in the records.
+    Mutant(
+        'writers are not checked',
+        'db/change_transaction.py',
+        'transaction.check_right(host, epoch, services.get(host))',
+        'pass',
+    ),
+    Mutant(
+        'an old epoch may write',
+        'db/transaction.py',
+        'if current != epoch:',
+        'if current < epoch:',
+    ),
+    Mutant(
+        'a fence leaves the row as it is',
+        'db/transaction.py',
+        'epoch=_services.epoch + 1, fenced=True',
+        'epoch=_services.epoch',
+    ),
+    Mutant(
+        'a registration does not raise the epoch',
+        'db/registration.py',
+        'epoch = int(now * 1000)\n',
+        'epoch = last or int(now * 1000)\n    last = epoch - 1\n',
+    ),
+    Mutant(
+        'epochs of lost commits are given again',
+        'db/registration.py',
+        'epoch = int(now * 1000)\n',
+        'epoch = last + 1\n',
+    ),
+    Mutant(
+        'a service that is forced down may register',
+        'db/registration.py',
+        'if before is not None and before.forced_down:',
+        'if before is None and host is None:',
+    ),
+    Mutant(
+        'the place of a live process is taken',
+        'db/registration.py',
+        'alive is None or active in alive\n',
+        'alive is None\n',
+    ),
+    Mutant(
+        'a failover keeps the epoch and the right',
+        'db/registration.py',
+        'epoch=before.epoch + 1,\n        fenced=True,\n'
+        '        incarnation=incarnation,',
+        'incarnation=incarnation,',
+    ),
+    Mutant(
+        'forcing down only sets a flag',
+        'contracts/model.py',
+        'epoch=self.epoch + 1 if stopped else self.epoch,\n'
+        '            fenced=self.fenced or stopped,\n',
+        '',
+    ),
+    Mutant(
+        'a claim does not compare the owner',
+        _CHANGES,
+        'if self._owner(node.uuid) != seen:\n            return False',
+        'pass',
+    ),
+    Mutant(
+        'an update does not compare the owner',
+        _CHANGES,
+        'if self._owner(node.uuid) != self.host:\n            return False\n'
+        '        row',
+        'row',
+    ),
+    Mutant(
+        'a node is taken from an owner that came back',
+        _CHANGES,
+        'return owner.fenced or owner.epoch == claim.seen_epoch',
+        'return True',
+    ),
+    Mutant(
+        'a take-over does not fence',
+        _CHANGES,
+        'self._fence(host, cause)\n\n    def _fence',
+        'pass\n\n    def _fence',
+    ),
+    Mutant(
+        'a deployed node is taken over',
+        _CHANGES,
+        'if claim.node.instance_uuid or claim.uuid in self.open_instances:',
+        'if not claim.uuid:',
+    ),
+    Mutant(
+        'a deployed node is released or deleted',
+        _CHANGES,
+        'if self._owner(uuid) != self.host or uuid in self.open_instances:\n'
+        '            return False\n        if isinstance',
+        'if self._owner(uuid) != self.host:\n'
+        '            return False\n        if isinstance',
+    ),
+    Mutant(
+        'the lease is not confirmed before a commit',
+        'db/records.py',
+        '            confirm()\n',
+        '            pass\n',
+    ),
+    # The lease, in a process.
+    Mutant(
+        'the lease runs from the answer of a beat',
+        _FENCE,
+        'had_expired = self._clock() >= self._until\n'
+        '            self._until = beat_started + self._length',
+        'had_expired = self._clock() >= self._until\n'
+        '            self._until = self._clock() + self._length',
+    ),
+    Mutant(
+        'the lease outlasts the membership',
+        _FENCE,
+        'self._length = member_ttl - margin',
+        'self._length = member_ttl + 3 * margin',
+    ),
+    Mutant(
+        'a lease never ends',
+        _FENCE,
+        'if self._epoch is None or self._clock() >= self._until:',
+        'if self._epoch is None:',
+    ),
+    Mutant(
+        'a late beat extends a lease that was dropped',
+        _FENCE,
+        'if self._epoch is None:\n                return',
+        'if self._epoch is None:\n                self._epoch = 0',
+    ),
+    Mutant(
+        'a permission is not bound to the term',
+        _GUARD,
+        'if found.term != self._given.term:',
+        'if found.term < self._given.term:',
+    ),
+    Mutant(
+        'a permission lasts too long',
+        _GUARD,
+        'until = min(lease.until, started + self._longest)',
+        'until = started + 8 * self._longest',
+    ),
+    Mutant(
+        'a permission counts from the answer',
+        _GUARD,
+        'until = min(lease.until, started + self._longest)',
+        'until = min(lease.until, self._context.clock() + self._longest)',
+    ),
+    Mutant(
+        'the guard does not read the row of the service',
+        _GUARD,
+        '_check_service(self.host, lease.epoch, row)',
+        'pass',
+    ),
+    Mutant(
+        'the guard does not read the owner',
+        _GUARD,
+        'if record is None or record.host != self.host:',
+        'if record is None:',
+    ),
+    Mutant(
+        'a process that lost its membership keeps its lease',
+        _REGISTRATION,
+        'with self._lock:\n            self._fence.drop()\n'
+        '            if isinstance(self._state, Active | Unregistered):',
+        'with self._lock:\n'
+        '            if isinstance(self._state, Active | Unregistered):',
+    ),
+    Mutant(
+        'an answer counts although the state has changed',
+        _REGISTRATION,
+        'if self._state is not instead_of:\n                return False',
+        'pass',
+    ),
+    Mutant(
+        'a process does not follow the row of its service',
+        _REGISTRATION,
+        'return loss is not None and self._become(',
+        'return loss is None and self._become(',
+    ),
+    Mutant(
+        'siblings that may be alive are not named',
+        _REGISTRATION,
+        'alive=siblings,',
+        'alive=(),',
+    ),
+    Mutant(
+        'siblings count before the process is settled',
+        'engine/membership/local_member.py',
+        'siblings.present | siblings.suspect if siblings.settled else None',
+        'siblings.present | siblings.suspect',
+    ),
+    # Who is dead.
+    Mutant(
+        'a death needs no proof',
+        _DETECTOR,
+        'self._missed_since[host] < self._beat_started\n'
+        '            and self._beat_ended <= polled',
+        'True',
+    ),
+    Mutant(
+        'an observer need not settle',
+        _DETECTOR,
+        'settled = started >= self._settled_at',
+        'settled = True',
+    ),
+    Mutant(
+        'a mass loss of members is believed at once',
+        _DETECTOR,
+        'self._settled_at = ended + self._settling_time\n        for host',
+        'pass\n        for host',
+    ),
+    Mutant(
+        'a heartbeat counts for less than the time to live',
+        _BEATS,
+        'self._alive_until[key] = ended + self._ttl\n',
+        'self._alive_until[key] = ended + 0.6 * self._ttl\n',
+    ),
+    Mutant(
+        'the clock of the database decides about deaths',
+        _BEATS,
+        'if before is not None and fresh:',
+        'if before is not None and not fresh:',
+    ),
+    Mutant(
+        'a beat after the expiry counts',
+        _BACKEND,
+        'if not (self._is_alive() and self._call(work) and self._is_alive()):',
+        'if not self._call(work):',
+    ),
+    Mutant(
+        'suspects do not defer a take-over',
+        _PLAN,
+        'if plan.suspects or not _is_gone(owner, row, liveness):',
+        'if False:',
+    ),
+    Mutant(
+        'a live owner keeps what is not its own any more',
+        _PLAN,
+        'plan.changes.append(Release(node.uuid))',
+        'pass',
+    ),
+    Mutant(
+        'instances are not read again before a release',
+        'engine/host/reconciler.py',
+        'return Update(node) if node.instance_uuid else change',
+        'return change',
+    ),
+    Mutant(
+        'services are read after their nodes',
+        'engine/host/snapshot.py',
+        '    services, view = read_members(services, ports)\n    return S',
+        '    services = {s.host: s for s in ports.records.services()}\n'
+        '    services, view = read_members(services, ports)\n    return S',
+    ),
+    # Operators.
+    Mutant(
+        'a move does not look at the source',
+        _MOVE,
+        'if service is None or service.forced_down:\n        return None',
+        'if True:\n        return None',
+    ),
+    Mutant(
+        'a move does not fence the source',
+        _MOVE,
+        '    _fence(stopped, locked)\n',
+        '',
+    ),
+    Mutant(
+        'an instance stays behind when its node moves',
+        _MOVE,
+        'if deployed := [uuid for uuid in uuids if uuid in locked.instances]:',
+        'if deployed := []:',
+    ),
+    Mutant(
+        'a move does not compare the owner',
+        _MOVE,
+        'if owner != node.source and node.uuid not in locked.released:',
+        'if owner is node:',
+    ),
+    Mutant(
+        'a deployed node is handed over',
+        'db/release_transaction.py',
+        'if node.uuid in instances:',
+        'if node.uuid is instances:',
+    ),
+    # Deletion, scopes.
+    Mutant(
+        'a node that is not listed is gone',
+        'engine/deletion/missing_nodes.py',
+        'node = self._ironic.get(uuid)',
+        'node = None',
+    ),
+    Mutant(
+        'an operator deletes a node that Ironic has',
+        'engine/deletion/remover.py',
+        'found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)',
+        'found[gates.NODE_IS_GONE] = fact(True, "")',
+    ),
+    Mutant(
+        'all nodes are listed',
+        'policies/filters.py',
+        "model.Scope(shard=str(settings['shard_key']))",
+        'model.Scope()',
+    ),
+    # Loops.
+    Mutant(
+        'a wake in the middle of a step is lost',
+        'engine/worker.py',
+        'self._wanted.clear()\n        try:\n            due_in = self.step()',
+        'try:\n            due_in = self.step()\n'
+        '            self._wanted.clear()',
+    ),
+    Mutant(
+        'a loop ends with an error',
+        'engine/worker.py',
+        'self.failures += 1\n            return self.failed(exc)',
+        'self._stopping.set()\n            return self.failed(exc)',
+    ),
+)
+
+
+def copy(mutant: Mutant | None, directory: pathlib.Path) -> None:
+    """Copy product and tests, with a change.
+
+    :raises ValueError: if the text is not there once.
+    """
+    for name in (PACKAGE, 'tests'):
+        shutil.copytree(
+            ROOT / name,
+            directory / name,
+            ignore=shutil.ignore_patterns('functional'),
+        )
+    if mutant is not None:
+        path = directory / PACKAGE / mutant.file
+        text = path.read_text()
+        if text.count(mutant.old) != 1:
+            raise ValueError(f'{mutant.name}: {text.count(mutant.old)} times')
+        path.write_text(text.replace(mutant.old, mutant.new))
+
+
+def hunt(mutant: Mutant | None, *options: str) -> str:
+    """Return the output of the schedules that run on a copy.
+
+    In a fork of this process, which has imported all libraries.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        copy(mutant, pathlib.Path(directory))
+        output = pathlib.Path(directory, 'output')
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:
+            _run_in(directory, output, options)
+        os.waitpid(child, 0)
+        return output.read_text()
+
+
+def _run_in(
+    directory: str, output: pathlib.Path, options: tuple[str, ...]
+) -> NoReturn:
+    with output.open('w') as file:
+        sys.stdout = sys.stderr = file
+        try:
+            for name in list(sys.modules):
+                if name.partition('.')[0] in (PACKAGE, 'tests'):
+                    del sys.modules[name]
+            os.chdir(directory)
+            sys.path.insert(0, directory)
+            importlib.import_module('tests.simulation.__main__').run(options)
+        except BaseException:  # noqa: BLE001 - the end of a child
+            traceback.print_exc()
+    os._exit(0)
+
+
+def main() -> int:
+    """Hunt the mutants that the arguments name; all by default."""
+    parser = argparse.ArgumentParser(prog='python -m tests.simulation.mutants')
+    parser.add_argument('--minutes', default='1')
+    parser.add_argument('--seed', default='1')
+    parser.add_argument('names', nargs='*')
+    given = parser.parse_args()
+    reproducible('tests.simulation.mutants')
+    importlib.import_module('tests.simulation.__main__')
+    survivors = 0
+    for mutant in MUTANTS:
+        if given.names and not any(n in mutant.name for n in given.names):
+            continue
+        output = hunt(mutant, '--minutes', given.minutes, '--seed', given.seed)
+        sums = re.search(
+            r'(\d+) schedules, (\d+) violations, ([\d.]+) s', output
+        )
+        broken = re.search(r'^seed \d+: (.*)', output, re.MULTILINE)
+        survivors += broken is None
+        text = broken[1][:90] if broken else 'SURVIVES'
+        spent = f'{sums[1]:>5} schedules {sums[3]:>6} s' if sums else output
+        print(f'{mutant.name:55} {spent}  {text}', flush=True)
+    print(f'{survivors} survivors')
+    return int(survivors > 0)
+
+
+def reproducible(module: str) -> None:
+    """Start again without random hashes: sets are walked in their order."""
+    if os.environ.get('PYTHONHASHSEED') != '0':
+        os.environ['PYTHONHASHSEED'] = '0'
+        os.execv(sys.executable, [sys.executable, '-m', module, *sys.argv[1:]])
+
+
+if __name__ == '__main__':
+    sys.exit(main())

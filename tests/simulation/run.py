@@ -1,0 +1,350 @@
+"""One schedule: a storm of faults, then the time in which all has to be well.
+
+The seed decides everything; the plan, which follows from it, may be cut down.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import hashlib
+import random
+from collections.abc import Sequence
+
+from tooz import hashring
+
+from ironic_ownership.contracts import model
+from tests.simulation import faults, threads
+from tests.simulation.checker import Checker, ViolationError
+from tests.simulation.deployment import Command, Site, Times
+from tests.simulation.faults import Planned
+from tests.simulation.loop import Loop, SpinningError
+from tests.unit.engine import world
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A deployment, and what happens in it.
+
+    :param seed: of everything that the plan leaves open.
+    :param churns: whether nodes get and lose instances all the time.
+    :param storm: time in which faults begin, in heartbeats.
+    """
+
+    seed: int
+    policy: str
+    hosts: tuple[str, ...]
+    standbys: tuple[str, ...]
+    nodes: int
+    in_database: bool
+    full_refresh: float
+    slowness: float
+    churns: bool
+    storm: float
+    faults: tuple[Planned, ...]
+
+    @classmethod
+    def of(cls, seed: int) -> Plan:
+        """Return the plan of a seed."""
+        rng = random.Random(f'plan {seed}')
+        storm = rng.uniform(4, 16)
+        kinds = rng.sample(sorted(faults.ALL), rng.choice((2, 4, 8, 16)))
+        times = sorted(rng.uniform(2, storm) for _ in range(rng.randint(2, 8)))
+        hosts = ('ha', 'hb', 'hc', 'hd')[: rng.choice((2, 2, 3, 3, 4))]
+        return cls(
+            seed,
+            rng.choice(('ring', 'ring', 'shards')),
+            hosts,
+            hosts[: rng.choice((0, 0, 1, 1, 2))],
+            rng.randint(2, 7),
+            rng.random() < 0.4,
+            rng.choice((0.0, 0.0, 300.0)),
+            rng.choice((0.004, 0.05, 0.3, 1.0)),
+            rng.random() < 0.8,
+            storm,
+            tuple(
+                Planned(at, rng.choice(kinds), rng.expovariate(1 / 5))
+                for at in times
+            ),
+        )
+
+
+@dataclasses.dataclass
+class Result:
+    """The sums of some schedules."""
+
+    schedules: int = 0
+    service_seconds: float = 0.0
+    steps: int = 0
+    commits: int = 0
+    events: int = 0
+    acts: int = 0
+    slowest: float = 0.0
+    digest: str = ''
+    faults: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    pairs: collections.Counter[tuple[str, str]] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+
+
+class Schedule:
+    """One schedule, from its plan.
+
+    :param sums: to which it is added.
+    """
+
+    def __init__(self, plan: Plan, times: Times, sums: Result) -> None:
+        self.plan, self.times, self.sums = plan, times, sums
+        self.loop = Loop(plan.seed)
+        self.checker = Checker()
+        self.undos: list[faults.Undo] = []
+
+    def run(self) -> None:
+        """Run it.
+
+        :raises ViolationError: for the first broken law.
+        """
+        with threads.running(self.loop):
+            try:
+                self._run()
+            except SpinningError as exc:
+                self.checker.violate(
+                    'liveness', f'a loop without a wait: {exc}'
+                )
+            finally:
+                self._count()
+                self.loop.end()
+        if self.checker.broken is not None:
+            raise self.checker.broken
+
+    def _run(self) -> None:
+        self.site = site = self._site()
+        for machine in site.hosts:
+            site.start(machine)
+        heartbeat = self.times.heartbeat
+        if self.plan.churns:
+            self.loop.spawn(self.loop.world, 'churn', self._churn, heartbeat)
+        for planned in self.plan.faults:
+            self._until(planned.at * heartbeat)
+            self._begin(planned)
+        self._until(self.plan.storm * heartbeat)
+        self._calm()
+        self._converge()
+
+    def _site(self) -> Site:
+        plan = self.plan
+        policies: dict[str, model.MemberSettings] = {
+            host: world.runs(peer_list=())
+            if plan.policy == 'ring'
+            else world.runs(shard_key='abcd'[number])
+            for number, host in enumerate(plan.hosts)
+        }
+        nodes = [
+            world.node(
+                number,
+                driver='fake',
+                shard='abcd'[number % len(plan.hosts)],
+                instance_uuid=world.uuid(900 + number)
+                if number % 3 == 0
+                else None,
+            )
+            for number in range(1, plan.nodes + 1)
+        ]
+        return Site(
+            self.loop,
+            self.checker,
+            policies,
+            plan.standbys,
+            nodes,
+            times=self.times,
+            in_database=plan.in_database,
+            full_refresh=plan.full_refresh,
+            slowness=plan.slowness,
+        )
+
+    def _until(self, at: float) -> None:
+        self.loop.run(at, lambda: self.checker.broken is not None)
+
+    def _churn(self) -> None:
+        """Let nodes get and lose instances until the end of the storm."""
+        heartbeat = self.times.heartbeat
+        while self.loop.now < (self.plan.storm + 2) * heartbeat:
+            self.site.named = []
+            kind = self.loop.rng.choice((faults.deploy, faults.undeploy))
+            with contextlib.suppress(LookupError):
+                kind(self.site)
+            self.loop.give_way(self.loop.rng.uniform(0.3, 3) * heartbeat)
+
+    def _begin(self, planned: Planned) -> None:
+        self.site.named = list(planned.named)
+        try:
+            undo = faults.ALL[planned.kind](self.site)
+        except (LookupError, ValueError):
+            return
+        self.sums.faults[planned.kind] += 1
+        done: list[bool] = []
+
+        def end() -> None:
+            if not done:
+                done.append(True)
+                undo()
+
+        self.undos.append(end)
+        seconds = planned.lasts * self.times.heartbeat
+        self.loop.spawn(self.loop.world, 'end of a fault', end, seconds)
+
+    def _calm(self) -> None:
+        """End every fault, and let every process run."""
+        site = self.site
+        self.checker.tell('all faults end')
+        for undo in self.undos:
+            undo()
+        for process in self.loop.processes:
+            process.countdown = 0
+            process.frozen_until = 0.0
+        for machine in site.hosts:
+            one = site.machines.get(machine)
+            if one is not None and (one.is_stopping or one.main.ended):
+                site.kill(machine)
+            if machine not in site.machines:
+                site.start(machine)
+        # A command that was late must not have the last word.
+        until = self.loop.now + 60 + 2 * self.times.ttl
+        self.loop.run(until, lambda: not self._commands())
+        for host in site.policies:
+            site.order(
+                'service:set',
+                path={'host': host},
+                body={'forced_down': False, 'disabled': False},
+            )
+
+    def _commands(self) -> bool:
+        """Tell whether a command runs, or the run is not over anyhow."""
+        return self.checker.broken is None and any(
+            one.tasks and not one.is_dead
+            for one in self.loop.processes
+            if isinstance(one, Command)
+        )
+
+    def _converge(self) -> None:
+        heartbeat = self.times.heartbeat
+        began = self.loop.now
+        longest = 60 + 4 * self.times.ttl + 8 * self.times.refresh
+        missing = ['']
+        while missing and self.loop.now < began + longest:
+            self._until(self.loop.now + 2 * heartbeat)
+            if self.checker.broken is not None:
+                return
+            missing = self._missing()
+        self.sums.slowest = max(self.sums.slowest, self.loop.now - began)
+        if missing:
+            self.checker.violate(
+                'liveness',
+                f'{longest:.0f} s after the last fault: {"; ".join(missing)}',
+            )
+
+    def _missing(self) -> list[str]:
+        """Return what is not as it should be."""
+        site, rows = self.site, self.checker.rows
+        found = [
+            f'{task.process.name}: thread {task.name} ended: {error!r}'
+            for task, error in self.loop.errors
+            if not task.process.is_dead
+        ]
+        for name, one in site.machines.items():
+            if one.built is None or one.main.ended:
+                found.append(f'{name} has ended')
+                continue
+            found += [
+                f'{name}: {loop} has ended'
+                for loop in one.built.scheduler.dead
+            ]
+        for host in site.policies:
+            row = rows.services.get(host)
+            active = [
+                one
+                for one in site.machines.values()
+                if one.host == host
+                and row is not None
+                and one.incarnation == row.incarnation
+                and one.may_act
+            ]
+            if not active or row is None or row.fenced:
+                found.append(f'no process of {host} may act')
+        for uuid, one in sorted(site.bare_metal.nodes.items()):
+            owner = rows.owners.get(uuid)
+            wanted = self._owners(one, owner)
+            if owner not in wanted:
+                found.append(
+                    f'node {uuid[-4:]} belongs to {owner}, not {wanted}'
+                )
+            instance = rows.instances.get(uuid, (None, None))[0]
+            if owner and instance != one.instance_uuid:
+                found.append(f'node {uuid[-4:]} has {instance} on record')
+        gone = rows.owners.keys() - site.bare_metal.nodes.keys()
+        found += [
+            f'node {uuid[-4:]} is gone, and has a record'
+            for uuid in sorted(gone)
+            if uuid not in rows.instances
+        ]
+        return found
+
+    def _owners(
+        self, node: model.Node, owner: str | None
+    ) -> Sequence[str | None]:
+        """Return who may own a node in the end."""
+        hosts = self.plan.hosts
+        deployed = (
+            node.instance_uuid or node.uuid in self.checker.rows.instances
+        )
+        if deployed and owner is not None:
+            return hosts
+        if self.plan.policy == 'ring':
+            ring = hashring.HashRing(hosts, hash_function='md5')
+            (found,) = ring.get_nodes(node.uuid.encode())
+            return [found]
+        # An owner under an exclusive policy keeps the node.
+        if owner is not None:
+            return hosts
+        shards = dict(zip('abcd', hosts, strict=False))
+        return [shards.get(str(node.shard))]
+
+    def _count(self) -> None:
+        sums, checker = self.sums, self.checker
+        sums.schedules += 1
+        sums.service_seconds += self.loop.now * len(self.plan.hosts)
+        sums.steps += self.loop.steps
+        sums.events += checker.events
+        sums.acts += checker.acts_seen
+        if hasattr(self, 'site'):
+            text = '\n'.join([sums.digest, *checker.lines])
+            sums.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+            sums.commits += self.site.database.commits
+            sums.pairs += self.site.pairs
+
+
+def violation(plan: Plan, times: Times, sums: Result) -> ViolationError | None:
+    """Run a schedule; return the law that it breaks."""
+    try:
+        Schedule(plan, times, sums).run()
+    except ViolationError as exc:
+        return exc
+    return None
+
+
+def minimised(plan: Plan, times: Times, law: str) -> Plan:
+    """Drop faults as long as the same law is broken."""
+    number = 0
+    while number < len(plan.faults):
+        fewer = dataclasses.replace(
+            plan, faults=plan.faults[:number] + plan.faults[number + 1 :]
+        )
+        found = violation(fewer, times, Result())
+        if found is not None and found.law == law:
+            plan = fewer
+        else:
+            number += 1
+    return plan
