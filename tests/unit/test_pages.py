@@ -1,0 +1,88 @@
+"""The commands in the pages are those of the programs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pathlib
+import re
+import shlex
+import unittest
+from collections.abc import Iterator
+
+from ironic_ownership.cli import app
+from ironic_ownership.cmd import config_files
+
+_CHECKOUT = pathlib.Path(__file__).parents[2]
+_PAGES = sorted(
+    [
+        *_CHECKOUT.glob('*.rst'),
+        *(_CHECKOUT / 'doc' / 'source').rglob('*.rst'),
+        *_CHECKOUT.glob('nova_driver/*.rst'),
+    ]
+)
+_PROMPT = re.compile(r'^ +[$#] (.*)$')
+_PROGRAM = re.compile(
+    r'^(?:in-nova |podman exec \S+ |\S*/)?ironic-ownership (.*)$'
+)
+_WORDS_OF_SHELLS = {'|', '>', '&&', ';', '<'}
+
+
+def _lines(page: pathlib.Path) -> Iterator[tuple[int, str]]:
+    """Yield what is behind a prompt, continued lines joined."""
+    lines = enumerate(page.read_text().splitlines(), 1)
+    for number, line in lines:
+        found = _PROMPT.match(line)
+        if found is None:
+            continue
+        text = found[1]
+        while text.endswith('\\'):
+            text = text[:-1] + next(lines)[1].strip()
+        yield number, text
+
+
+def _command(text: str) -> list[str]:
+    """Return the words of a command of the program; empty for others."""
+    found = _PROGRAM.match(text)
+    if found is None or '...' in text:
+        return []
+    words = shlex.split(found[1], comments=True)
+    ends = [at for at, word in enumerate(words) if word in _WORDS_OF_SHELLS]
+    return words[: min(ends, default=len(words))]
+
+
+def _fault(words: list[str]) -> str:
+    """Return why the program would refuse these words."""
+    program = app.App('1', config_files.add_arguments, lambda found: found)
+    said = io.StringIO()
+    try:
+        with (
+            contextlib.redirect_stderr(said),
+            contextlib.redirect_stdout(said),
+        ):
+            _, rest = program.parser.parse_known_args(words)
+            if not rest or rest[0] == 'help':
+                return ''
+            factory, name, rest = program.command_manager.find_command(rest)
+            factory(program, None, name).get_parser(name).parse_args(rest)
+    except ValueError as exc:
+        return str(exc)
+    except SystemExit as exc:
+        return said.getvalue() if exc.code else ''
+    return ''
+
+
+class PagesTest(unittest.TestCase):
+    """Each line with a prompt that names the program."""
+
+    def test_every_command_in_the_pages_is_one(self) -> None:
+        """A page that names a command or an option that is not there fails."""
+        seen = 0
+        for page in _PAGES:
+            for number, text in _lines(page):
+                if words := _command(text):
+                    seen += 1
+                    place = f'{page.relative_to(_CHECKOUT)}:{number}'
+                    with self.subTest(place, command=text):
+                        self.assertEqual('', _fault(words))
+        self.assertGreater(seen, 150)
