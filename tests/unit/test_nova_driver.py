@@ -11,6 +11,8 @@ import testtools
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _DRIVER = _CHECKOUT / 'nova_driver'
+_PACKAGE = 'ironic_ownership_nova'
+_WITHOUT_NOVA = ('cell', 'doctor')
 
 
 def _imported(path: pathlib.Path) -> Iterator[str]:
@@ -31,7 +33,7 @@ class TestNovaDriver(testtools.TestCase):
         found = {
             name
             for path in (_DRIVER / 'ironic_ownership_nova').rglob('*.py')
-            if path.parent.name != 'cell'
+            if path.parent.name not in _WITHOUT_NOVA
             for name in _imported(path)
             if name.startswith('ironic_ownership.')
         }
@@ -43,10 +45,13 @@ class TestNovaDriver(testtools.TestCase):
     def test_cell_imports_neither_nova_nor_its_driver(self) -> None:
         found = {
             name
-            for path in (_DRIVER / 'ironic_ownership_nova/cell').glob('*.py')
+            for package in _WITHOUT_NOVA
+            for path in (_DRIVER / _PACKAGE / package).glob('*.py')
             for name in _imported(path)
-            if name.split('.')[0] in ('nova', 'ironic_ownership_nova')
-            and not name.startswith('ironic_ownership_nova.cell')
+            if name.split('.')[0] in ('nova', _PACKAGE)
+            and not name.startswith(
+                tuple(f'{_PACKAGE}.{own}' for own in _WITHOUT_NOVA)
+            )
         }
         self.assertEqual(set(), found)
 

@@ -181,8 +181,11 @@ def _instances(cell: CellSnapshot) -> Iterator[Finding]:
     nodes: dict[str, CellNode] = {node.name: node for node in cell.nodes}
     running: dict[str, list[str]] = collections.defaultdict(list)
     for instance in cell.instances:
+        node = nodes.get(instance.node)
+        if node is None:
+            continue
         running[instance.node].append(instance.uuid)
-        host = canonical_host(nodes[instance.node].host or '')
+        host = canonical_host(node.host or '')
         if canonical_host(instance.host) != host:
             yield Finding(
                 'half_moved',

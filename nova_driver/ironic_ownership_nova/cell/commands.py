@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.cli import base, change, connection, errors
@@ -43,7 +45,8 @@ def _cell(wiring: Wiring) -> SqlCell:
     found = wiring.companion
     if not isinstance(found, NovaTables):
         raise exceptions.ConfigurationError(
-            ['[nova] cell_schema: no Nova cell is configured']
+            ['[nova] cell_schema: no Nova cell is configured'],
+            hint='To check any cell: ironic-ownership nova check --cell URL',
         )
     wiring.ensure_schema()
     return found.port
@@ -57,22 +60,63 @@ def _announced(what: str) -> str:
 
 
 class CheckNova(base.Lister):
-    """Check a Nova cell: permissions, and rows that do not agree.
+    """Check a Nova cell for faults that clouds have, changing nothing.
 
-    Reads the cell that [nova] cell_schema names, the records, and
-    [nova] config_file if that nova.conf is on this machine: it shows the
-    settings that do the same as its options. Changes nothing. Nova itself is
-    not asked, and need not be installed here.
+    With --cell nothing else is needed: no configuration file, no schema of
+    this project, no permission but to read. The cell is compared with Ironic
+    and Placement: rows of two hosts, orphaned and duplicate providers,
+    instances that are not where they should be, services that are down or
+    share nodes without a ring. Each finding says how Nova behaves and how to
+    correct it.
+
+    Without --cell, the cell that [nova] cell_schema names is checked before
+    its nodes are adopted: permissions, rows, and the records. [nova]
+    config_file is read too, if that nova.conf is on this machine: the
+    settings that do the same as its options are shown.
     """
 
     uses_api = False
     notes = """\
-The exit code is 0 without findings, and 4 with any. A finding that prevents
-the adoption leaves out the nodes it names; the others can be adopted. Each
-missing permission comes with the statement that gives it."""
-    examples = ('nova check', 'nova check -f json')
+Ironic and Placement are those of --cloud or of the variables OS_*; without
+them, of [ironic] and [placement] in --config-file, which can be a nova.conf. A
+user that may read is enough, if it sees the nodes of all projects.
+
+The exit code is 0 without findings, and 4 with any or if something could not
+be read. A finding that prevents the adoption leaves out the nodes it names;
+the others can be adopted. Each missing permission comes with the statement
+that gives it."""
+    examples = (
+        'nova check --cell mysql+pymysql://reader:PW@db/nova --cloud admin',
+        'nova check --cell /etc/nova/nova.conf --cloud admin --report nova.md',
+        'nova check',
+        'nova check -f json',
+    )
     nothing = 'No problems found'
     keys = columns.keys(_FINDINGS)
+    long = 'name all findings and subjects, and how Nova behaves'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--cell',
+            metavar='URL',
+            action='append',
+            help='database of a cell, as [database] connection of its '
+            'nova-conductor has it; or the path of that nova.conf. Repeat it '
+            'for each cell',
+        )
+        parser.add_argument(
+            '--cloud',
+            metavar='NAME',
+            default=os.environ.get('OS_CLOUD'),
+            help='cloud of clouds.yaml with Ironic and Placement',
+        )
+        parser.add_argument(
+            '--report',
+            metavar='FILE',
+            help='with --cell: write a report in Markdown to this file, too',
+        )
+        return parser
 
     def words(self, cell: Any) -> Any:
         return '\n'.join(cell) if isinstance(cell, list) else cell
@@ -82,6 +126,8 @@ missing permission comes with the statement that gives it."""
 
         conf = self.wiring.conf
         conf.register_opts(plugin.OPTS, plugin.GROUP)  # without [nova], too
+        if parsed_args.cell:
+            return self._examine(parsed_args)
         configuration = nova_options.read(conf.nova.config_file)
         if configuration is not None:
             text = configuration.summary()
@@ -90,6 +136,31 @@ missing permission comes with the statement that gives it."""
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         return self.table(_FINDINGS, found)
+
+    def _examine(self, parsed_args: argparse.Namespace) -> base.Table:
+        from ironic_ownership_nova.doctor import examination, report, sources
+
+        conf = self.wiring.conf
+        opened = [
+            sources.open_cell(place, conf.nova.service_down_time)
+            for place in parsed_args.cell
+        ]
+        done = examination.examine(
+            sources.of_options(
+                opened,
+                conf,
+                parsed_args.cloud,
+                connection.reading_progress(self.app.stderr),
+            ),
+            self.say,
+        )
+        if parsed_args.report:
+            pathlib.Path(parsed_args.report).write_text(report.markdown(done))
+        if done.findings or done.skipped:
+            self.exit_code = errors.ExitCode.DEGRADED
+        if parsed_args.formatter == 'table' and not parsed_args.long:
+            return self.table(report.SHORT, report.by_code(done.findings))
+        return self.table((*_FINDINGS, *report.MORE), done.findings)
 
 
 class AdoptNova(base.Lister):

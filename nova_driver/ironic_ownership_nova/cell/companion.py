@@ -212,6 +212,11 @@ class Cell(linked_tables.LinkedTables):
             count(sa.func.lower(instance.host) == host, self._is_running),
         )
 
+    def is_up(self, services: sa.FromClause) -> sa.ColumnElement[bool]:
+        """Return whether Nova counts a service as up, forced down or not."""
+        # By the clock of this machine, as in Nova.
+        return services.c.last_seen_up >= _utc_now() - self._down_time
+
     def services(self) -> queries.ServiceSource:
         ours = tables.services
         theirs = self.tables.services.alias('cell_services')
@@ -227,10 +232,8 @@ class Cell(linked_tables.LinkedTables):
             (theirs.c.id.is_(None), ours.c.disabled_reason),
             else_=theirs.c.disabled_reason,
         ).label('disabled_reason')
-        # By the clock of this machine, as in Nova.
-        is_up = theirs.c.last_seen_up >= _utc_now() - self._down_time
         return queries.ServiceSource(
-            (*columns, reason, is_up.label('up_in_nova')),
+            (*columns, reason, self.is_up(theirs).label('up_in_nova')),
             ours.outerjoin(
                 theirs,
                 (theirs.c.binary == BINARY)

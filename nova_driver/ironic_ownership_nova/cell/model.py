@@ -12,10 +12,14 @@ class CellService:
     """A nova-compute service of the cell.
 
     :param host: in the spelling of the cell.
+    :param is_up: whether Nova counts it as up, by its last heartbeat.
+    :param forced_down: as an operator has set it.
     """
 
     id: int
     host: str
+    is_up: bool = False
+    forced_down: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,11 +44,13 @@ class CellInstance:
     """A running instance of the cell, on a node of Ironic.
 
     :param node: ``hypervisor_hostname`` of its node.
+    :param is_settled: whether Nova neither builds nor changes it.
     """
 
     uuid: str
     node: str
     host: str
+    is_settled: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

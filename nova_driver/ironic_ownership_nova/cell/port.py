@@ -6,7 +6,8 @@ written by SQL; Nova is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,12 +29,28 @@ _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
 
 
+_READS_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'
+_UUID = '-'.join('_' * length for length in (8, 4, 4, 4, 12))
+_FETCHED = 1000
+
+
+def _streamed(
+    conn: sa.Connection, statement: sa.Select[Any]
+) -> Iterator[sa.Row[Any]]:
+    """Yield rows, of which only some are in memory."""
+    return iter(
+        conn.execute(statement, execution_options={'yield_per': _FETCHED})
+    )
+
+
 def _node(row: sa.Row[Any]) -> cell.CellNode:
+    # One string for each host, and one for the uuid and the name.
+    same = row.uuid == row.hypervisor_hostname
     return cell.CellNode(
         row.id,
-        row.uuid,
+        row.hypervisor_hostname if same else row.uuid,
         row.hypervisor_hostname,
-        row.host,
+        row.host and sys.intern(row.host),
         row.service_id,
         bool(row.replaced),
     )
@@ -63,25 +80,47 @@ class SqlCell(connection.Port):
         """Return the services, and Ironic's nodes and instances."""
         found = self._cell.tables
         service, instance = found.services.c, found.instances.c
-        services = sa.select(service.id, service.host).where(found.is_compute)
-        # Without a join: Nova has no index by node.
-        running = sa.select(instance.uuid, instance.node, instance.host).where(
-            instance.deleted == 0, instance.host.is_not(None)
+        services = sa.select(
+            *(service.id, service.host),
+            self._cell.is_up(found.services).label('is_up'),
+            service.forced_down,
+        ).where(found.is_compute)
+        # Without a join: Nova has no index by node. A node of Ironic has the
+        # name of its uuid there, other nodes have that of a machine.
+        running = sa.select(
+            *(instance.uuid, instance.node, instance.host),
+            (
+                instance.task_state.is_(None)
+                & (sa.func.coalesce(instance.vm_state, '') != 'building')
+            ).label('is_settled'),
+        ).where(
+            instance.deleted == 0,
+            instance.host.is_not(None),
+            instance.node.like(_UUID),
         )
 
         def work(conn: sa.Connection) -> cell.CellSnapshot:
-            of_ironic = [_node(row) for row in conn.execute(self._rows())]
-            names = {one.name for one in of_ironic}
+            # One snapshot of three tables; the server refuses to write.
+            conn.exec_driver_sql(_READS_ONLY)
             return cell.CellSnapshot(
                 [
-                    cell.CellService(*row)
-                    for row in conn.execute(services.order_by(service.id))
+                    cell.CellService(
+                        row.id,
+                        sys.intern(row.host),
+                        bool(row.is_up) and not row.forced_down,
+                        bool(row.forced_down),
+                    )
+                    for row in _streamed(conn, services.order_by(service.id))
                 ],
-                of_ironic,
+                [_node(row) for row in _streamed(conn, self._rows())],
                 [
-                    cell.CellInstance(*row)
-                    for row in conn.execute(running.order_by(instance.id))
-                    if row.node in names
+                    cell.CellInstance(
+                        row.uuid,
+                        row.node,
+                        sys.intern(row.host),
+                        bool(row.is_settled),
+                    )
+                    for row in _streamed(conn, running.order_by(instance.id))
                 ],
             )
 

@@ -59,6 +59,8 @@ class CellTables:
             sa.Column('uuid', sa.String(36)),
             sa.Column('host', sa.String(255)),
             sa.Column('node', sa.String(255)),
+            sa.Column('vm_state', sa.String(255)),
+            sa.Column('task_state', sa.String(255)),
         )
 
     def _table(self, name: str, *columns: sa.Column[Any]) -> sa.Table:

@@ -1,0 +1,1 @@
+"""Faults of a Nova cell, found by reading alone and without our records."""

@@ -1,0 +1,329 @@
+"""The doctor of a Nova cell, with an account that can only read.
+
+A real MariaDB, Ironic and Placement; each fault is planted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid as uuid_
+from typing import Any
+
+from ironic_ownership.policies import ring
+from lab import mariadb, placement
+from tests.functional.support import (
+    cells,
+    command_line,
+    databases,
+    ironics,
+    placements,
+)
+
+_GONE, _NO_NODE, _NOT_ENROLLED, *_ODD = (
+    f'{digit * 8}-0000-4000-8000-000000000000' for digit in 'abcdef'
+)
+_SERVICES = (*(f'host{number}' for number in range(1, 8)), 'dead')
+_CLOUD = """\
+clouds:
+  lab:
+    auth_type: admin_token
+    auth:
+      endpoint: {ironic}
+      token: {token}
+    baremetal_endpoint_override: {ironic}
+    placement_endpoint_override: {placement}
+"""
+
+
+class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
+    """Two services on a ring, each with the nodes that the ring gives it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = self.make_account()
+        self.cell.add_services(*_SERVICES)
+        # Up for as long as the test takes.
+        self.write('services', "last_seen_up = '2099-01-01'", 'TRUE')
+        self.directory = databases.temporary_directory('doctor')
+        (self.directory / 'clouds.yaml').write_text(
+            _CLOUD.format(
+                ironic=self.server.endpoint,
+                placement=self.placement_server.endpoint,
+                token=placement.TOKEN,
+            )
+        )
+        self.env = {
+            'OS_CLIENT_CONFIG_FILE': str(self.directory / 'clouds.yaml')
+        }
+
+    def make_account(self) -> str:
+        """Make a cell; return its URL for a user that may read three tables.
+
+        The server is one of this test, because it checks permissions.
+        """
+        server = mariadb.MariaDB(databases.temporary_directory('doctor-db'))
+        server.start()
+        self.addCleanup(server.stop)
+        self.cell = cells.NovaCell(server)
+        with contextlib.closing(server._connect()) as opened:
+            cursor = opened.cursor()
+            # From here on permissions are checked.
+            cursor.execute('FLUSH PRIVILEGES')
+            for account in ("'root'@'127.0.0.1'", "'reader'@'%'"):
+                cursor.execute(f'CREATE OR REPLACE USER {account}')
+            cursor.execute(
+                "GRANT ALL ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION"
+            )
+            for table in cells.TABLES:
+                cursor.execute(
+                    f'GRANT SELECT ON {self.cell.schema}.{table} TO '
+                    "'reader'@'%'"
+                )
+        return server.url(self.cell.schema).replace('root@', 'reader@')
+
+    def run_check(self, *words: str) -> tuple[int, str, str]:
+        """Run the command without a configuration file or a database."""
+        done = command_line.run(
+            *('nova', 'check', '--cell', self.url, *words),
+            env={**self.env, 'HOME': str(self.directory)},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def found(self) -> dict[str, dict[str, Any]]:
+        code, out, err = self.run_check('--cloud', 'lab', '-f', 'json')
+        self.assertIn(code, (0, 4), err)
+        rows = json.loads(out)
+        self.assertEqual(4 if rows else 0, code, err)
+        found: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            known = found.setdefault(row['code'], row)
+            if known is not row:
+                known['subjects'] += row['subjects']
+        return found
+
+    def provide(self, *uuids: str) -> None:
+        self.placement_server.provide(*uuids)
+
+    def write(self, table: str, values: str, where: str) -> None:
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.{table} SET {values} WHERE {where}'
+        )
+
+    def enrol(self, shard: str, count: int, host: str = '') -> list[str]:
+        """Enrol nodes of a shard; with a host they have rows and providers."""
+        nodes = sorted(
+            self.enrolment.enrol(count, shard=shard, same_every_time=True)
+            if shard == 's5'
+            else self.enrolment.enrol(count, shard=shard)
+        )
+        if host:
+            self.cell.add_nodes(host, nodes)
+            self.provide(*nodes)
+        return nodes
+
+    def deploy(self, host: str, *nodes: str) -> None:
+        """Add an instance of this host on each, in the cell and in Ironic."""
+        on = {node: str(uuid_.uuid4()) for node in nodes}
+        self.cell.add_instances(host, on)
+        for node, instance in on.items():
+            self.enrolment.set_instance(node, instance)
+
+    def test_each_fault_is_found_and_nothing_is_written(self) -> None:
+        self.enrol('s1', 6, 'host1')
+        nodes = self.enrol('s2', 20, 'host2')
+        self.deploy('host2', *nodes[:4])
+        self.assertEqual({}, self.found())
+        code, out, err = self.run_check('--cloud', 'lab')
+        self.assertEqual((0, 'No problems found\n'), (code, out))
+        for line in (
+            '8 services, 26 rows',
+            'Ironic: 26 nodes',
+            '26 providers',
+        ):
+            self.assertIn(line, err)
+        wanted = {
+            **self.plant_in_the_cell(*nodes[2:13]),
+            **self.plant_in_placement(*nodes[13:17]),
+            **self.plant_in_rings(),
+        }
+        before = self.contents()
+        found = self.found()
+        self.assertEqual(
+            {code: sorted(of) for code, of in sorted(wanted.items())},
+            {c: sorted(found[c]['subjects']) for c in sorted(found)},
+        )
+        self.assertIn(
+            'as with peers host6, host7', found['peer_lists_differ']['what']
+        )
+        for row in found.values():
+            for key in ('hint', 'nova', 'repair'):
+                self.assertTrue(row[key], row)
+        report = self.directory / 'report.md'
+        code, out, _ = self.run_check(
+            *('--cloud', 'lab', '--report', str(report), '--max-width', '100')
+        )
+        self.assertEqual(4, code)
+        text = report.read_text()
+        for code in wanted:
+            self.assertIn(code, out)
+            self.assertIn(f'## `{code}`: ', text)
+        self.assertEqual(before, self.contents())
+
+    def plant_in_the_cell(
+        self,
+        half_moved: str,
+        two_servers: str,
+        lost: str,
+        unknown: str,
+        without_service: str,
+        twin: str,
+        of_the_dead: str,
+        other_id: str,
+        elsewhere: str,
+        not_there: str,
+        two_rows: str,
+    ) -> dict[str, list[str]]:
+        self.write('instances', "host = 'host1'", f"node = '{half_moved}'")
+        self.cell.add_instances('host2', {two_servers: str(uuid_.uuid4())})
+        self.cell.add_instances('host2', {lost: str(uuid_.uuid4())})
+        self.enrolment.set_instance(unknown, str(uuid_.uuid4()))
+        for node, values in (
+            (without_service, "host = 'gone'"),
+            (twin, "host = 'HOST2'"),
+            (
+                of_the_dead,
+                f"host = 'dead', service_id = {self.service_id('dead')}",
+            ),
+            (other_id, f'service_id = {self.service_id("host1")}'),
+        ):
+            self.write('compute_nodes', values, f"uuid = '{node}'")
+        self.cell.set_service('dead', last_seen_up='2026-01-01 00:00:00')
+        self.deploy('host2', elsewhere)
+        self.write(
+            'instances', f"node = '{not_there}'", f"node = '{elsewhere}'"
+        )
+        self.cell.add_nodes('host1', [_ODD[0]])
+        self.write(
+            'compute_nodes',
+            f"hypervisor_hostname = '{two_rows}'",
+            f"uuid = '{_ODD[0]}'",
+        )
+        self.cell.add_nodes('host1', [_NOT_ENROLLED])
+        self.provide(_NOT_ENROLLED)
+        self.cell.add_instances('host1', {_NO_NODE: str(uuid_.uuid4())})
+        (unserved,) = self.enrol('s9', 1)
+        return {
+            'half_moved': [half_moved],
+            'double_instances': [two_servers],
+            'instance_lost': [lost, not_there],
+            'instance_unknown': [unknown],
+            'no_service': [without_service],
+            'case_twins': ['host2'],
+            'service_down': ['dead'],
+            'service_id_differs': [other_id],
+            'instance_elsewhere': [elsewhere],
+            'duplicate_rows': [two_rows],
+            'row_orphaned': [_NOT_ENROLLED],
+            'instance_without_node': [_NO_NODE],
+            'node_unserved': [unserved],
+        }
+
+    def service_id(self, host: str) -> int:
+        ((number,),) = self.cell.query(
+            f"SELECT id FROM {self.cell.schema}.services WHERE host = '{host}'"
+        )
+        return int(number)
+
+    def plant_in_placement(
+        self, missing: str, other_uuid: str, double: str, other_row: str
+    ) -> dict[str, list[str]]:
+        send = self.placement_server.request
+        self.provide(_GONE)
+        for node in (missing, other_uuid):
+            send('DELETE', f'/resource_providers/{node}')
+        send('PUT', f'/resource_providers/{double}', json={'name': 'old'})
+        for uuid, name in zip(_ODD[1:], (other_uuid, double), strict=True):
+            send(
+                'POST',
+                '/resource_providers',
+                json={'uuid': uuid, 'name': name},
+            )
+        odd = str(uuid_.uuid4())
+        self.write('compute_nodes', f"uuid = '{odd}'", f"uuid = '{other_row}'")
+        return {
+            'provider_orphaned': [_GONE],
+            'provider_missing': [missing],
+            'provider_uuid_differs': [other_uuid],
+            'provider_duplicate': [double],
+            'uuid_differs': [other_row],
+        }
+
+    def plant_in_rings(self) -> dict[str, list[str]]:
+        shared = self.enrol('s4', 8)
+        self.cell.add_nodes('host3', shared[::2])
+        self.cell.add_nodes('host4', shared[1::2])
+        # The list of host5 has a peer more than those of the others.
+        uneven = self.enrol('s5', 40)
+        short, long = (
+            ring.Ring([f'host{number}' for number in range(first, 8)]).owners(
+                uneven
+            )
+            for first in (6, 5)
+        )
+        hosts = [
+            a if a == 'host7' else b for a, b in zip(short, long, strict=True)
+        ]
+        for host in set(hosts):
+            self.cell.add_nodes(
+                host,
+                [n for n, of in zip(uneven, hosts, strict=True) if of == host],
+            )
+        (out_of_scope,) = self.enrol('s2', 1, 'host1')
+        self.deploy('host1', out_of_scope)
+        self.provide(*shared, *uneven)
+        return {
+            'shared_without_ring': ['host3', 'host4'],
+            'peer_lists_differ': ['host5', 'host6', 'host7'],
+            'deployed_out_of_scope': [out_of_scope],
+        }
+
+    def contents(self) -> list[Any]:
+        """Return all that a check could have written."""
+        return [
+            self.cell.query(f'CHECKSUM TABLE {self.cell.schema}.{table}')
+            for table in cells.TABLES
+        ] + [sorted(self.placement_server.providers())]
+
+    def test_without_a_cloud_the_cell_is_checked_and_the_rest_named(
+        self,
+    ) -> None:
+        (node,) = self.enrol('s1', 1, 'host1')
+        code, out, err = self.run_check()
+        self.assertEqual((4, 'No problems found\n'), (code, out))
+        for name in ('Ironic', 'Placement'):
+            self.assertIn(f'{name} was not read', err)
+        self.assertIn('--cloud', err)
+        self.write('compute_nodes', "host = 'gone'", f"uuid = '{node}'")
+        code, out, _ = self.run_check('-f', 'json')
+        self.assertEqual(
+            ['no_service'], [row['code'] for row in json.loads(out)]
+        )
+
+    def test_cell_that_cannot_be_read_is_one_line(self) -> None:
+        wrong = self.url.replace('reader', 'nobody')
+        nova_conf = self.directory / 'nova.conf'
+        nova_conf.write_text('[database]\nmax_retries = 1\n')
+        for place, words in (
+            (wrong, 'denied'),
+            ('nowhere', '--cell nowhere'),
+            (str(nova_conf), 'no [database] connection'),
+            ('mysql://host/nova', '--cell'),
+        ):
+            done = command_line.run('nova', 'check', '--cell', place)
+            self.assertEqual((1, ''), (done.returncode, done.stdout))
+            self.assertIn(words, done.stderr)
+            self.assertNotIn('Traceback', done.stderr)
+        nova_conf.write_text(f'[database]\nconnection = {self.url}\n')
+        self.url = str(nova_conf)
+        self.assertIn('8 services', self.run_check()[2])
