@@ -260,7 +260,7 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
         }
 
     def plant_in_rings(self) -> dict[str, list[str]]:
-        shared = self.enrol('s4', 8)
+        shared = self.enrol('s4', 40)
         self.cell.add_nodes('host3', shared[::2])
         self.cell.add_nodes('host4', shared[1::2])
         # The list of host5 has a peer more than those of the others.

@@ -84,7 +84,11 @@ user that may read is enough, if it sees the nodes of all projects.
 The exit code is 0 without findings, and 4 with any or if something could not
 be read. A finding that prevents the adoption leaves out the nodes it names;
 the others can be adopted. Each missing permission comes with the statement
-that gives it."""
+that gives it.
+
+With --cell there are two more keys: "nova", how Nova behaves, and "repair",
+what ironic-ownership changes about it. A table shows them with --long, and
+has one row for each code without it."""
     examples = (
         'nova check --cell mysql+pymysql://reader:PW@db/nova --cloud admin',
         'nova check --cell /etc/nova/nova.conf --cloud admin --report nova.md',
