@@ -7,18 +7,23 @@ import pathlib
 
 from lab import checkout, venvs
 
-REQUIREMENTS = ('nova==34.0.0', 'PyMySQL>=1.1.0', 'gunicorn>=22')
+LATEST = '34'
+RELEASES = {LATEST: '34.0.0', '33': '33.0.2', '31': '31.3.1'}
+"""Releases of Nova that tests run with; 31 is refused."""
+THREADS = {'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'}
+"""Environment of a Nova 33 with native threads."""
 
 
-def stock() -> pathlib.Path:
+def stock(release: str = LATEST) -> pathlib.Path:
     """Return the environment; Nova is installed in it."""
-    return venvs.ensure('nova', REQUIREMENTS)
+    nova = f'nova=={RELEASES[release]}'
+    return venvs.ensure('nova', (nova, 'PyMySQL>=1.1.0', 'gunicorn>=22'))
 
 
 @functools.cache
-def with_driver() -> pathlib.Path:
+def with_driver(release: str = LATEST) -> pathlib.Path:
     """Return the environment; Nova, the package and the driver are in it.
 
     :raises LabError: with the end of pip's output, if that fails.
     """
-    return checkout.install(stock(), 'nova_driver')
+    return checkout.install(stock(release), 'nova_driver')

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from nova import baserpc, exception
+from nova import baserpc, exception, version
 from nova.compute import provider_tree, resource_tracker
 from nova.objects import base, compute_node, service
 from nova.virt.ironic import driver as ironic_driver
@@ -21,8 +22,14 @@ from oslo_log import log
 
 LOG = log.getLogger(__name__)
 
-TRIED = ('34',)
-"""Releases of Nova that the tests of this driver run with."""
+TRIED = ('33', '34')
+"""Releases of Nova that the tests of this driver run with.
+
+Earlier ones run nova-compute with eventlet only.
+"""
+
+THREADS = 'OS_NOVA_DISABLE_EVENTLET_PATCHING=true'
+"""Variable by which Nova 33 has native threads, as 34 has by default."""
 
 _REFRESH = '_refresh_cache'
 _REQUIRED = {
@@ -95,11 +102,31 @@ def missing() -> list[str]:
     return faults
 
 
+def runs_on_eventlet() -> bool:
+    """Tell whether the threads of this process are those of eventlet."""
+    patcher = sys.modules.get('eventlet.patcher')
+    return patcher is not None and bool(patcher.is_monkey_patched('thread'))
+
+
 def require() -> None:
     """Check what ownership rests on.
 
     :raises InvalidConfiguration: naming all that is missing.
     """
+    release = version.version_string()
+    if int(release.split('.')[0]) < int(TRIED[0]):
+        raise exception.InvalidConfiguration(
+            f'ironic-ownership-nova needs Nova {TRIED[0]} or later, where '
+            f'nova-compute can run with native threads; this is {release}'
+        )
+    if runs_on_eventlet():
+        # Leases would end with each call that blocks the process, such as
+        # one of a library in C.
+        raise exception.InvalidConfiguration(
+            'ironic-ownership-nova needs native threads: with eventlet, one '
+            'call that blocks nova-compute stops the heartbeats of its '
+            f'service. Set {THREADS} in the environment of nova-compute'
+        )
     faults = missing()
     if faults:
         raise exception.InvalidConfiguration(

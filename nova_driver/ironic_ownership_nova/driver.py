@@ -18,6 +18,7 @@ from typing import Any
 import nova.conf
 from nova import baserpc, exception, objects, version
 from nova.conductor import rpcapi as conductor_rpcapi
+from nova.virt.ironic import driver as ironic_driver
 from oslo_log import log
 
 from ironic_ownership.embedding import (
@@ -49,10 +50,15 @@ CONF = nova.conf.CONF
 options.register_opts(CONF)
 
 
-class OwnershipDriver(GuardedOperations):
-    """Nova's driver for Ironic, for the nodes that this service owns."""
+class OwnershipMixin(GuardedOperations):
+    """A driver for Ironic, for the nodes that this service owns.
+
+    It stands before Nova's driver, or a vendor's that derives from it.
+    """
 
     def __init__(self, virtapi: Any, read_only: bool = False) -> None:
+        # Before anything of Nova has started that has to be stopped again.
+        compatibility.require()
         # Before the first thread of the embedded host.
         allocator.limit_arenas()
         super().__init__(virtapi, read_only)
@@ -90,10 +96,8 @@ class OwnershipDriver(GuardedOperations):
         """Start to serve, and wait until this process is active.
 
         :param host: name of the service in the cell.
-        :raises InvalidConfiguration: if the settings or this release of Nova
-            can't be used.
+        :raises InvalidConfiguration: if the settings can't be used.
         """
-        compatibility.require()
         self._reported.load()
         self._tracker = Tracker(
             self.virtapi,
@@ -275,6 +279,10 @@ class OwnershipDriver(GuardedOperations):
             overrides=found.overrides,
             on_lost_place=on_lost_place,
         )
+
+
+class OwnershipDriver(OwnershipMixin, ironic_driver.IronicDriver):
+    """Nova's driver for Ironic, for the nodes that this service owns."""
 
 
 def _is_on_record(host: str) -> bool:

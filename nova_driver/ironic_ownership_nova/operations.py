@@ -61,18 +61,24 @@ QUIET = frozenset(('failed_spawn_cleanup',))
 
 
 def guarded(
-    name: str, plain: Callable[..., Any], quiet: bool
+    owner: Callable[[], type],
+    name: str,
+    plain: Callable[..., Any],
+    quiet: bool,
 ) -> Callable[..., Any]:
     """Return a method of Nova's driver as an operation of its thread.
 
-    :param plain: the method, which has a parameter ``instance``.
+    It calls the method of the class after ``owner``, which may be a vendor's.
+
+    :param plain: Nova's method, which has a parameter ``instance``.
     :param quiet: do not raise the refusal.
     """
-    signature = inspect.signature(plain)
 
     @functools.wraps(plain)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        instance = signature.bind(self, *args, **kwargs).arguments['instance']
+        call = getattr(super(owner(), self), name)
+        bound = inspect.signature(call).bind(*args, **kwargs)
+        instance = bound.arguments['instance']
         operation = Operation(
             name,
             REFUSALS[name],
@@ -81,7 +87,7 @@ def guarded(
         )
         with self.action_guard.operation(operation):
             try:
-                return plain(self, *args, **kwargs)
+                return call(*args, **kwargs)
             except operation.refusal:
                 if not quiet:
                     raise
@@ -90,8 +96,12 @@ def guarded(
     return method
 
 
-class GuardedOperations(ironic_driver.IronicDriver):
-    """Nova's driver with each operation of :data:`REFUSALS` guarded."""
+_Mixin: Any = object
+"""Base of classes that stand before Nova's driver, or one derived from it."""
+
+
+class GuardedOperations(_Mixin):
+    """A driver with each operation of :data:`REFUSALS` guarded."""
 
 
 for _name in REFUSALS:
@@ -99,6 +109,7 @@ for _name in REFUSALS:
         GuardedOperations,
         _name,
         guarded(
+            lambda: GuardedOperations,
             _name,
             getattr(ironic_driver.IronicDriver, _name),
             quiet=_name in QUIET,

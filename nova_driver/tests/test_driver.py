@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import tempfile
 import types
@@ -57,7 +58,7 @@ class DriverCase(unittest.TestCase):
         )
         self.adapter = mock.Mock()
         self.patch(
-            driver_module.GuardedOperations,
+            ironic_driver.IronicDriver,
             'ironic_connection',
             self.adapter,
         )
@@ -495,6 +496,50 @@ class ActionsTest(DriverCase):
                 attach_block_devices=None,
             )
         self.assertEqual([], self.writes())
+
+
+class VendorDriver(ironic_driver.IronicDriver):
+    """A driver of a vendor, which changes some of Nova's methods."""
+
+    def reboot(self, context, instance, *args, accessor_info=None, **kwargs):
+        self.rebooted = accessor_info
+        super().reboot(context, instance, *args, **kwargs)
+
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
+        super().update_provider_tree(provider_tree, nodename, allocations)
+        provider_tree.update_traits(nodename, ['CUSTOM_VENDOR'])
+
+    def _refresh_cache(self):
+        raise AssertionError('the nodes come from the records')
+
+
+class VendorOwnershipDriver(driver_module.OwnershipMixin, VendorDriver):
+    """The two together, in two lines."""
+
+
+class TestVendorActions(ActionsTest):
+    """The driver of a vendor is guarded in the same way."""
+
+    def load(self) -> VendorOwnershipDriver:
+        return VendorOwnershipDriver(manager.ComputeVirtAPI(self.compute))
+
+    def test_method_of_the_vendor_runs_under_the_guard(self) -> None:
+        self.assertEqual({FREE, OTHER}, {*self.driver.get_available_nodes()})
+        reboot = functools.partial(
+            self.driver.reboot, 'context', self.instance, None, 'HARD'
+        )
+        reboot(accessor_info='x')
+        self.assertEqual('x', self.driver.rebooted)
+        self.assertEqual([(FREE, 'i')], self.guard.asked)
+        tree = provider_tree.ProviderTree()
+        tree.new_root(FREE, FREE)
+        self.driver.update_provider_tree(tree, FREE)
+        self.assertEqual({'CUSTOM_VENDOR'}, tree.data(FREE).traits)
+        self.refuse()
+        self.driver.rebooted = None
+        with self.assertRaises(exception.InstanceRebootFailure):
+            reboot()
+        self.assertEqual(['set_node_power_state'], self.writes())
 
 
 class LoadTest(unittest.TestCase):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 
+import fixtures
 import testtools
 
 from lab import nova, nova_environment, process
@@ -13,18 +14,28 @@ from tests.functional.support import novas
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _DRIVER = _CHECKOUT / 'nova_driver'
+_TRIED = ('34', '33')
 
 
 class TestOfTheDriver(testtools.TestCase):
     def test_its_own_tests_pass_with_the_real_nova(self) -> None:
-        python = nova_environment.with_driver() / 'bin' / 'python'
+        for release in _TRIED:
+            with self.subTest(release):
+                self.run_own_tests(release)
+
+    def run_own_tests(self, release: str) -> None:
+        python = nova_environment.with_driver(release) / 'bin' / 'python'
         done = subprocess.run(
             [
                 *(str(python), '-W', 'ignore', '-m', 'unittest', 'discover'),
                 *('--top-level-directory', '.', 'tests'),
             ],
             cwd=_DRIVER,
-            env={**os.environ, 'PYTHONPATH': str(_DRIVER)},
+            env={
+                **os.environ,
+                **nova_environment.THREADS,
+                'PYTHONPATH': str(_DRIVER),
+            },
             capture_output=True,
             text=True,
             timeout=300,
@@ -115,3 +126,45 @@ class TestDriver(novas.NovaTestCase):
             timeout=180,
         )
         self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+
+
+class TestReleases(novas.NovaTestCase):
+    """nova-computes of earlier releases, in the cell of the latest one."""
+
+    def of(self, release: str, host: str) -> nova.Compute:
+        config = self.config_of_records(ownership={'policies': 'peer_list'})
+        program = nova_environment.with_driver(release) / 'bin/nova-compute'
+        return self.compute(host, 'ours', config, executable=program)
+
+    def test_life_on_nova_33_with_native_threads(self) -> None:
+        self.enrol(list(novas.GOLDEN))
+        for name, value in nova_environment.THREADS.items():
+            self.useFixture(fixtures.EnvironmentVariable(name, value))
+        one = self.of('33', 'host1').start()
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+        server, node = self.boot()
+        process.wait_for(
+            lambda: self.on_record() == {node: server}, 'instance on record'
+        )
+        self.delete_server(server, node)
+        self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
+        # All internals of Nova that save work are there.
+        self.assertEqual([], one.lines('each pass updates all nodes'))
+
+    def on_record(self) -> dict[str, str]:
+        return {
+            row.uuid: row.instance_uuid
+            for row in self.records.compute_nodes()
+            if row.instance_uuid
+        }
+
+    def test_eventlet_and_earlier_releases_are_refused(self) -> None:
+        refused = {
+            self.of('33', 'host33'): 'Set OS_NOVA_DISABLE_EVENTLET_PATCHING',
+            self.of('31', 'host31'): 'needs Nova 33 or later',
+        }
+        for one in refused:
+            one.begin()
+        for one, words in refused.items():
+            self.assertNotEqual(0, one.process.wait(timeout=180))
+            self.assertTrue(one.lines(words), one.lines())
