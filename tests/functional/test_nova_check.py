@@ -311,7 +311,7 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
         )
 
     def test_cell_that_cannot_be_read_is_one_line(self) -> None:
-        wrong = self.url.replace('reader', 'nobody')
+        wrong = self.url.replace('reader', 'unknown')
         nova_conf = self.directory / 'nova.conf'
         nova_conf.write_text('[database]\nmax_retries = 1\n')
         for place, words in (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """What a fault means.
+    """The meaning of a fault.
 
     :param nova: what Nova does about it.
     :param repair: what changes with the move to ironic-ownership, and by
@@ -49,7 +49,7 @@ ADVICE: Mapping[str, Advice] = {
         'Rings ignore the case of a name, and peer_list does not: such a '
         'service counts as a peer in one place only, and part of the nodes '
         'is served by no service.',
-        'A host has one name whatever its case, and "ironic-ownership nova '
+        'A host has one name in any case, and "ironic-ownership nova '
         'adopt" brings the rows into one spelling.',
     ),
     'no_service': Advice(
@@ -72,7 +72,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     'double_instances': Advice(
         'Nova refuses to move the node, and each of the servers acts on '
-        'whatever node Ironic has for it.',
+        'the node that Ironic has for it.',
         _LEFT_OUT,
     ),
     'service_down': Advice(

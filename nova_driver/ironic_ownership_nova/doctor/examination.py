@@ -18,7 +18,7 @@ T = TypeVar('T')
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """What can be read; each raises an error where it cannot.
+    """The readers; each raises an error where nothing can be read.
 
     :param cells: by a name for people.
     """
