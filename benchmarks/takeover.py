@@ -18,12 +18,15 @@ ten have one, and the other services read them from Ironic first.
 from __future__ import annotations
 
 import argparse
+import collections
 import contextlib
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+
+from tooz import hashring
 
 from benchmarks import deployment, stores, table
 from lab import enrolment, ironic
@@ -54,16 +57,16 @@ class Ring(deployment.Services):
 
         :returns: the free nodes of each host.
         """
-
-        def shared() -> bool:
-            now = self.free()
-            return set(now) == set(_HOSTS) and sum(now.values()) == free
-
-        before: dict[str | None, int] = {}
-        while before != (now := self._wait_for(shared)):
-            before = now
-            time.sleep(2)
-        return now
+        self._wait_for(lambda: sum(self.free().values()) == free)
+        ring = hashring.HashRing(_HOSTS)
+        # Owners may change for as long as the first services did not see all.
+        final = collections.Counter(
+            host
+            for node in self.records.compute_nodes()
+            if node.instance_uuid is None
+            for host in ring.get_nodes(node.uuid.encode())
+        )
+        return self._wait_for(lambda: self.free() == final)
 
     def wait_until_taken(self, host: str, free: int) -> None:
         """Wait until a dead host's free nodes are the others'."""

@@ -144,6 +144,7 @@ def families_of(seen: Deployment) -> list[metrics.Family]:
             metrics.unavailable(seen.records.values()),
             metrics.services(seen.services.values(), alive),
             metrics.disabled(seen.services.values()),
+            metrics.paused(seen.pauses),
             *metrics.loops(list(seen.reports.values())),
         ]
     if answers[Part.MEMBERSHIP]:

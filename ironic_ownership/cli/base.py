@@ -7,6 +7,7 @@ in words; other formats have keys and values, for scripts.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import logging
 import textwrap
@@ -19,7 +20,7 @@ from cliff.formatters import base
 from ironic_ownership.api import resources
 from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
 from ironic_ownership.cli import deadline, errors, formatters
-from ironic_ownership.contracts import texts
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ LOG = logging.getLogger(__name__)
 T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
+
+_OWNERS = frozenset(('compute_node', 'move', 'ring', 'service'))
+"""Nouns whose commands show the pauses: what they show may not change."""
 
 _APART = ('marker', 'dry_run')
 """Parameters that the commands have in another way, if at all."""
@@ -156,7 +160,21 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command and return its exit code; that of cliff is 0."""
         super().run(parsed_args)
+        if self.operation.partition(':')[0] in _OWNERS:
+            self._say_pauses()
         return self.exit_code
+
+    def _say_pauses(self) -> None:
+        # An older service has none, and the command itself has succeeded.
+        with contextlib.suppress(exceptions.OwnershipError):
+            for pause in self.api.call('pause:list')['pauses']:
+                scope = [pause[key] for key in ('shard', 'conductor_group')]
+                of = [text for text in scope if text is not None]
+                self.say(
+                    'automatic changes of owner are paused'
+                    f'{f" for {of}" if of else ""} until {pause["ends_at"]} '
+                    f'by {pause["actor"]}: {pause["reason"]}'
+                )
 
     def produce_output(
         self,

@@ -53,6 +53,14 @@ class EventKind(DescribedEnum):
     NODE_MOVED = 'node_moved', 'an operator moved a node'
     NODE_RESERVED = 'node_reserved', 'a node was reserved for an instance'
     NODE_RELEASED = 'node_released', 'the reservation of a node ended'
+    PAUSE_BEGAN = (
+        'pause_began',
+        'an operator paused automatic changes of owner',
+    )
+    PAUSE_ENDED = (
+        'pause_ended',
+        'an operator ended a pause before its time',
+    )
     AVAILABILITY_CHANGED = (
         'availability_changed',
         'a node became available or unavailable',

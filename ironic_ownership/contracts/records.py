@@ -139,7 +139,57 @@ class Report:
     digest: str | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pause:
+    """A time in which no node in a scope changes owner automatically.
+
+    Operators still move nodes, and a node without an owner gets one.
+
+    :param request_id: of the request that began it.
+    :param shard: of the nodes, exactly; ``None`` for those of any.
+    :param conductor_group: of the nodes, in lower case; ``None`` for those of
+        any.
+    :param began_at: seconds since the epoch, by the database's clock.
+    :param ends_at: likewise.
+    """
+
+    request_id: str
+    shard: str | None
+    conductor_group: str | None
+    began_at: float
+    ends_at: float
+    actor: str
+    reason: str
+
+    def covers(self, shard: str | None, conductor_group: str) -> bool:
+        """Tell whether nodes of a place keep their owner."""
+        return self.shard in (None, shard) and self.conductor_group in (
+            None,
+            conductor_group,
+        )
+
+    @property
+    def scope(self) -> str:
+        """The nodes that keep their owner, in words."""
+        found = [
+            f'{word} {value!r}'
+            for word, value in (
+                ('shard', self.shard),
+                ('conductor group', self.conductor_group),
+            )
+            if value is not None
+        ]
+        return f'nodes of {" and ".join(found)}' if found else 'all nodes'
+
+
 Change = Claim | Release | Update | BeginDeletion | Delete | Report
+
+
+def hands_over(change: Change) -> bool:
+    """Tell whether a change is part of a change of owner."""
+    return isinstance(change, Release) or (
+        isinstance(change, Claim) and change.seen_host is not None
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,3 +201,5 @@ class Outcome:
     """Lost a race: the record was no longer as it had been seen."""
     fenced: tuple[str, ...] = ()
     """Hosts that lost their right to write, because of a claim."""
+    paused: tuple[Change, ...] = ()
+    """Changes of owner that wait for the end of a pause."""

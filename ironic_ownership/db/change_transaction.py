@@ -15,6 +15,7 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db import (
     change_set,
     marks,
+    pauses,
     queries,
     tables,
     transaction,
@@ -45,6 +46,7 @@ def apply(
     applied: list[records.Change] = []
     refused: list[records.Change] = []
     fenced: list[str] = []
+    paused: list[records.Change] = []
     # A second change of a node is decided from the rows as the first left
     # them.
     for batch in _without_repeats(changes):
@@ -57,12 +59,23 @@ def apply(
         if absent := hosts - services.keys():
             # One that registers now writes its nodes, which are locked here.
             services |= transaction.lock_services(conn, absent, write=False)
+        # What an operator requests is not paused, and few batches change an
+        # owner.
+        lasting: Sequence[records.Pause] = ()
+        if origin is None and any(map(records.hands_over, batch)):
+            lasting = pauses.current(conn)
         for change in batch:
+            row = decided.nodes.get(change.uuid)
+            if pauses.hold(lasting, host, row, change):
+                paused.append(change)
+                continue
             (applied if decided.accept(change) else refused).append(change)
         decided.finish()
         _write(conn, decided)
         fenced += decided.writes.fenced
-    return records.Outcome(tuple(applied), tuple(refused), tuple(fenced))
+    return records.Outcome(
+        *(tuple(applied), tuple(refused), tuple(fenced), tuple(paused))
+    )
 
 
 def _without_repeats(

@@ -28,6 +28,7 @@ from ironic_ownership.db import (
     change_transaction,
     condition_reports,
     connection,
+    pauses,
     queries,
     registration,
     rows,
@@ -59,6 +60,8 @@ class SqlRecords(connection.Port):
     set_service = connection.joint_transaction(service_admin.change)
     delete_service = connection.joint_transaction(service_admin.delete)
     report_conditions = connection.transaction(condition_reports.store)
+    begin_pause = connection.transaction(pauses.begin)
+    end_pauses = connection.transaction(pauses.end)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -109,6 +112,14 @@ class SqlRecords(connection.Port):
             condition_reports.ALL, condition_reports.read
         )
         return {report.host: report for report in found}
+
+    def now(self) -> float:
+        """Return the database's clock, in seconds since the epoch."""
+        return self._database.read(transaction.now_of)
+
+    def pauses(self) -> Sequence[records.Pause]:
+        """Return the pauses that last, the next to end first. One query."""
+        return self._database.select(pauses.CURRENT, pauses.read)
 
     def service(self, host: str) -> model.Service | None:
         """Return one service, if it exists. One query, by the key."""

@@ -241,6 +241,20 @@ outbox = sa.Table(
     **_EXACT,
 )
 
+pauses = sa.Table(
+    'pauses',
+    metadata,
+    sa.Column('request_id', _SHORT, primary_key=True),
+    # Of the nodes that keep their owner; null for those of any.
+    sa.Column('shard', sa.String(255)),
+    sa.Column('conductor_group', sa.String(255)),
+    sa.Column('began_at', sa.Double, nullable=False),
+    sa.Column('ends_at', sa.Double, nullable=False),
+    sa.Column('actor', _HOST, nullable=False),
+    sa.Column('reason', sa.String(255), nullable=False),
+    **_EXACT,
+)
+
 schema_compatibility = sa.Table(
     'schema_compatibility',
     metadata,

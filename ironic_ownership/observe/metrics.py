@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import ConditionReport
+from ironic_ownership.contracts.records import Pause
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.engine.host.health import ROLES, Health
@@ -110,6 +111,15 @@ def disabled(rows: Iterable[model.Service]) -> Family:
             ((row.host,), float(row.disabled or row.forced_down))
             for row in rows
         ],
+    )
+
+
+def paused(pauses: Iterable[Pause]) -> Family:
+    """Count the pauses of automatic changes of owner."""
+    return Family(
+        f'{PREFIX}_pauses',
+        'Pauses of automatic changes of owner that last.',
+        samples=[((), float(len([*pauses])))],
     )
 
 

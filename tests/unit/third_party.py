@@ -65,7 +65,8 @@ class ThirdPartyCase(unittest.TestCase):
         distribution = distribution or f'third-party-{number}'
         module = module or f'third_party_{number}'
         site = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, site)
+        # A thread that no one waits for may still import from there.
+        self.addCleanup(shutil.rmtree, site, ignore_errors=True)
         (site / f'{module}.py').write_text(source)
         info = site / f'{distribution.replace("-", "_")}-1.5.dist-info'
         info.mkdir()

@@ -21,6 +21,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'member': ('members',),
     'move': ('moves',),
     'event': ('events',),
+    'pause': ('pauses',),
     'reservation': ('reservations',),
     'check': ('check',),
     'ring': ('rings', 'what_if'),

@@ -27,10 +27,12 @@ class Kind(enum.StrEnum):
     CONDUCTOR_GROUP = 'conductor_group'
     CONDUCTOR = 'conductor'
     RESERVATION = 'reservation'
+    PAUSE = 'pause'
     PART = 'part'
 
 
 MEMBERS = frozenset((Part.MEMBERSHIP,))
+STORED = frozenset((Part.RECORDS,))
 RECORDED = frozenset((Part.RECORDS, Part.MEMBERSHIP))
 IRONIC = frozenset((Part.IRONIC,))
 PLACES = frozenset((Part.IRONIC, Part.MEMBERSHIP))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ironic_ownership.contracts import model, reservations
@@ -14,6 +15,7 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
     RECORDED,
+    STORED,
     Check,
     Kind,
     Problem,
@@ -255,6 +257,20 @@ def _reported(seen: Deployment, part: str) -> dict[str, str]:
         if host in seen.view.hosts
         and (text := getattr(status_report.parts_of(row.config_error), part))
     }
+
+
+@check('pauses', STORED, _WARNING, Kind.PAUSE, 'paused')
+def paused(seen: Deployment, problem: Check) -> Iterator[Problem]:
+    """Find pauses of automatic changes of owner."""
+    for pause in seen.pauses:
+        left = math.ceil((pause.ends_at - pause.began_at) / 60)
+        yield problem(
+            f'{pause.actor} paused automatic changes of owner of '
+            f'{pause.scope} for {left} min: {pause.reason}',
+            [pause.request_id],
+            'Run "ironic-ownership resume" when the work is done; the pause '
+            'ends automatically in any case',
+        )
 
 
 @check('balance', RECORDED, _WARNING, _SERVICE, 'imbalance')

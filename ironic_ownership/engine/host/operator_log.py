@@ -236,6 +236,17 @@ class OperatorLog:
             'compute node move {} --to HOST"',
         )
 
+    def paused(self, number: int) -> None:
+        """Warn of nodes that keep their owner because of a pause."""
+        if number:
+            self._conditions.report(
+                'paused',
+                f'{counted(number, "change")} of owner waiting: an operator '
+                'paused them. "ironic-ownership pause list" shows until when',
+            )
+        else:
+            self._conditions.clear('paused', 'no change of owner is paused')
+
     def _how_to_take(self, contested: Mapping[str, str | None]) -> str:
         for uuid, owner in sorted(contested.items()):
             if owner is not None:

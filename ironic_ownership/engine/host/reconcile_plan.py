@@ -19,6 +19,7 @@ from ironic_ownership.contracts.records import (
     Outcome,
     Release,
     Update,
+    hands_over,
 )
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -275,13 +276,6 @@ def limited(
         *(change for change in changes if not hands_over(change)),
         *moving[:limit],
     ]
-
-
-def hands_over(change: Change) -> bool:
-    """Tell whether a change is part of a change of owner."""
-    return isinstance(change, Release) or (
-        isinstance(change, Claim) and change.seen_host is not None
-    )
 
 
 def taken_over(host: str, outcome: Outcome) -> collections.Counter[Death]:

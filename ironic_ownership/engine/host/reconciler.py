@@ -14,7 +14,12 @@ import itertools
 from collections.abc import Collection, Container, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.records import Change, Release, Update
+from ironic_ownership.contracts.records import (
+    Change,
+    Release,
+    Update,
+    hands_over,
+)
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host import reconcile_plan
@@ -38,6 +43,7 @@ class Written:
     :param handed_over: number of nodes that may change owner by them.
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
+    :param paused: changes of owner that wait for the end of a pause.
     :param taken_over: number of nodes, by the service that died.
     """
 
@@ -45,6 +51,7 @@ class Written:
     handed_over: int = 0
     refused: list[Change] = dataclasses.field(default_factory=list)
     limited: bool = False
+    paused: list[Change] = dataclasses.field(default_factory=list)
     taken_over: collections.Counter[reconcile_plan.Death] = dataclasses.field(
         default_factory=collections.Counter
     )
@@ -150,7 +157,7 @@ class Reconciler:
         limit = self.handover_limit - written.handed_over
         allowed = reconcile_plan.limited(changes, limit, last)
         written.limited |= len(allowed) < len(changes)
-        written.handed_over += sum(map(reconcile_plan.hands_over, allowed))
+        written.handed_over += sum(map(hands_over, allowed))
         fence = self.context.fence
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):
@@ -166,6 +173,7 @@ class Reconciler:
             self.feed.written(token, outcome.applied)
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
+            written.paused.extend(outcome.paused)
             self.operator_log.applied(outcome)
             written.taken_over += reconcile_plan.taken_over(
                 self.context.host, outcome

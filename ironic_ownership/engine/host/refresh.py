@@ -329,13 +329,18 @@ class Refresher:
         finally:
             self.operator_log.took_over(written.taken_over)
         summary.limited = written.limited
+        summary.paused = len(written.paused)
+        self.operator_log.paused(summary.paused)
         summary.refused = len(written.refused)
-        self._refused = frozenset(c.uuid for c in written.refused)
+        self._refused = frozenset(
+            change.uuid for change in (*written.refused, *written.paused)
+        )
         self.missing_nodes.ask_again(self._refused)
         if (
             is_final
             and not written.refused
             and not written.limited
+            and not written.paused
             and tolerated == self.reconciler.tolerated
         ):
             self._planner.keep(seen)

@@ -134,7 +134,9 @@ class RefreshLoop(Worker):
         # same.
         if summary.limited and summary.applied:
             return 0.0
-        if summary.unfinished or summary.limited:
+        # What a pause holds back is not sooner done for being tried often.
+        limited = summary.limited and not summary.paused
+        if summary.unfinished or limited:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
 

@@ -29,6 +29,7 @@ class Summary:
         that is about to register, of which nothing notifies.
     :param away: services that are expected back.
     :param limited: whether the handover limit left changes for later.
+    :param paused: nodes that keep their owner until a pause ends.
     :param pending: own missing nodes that were not looked up yet.
     :param list_again: whether the next refresh is to list all nodes: own
         ones seem to be gone.
@@ -44,6 +45,7 @@ class Summary:
     registering: bool = False
     away: frozenset[str] = frozenset()
     limited: bool = False
+    paused: int = 0
     pending: int = 0
     mass_loss: bool = False
     list_again: bool = False

@@ -22,6 +22,7 @@ from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Pause
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set
@@ -70,6 +71,7 @@ class Deployment:
     :param unread: the error of each part that did not answer.
     :param reservations: the open ones, if requested.
     :param reports: what the services stored of their loops, by host.
+    :param pauses: those that last.
     :param companion: what a companion has read, with its ``checks``.
     :param reporting: whether the local configuration reports to Placement.
     :param on_fault: as of :class:`PeerGroups`.
@@ -96,6 +98,7 @@ class Deployment:
     reports: Mapping[str, ConditionReport] = dataclasses.field(
         default_factory=dict
     )
+    pauses: Sequence[Pause] = ()
     companion: Any = None
     reporting: bool = False
     on_fault: OnFault = raise_fault
@@ -263,6 +266,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
     reports = attempt(
         Part.RECORDS, lambda: sources.records().condition_reports()
     )
+    pauses = attempt(Part.RECORDS, lambda: sources.records().pauses())
     reservations = None
     if (stored := sources.reservations) is not None:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
@@ -284,6 +288,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
         unread=unread,
         reservations=reservations or (),
         reports=reports or {},
+        pauses=pauses or (),
         companion=companion and companion.read(attempt, sources.placement),
     )
 

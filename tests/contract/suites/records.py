@@ -3,7 +3,8 @@
 The suites are ``record_services``, ``record_processes``,
 ``record_absences``, ``record_claims``, ``record_instances``,
 ``record_changes``, ``record_availability``, ``record_operators``,
-``record_conditions``, ``record_queries`` and ``record_events``. Usage::
+``record_conditions``, ``record_pauses``, ``record_queries`` and
+``record_events``. Usage::
 
     class TestClaims(record_claims.ClaimContract):
         def make_records(self):

@@ -90,6 +90,10 @@ ROWS = (
     ('policy compare all peer_list --nodes', 0),
     ('policy compare all al', 1),
     ('policy compare all shard_key', 1),
+    ('pause list', 0),
+    ('pause --for 2d --reason cables --yes', 2),
+    ('resume --dry-run', 0),
+    ('resume --pause first --yes', 1),
     ('move list', 0),
     ('move list --unfinished --limit 1', 0),
     ('move show first', 1),
@@ -114,7 +118,10 @@ ROWS = (
 class CallersTest(test_move.CommandCase):
     def kind_of(self, words: list[str]) -> tuple[Any, list[str]]:
         """Return the class of a command, and its arguments."""
-        for entry_point in plugins.entry_points(commands.COMMANDS):
+        for entry_point in sorted(
+            plugins.entry_points(commands.COMMANDS),
+            key=lambda one: -len(one.name),
+        ):
             name = entry_point.name.split()
             if words[: len(name)] == name:
                 return entry_point.load(), words[len(name) :]

@@ -34,6 +34,7 @@ class ListCase(unittest.TestCase):
         self.error: Exception | None = None
         self.command = compute_node.ListComputeNode(mock.Mock(), None)
         self.command.app.api.pages.side_effect = self.pages
+        self.command.app.api.call.return_value = {'pauses': []}
 
     def pages(
         self, name: str, query: dict[str, Any]

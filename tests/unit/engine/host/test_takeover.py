@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
@@ -84,6 +85,23 @@ class TestTakeOver(TakeOverCase):
             )
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertGreater(rounds, 1)
+
+    def test_pause_leaves_the_nodes_until_it_ends(self) -> None:
+        by = Origin('operator', 'req-1')
+        self.records.begin_pause(by, 600.0, 'cables')
+        self.die()
+        self.host.reconciler.handover_limit = 2
+        before = self.owners()
+        # Not to be called again at once: nothing would change.
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        with self.assertLogs(service.LOGGER, 'WARNING') as logged:
+            summary = self.host.refresh()
+        self.assertIn('2 changes of owner waiting', logged.output[0])
+        self.assertEqual((before, 2), (self.owners(), summary.paused))
+        self.records.end_pauses(by, ['req-1'])
+        while self.host.refresh().limited:
+            pass
+        self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_round_logs_one_line_for_each_dead_service(self) -> None:
         self.die()

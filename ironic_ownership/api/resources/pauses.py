@@ -1,0 +1,189 @@
+"""``/v1/pauses``: times in which no node changes owner automatically."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Operation,
+    Parameter,
+    Schema,
+)
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.records import Pause
+from ironic_ownership.observe import columns
+from ironic_ownership.observe.columns import Column, Columns
+
+DAY = 86_400
+"""Seconds of the longest pause that needs no ``force``."""
+
+PAUSE: Columns[Pause] = (
+    Column('request_id', help='Of the request that began it: its id.'),
+    Column(
+        'shard',
+        type=schemas.TEXT_OR_NULL,
+        help='Only nodes of this shard keep their owner; null for any.',
+    ),
+    Column(
+        'conductor_group',
+        type=schemas.TEXT_OR_NULL,
+        help='Only nodes of this conductor group keep their owner; null for '
+        'any.',
+    ),
+    Column(
+        'ends_at',
+        lambda pause: columns.moment(pause.ends_at),
+        help='By the clock of the database; ISO 8601, UTC.',
+    ),
+    Column('actor', help='Who began it.'),
+    Column('reason'),
+)
+_SCOPE: dict[str, Any] = {
+    'shard': schemas.described(schemas.NAME, 'Only nodes of this shard.'),
+    'conductor_group': schemas.described(
+        schemas.GROUP,
+        'Only nodes of this conductor group; empty for the default one.',
+    ),
+}
+
+
+def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
+    seconds = {'type': 'integer', 'minimum': 1, 'maximum': longest}
+    return schemas.body(
+        {
+            **_SCOPE,
+            'seconds': schemas.described(seconds, 'How long.'),
+            'force': schemas.described(force, 'Allow more than a day.'),
+            'reason': schemas.described(schemas.WORDS, 'Why.'),
+            'dry_run': schemas.DRY_RUN,
+        },
+        ['seconds', 'reason', *required],
+    )
+
+
+def _list(request: Request) -> Answer:
+    return request.page(
+        'pauses',
+        request.context.records.pauses(),
+        lambda pause: pause.request_id,
+        lambda pause: columns.cells(PAUSE, pause),
+    )
+
+
+def _begin(request: Request) -> Answer:
+    body = request.body
+    seconds, reason = body['seconds'], body['reason']
+    group = body.get('conductor_group')
+    scope = body.get('shard'), None if group is None else group.lower()
+    if body.get('dry_run', False):
+        now = request.context.records.now()
+        ends = now + seconds
+        pause = Pause(
+            request.request_id, *scope, now, ends, request.actor, reason
+        )
+    else:
+        pause = request.context.records.begin_pause(
+            request.origin,
+            seconds,
+            reason,
+            shard=scope[0],
+            conductor_group=scope[1],
+        )
+    cells = columns.cells(PAUSE, pause)
+    return request.changed(cells, dry_run=body.get('dry_run', False))
+
+
+def _end(request: Request) -> Answer:
+    dry_run = request.query.get('dry_run', False)
+    wanted = request.query.get('pause')
+    records = request.context.records
+    ended = [
+        pause
+        for pause in records.pauses()
+        if wanted in (None, pause.request_id)
+    ]
+    if wanted is not None and not ended:
+        raise exceptions.NotFoundError(
+            f'no pause {wanted!r} lasts',
+            hint='"ironic-ownership pause list" shows those that do',
+        )
+    if not dry_run:
+        ended = [
+            *records.end_pauses(
+                request.origin, [pause.request_id for pause in ended]
+            )
+        ]
+    return request.changed(
+        {'pauses': [columns.cells(PAUSE, pause) for pause in ended]},
+        dry_run=dry_run,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        'pause:list',
+        'GET',
+        '/v1/pauses',
+        'List the pauses that last.',
+        _list,
+        Access.READ,
+        schemas.pages('A page of pauses.', 'pauses', PAUSE),
+        query=PAGE,
+        errors=(503,),
+        columns=PAUSE,
+    ),
+    Operation(
+        'pause:begin',
+        'POST',
+        '/v1/pauses',
+        'Pause automatic changes of owner.',
+        _begin,
+        Access.ADMIN,
+        schemas.answer('The pause.', PAUSE, **schemas.CHANGE),
+        description='When the answer arrives, no node in the scope changes '
+        'owner any more until the pause ends: no free node of a dead service '
+        'is taken over, and none follows a hash ring. Moves that operators '
+        'request go on, a node without an owner gets one, and a service that '
+        'dies is still noticed and loses its right to write. Services of a '
+        'release without pauses ignore them.',
+        body={
+            'description': 'has a "reason" and at most 86400 "seconds", or '
+            'more with "force": true',
+            'anyOf': [
+                _body(DAY, {'enum': [False]}),
+                _body(366 * DAY, {'enum': [True]}, 'force'),
+            ],
+        },
+        errors=(503,),
+        columns=PAUSE,
+    ),
+    Operation(
+        'pause:end',
+        'DELETE',
+        '/v1/pauses',
+        'Resume automatic changes of owner.',
+        _end,
+        Access.ADMIN,
+        schemas.answer(
+            'The pauses that were ended.',
+            pauses=schemas.array(schemas.thing(PAUSE)),
+            **schemas.CHANGE,
+        ),
+        description='The services go on with their next refresh.',
+        query=(
+            Parameter(
+                'pause',
+                'Only this pause, by its request_id; all by default.',
+                schemas.NAME,
+                metavar='ID',
+            ),
+            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
+        ),
+        errors=(404, 503),
+        columns=PAUSE,
+    ),
+)

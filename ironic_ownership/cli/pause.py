@@ -1,0 +1,109 @@
+"""``pause``, ``pause list``, ``resume``: hold owners during planned work."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from ironic_ownership.api.resources.pauses import DAY
+from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli.change import Body
+
+_DURATION = re.compile(r'(\d{1,7})([smhd])', re.ASCII)
+_SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400}
+
+
+def _seconds(text: str) -> int:
+    match = _DURATION.fullmatch(text)
+    if match is None or not int(match[1]):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no duration such as 90m, 2h or 1d'
+        )
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+class ListPause(base.Lister):
+    """List the pauses that last."""
+
+    operation, limit = 'pause:list', 100
+    nothing = 'No pause: owners change automatically.'
+    examples = ('pause list', 'pause list -f json')
+
+
+class BeginPause(change.ChangeOne):
+    """Pause automatic changes of owner, for planned work.
+
+    When the command returns, no node in the scope changes owner any more
+    until the pause ends or you run "resume": no free node of a dead service
+    is taken over, and none follows a hash ring. Your own moves go on, and a
+    node without an owner gets one. A service that dies is still noticed, and
+    its own processes still stop to act.
+    """
+
+    operation = 'pause:begin'
+    reason, needs_reason = 'why; shown to everybody until the pause ends', True
+    examples = (
+        'pause --for 2h --reason "upgrade of the switches" --yes',
+        'pause --for 30m --conductor-group rack-a --reason "new cables"',
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--for',
+            dest='seconds',
+            required=True,
+            type=_seconds,
+            metavar='DURATION',
+            help='how long: 90m, 2h, 1d; at most a day without --force',
+        )
+        parser.add_argument(
+            '--shard', metavar='SHARD', help='only nodes of this shard'
+        )
+        parser.add_argument(
+            '--conductor-group',
+            metavar='GROUP',
+            help="only nodes of this conductor group; '' is the default one",
+        )
+        parser.add_argument(
+            '--force', action='store_true', help='allow more than a day'
+        )
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        if parsed_args.seconds > DAY and not parsed_args.force:
+            raise errors.UsageError(
+                'the pause is longer than a day',
+                hint='Shorten it, or add --force: meanwhile no free node of a '
+                'dead service gets another owner',
+            )
+        names = 'seconds', 'shard', 'conductor_group', 'force'
+        given = {name: getattr(parsed_args, name) for name in names}
+        wanted = {k: v for k, v in given.items() if v not in (None, False)}
+        return {**super().body(parsed_args), **wanted}
+
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        until = f' until {proposal["ends_at"]}' if proposal else ''
+        return f'pause automatic changes of owner{until}'
+
+
+class EndPause(change.ChangeCommand, base.Lister):
+    """Resume automatic changes of owner: end all pauses, or one."""
+
+    operation = 'pause:end'
+    examples = ('resume --yes', 'resume --pause req-...')
+
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        query = base.query_of(self.described, vars(parsed_args))
+        query['dry_run'] = dry_run
+        return self.api.call(self.operation, query=query)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        found = self.operate(parsed_args)['pauses']
+        return self.rows(self.described.columns, found)
+
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        if proposal and not proposal['pauses']:
+            return ''
+        return 'resume automatic changes of owner'

@@ -1,0 +1,134 @@
+"""Pauses: while one lasts, no node in its scope changes owner automatically.
+
+Each transaction that changes owners reads them, under the locks of the rows of
+the services from which it decides. A transaction that begins or ends a pause
+writes the rows of all services, so the two exclude each other on databases
+with several writers as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Pause,
+    hands_over,
+)
+from ironic_ownership.db import change_set, queries, tables, transaction
+
+_pauses = tables.pauses.c
+
+CURRENT = (
+    sa.select(tables.pauses)
+    .where(_pauses.ends_at > queries.EpochSeconds())
+    .order_by(_pauses.ends_at, _pauses.request_id)
+)
+
+
+def read(row: sa.Row[tuple[object, ...]]) -> Pause:
+    """Build a pause from a row of :data:`CURRENT`."""
+    return Pause(**row._mapping)
+
+
+def current(conn: sa.Connection) -> list[Pause]:
+    """Return the pauses that last."""
+    return [read(row) for row in conn.execute(CURRENT)]
+
+
+def hold(
+    pauses: Sequence[Pause],
+    host: str,
+    row: change_set.Row | None,
+    change: Change,
+) -> bool:
+    """Tell whether a service's change of owner waits for the end of a pause.
+
+    :param row: of the node, if it has one.
+    """
+    if not pauses or row is None or not hands_over(change):
+        return False
+    places = [(row['shard'], row['conductor_group'])]
+    if isinstance(change, Claim):
+        if change.seen_host == host:
+            return False
+        places.append((change.node.shard, change.node.conductor_group))
+    return any(pause.covers(*place) for pause in pauses for place in places)
+
+
+def begin(
+    conn: sa.Connection,
+    origin: Origin,
+    seconds: float,
+    reason: str,
+    *,
+    shard: str | None = None,
+    conductor_group: str | None = None,
+) -> Pause:
+    """Begin a pause; its id is that of the request.
+
+    When it is committed, no service changes an owner any more.
+
+    :param shard: of the nodes; ``None`` for those of any.
+    :param conductor_group: likewise.
+    """
+    _exclude_changes(conn)
+    now = transaction.now_of(conn)
+    pause = Pause(
+        str(origin.request_id),
+        shard,
+        conductor_group,
+        now,
+        now + seconds,
+        origin.actor,
+        reason,
+    )
+    conn.execute(sa.insert(tables.pauses).values(**dataclasses.asdict(pause)))
+    _event(conn, now, EventKind.PAUSE_BEGAN, origin, pause)
+    return pause
+
+
+def end(
+    conn: sa.Connection, origin: Origin, request_ids: Collection[str]
+) -> Sequence[Pause]:
+    """End pauses before their time, and return those that lasted."""
+    _exclude_changes(conn)
+    ended = [p for p in current(conn) if p.request_id in request_ids]
+    conn.execute(
+        sa.delete(tables.pauses).where(
+            _pauses.request_id.in_(pause.request_id for pause in ended)
+            # Those that have ended: no one reads them again.
+            | (_pauses.ends_at <= queries.EpochSeconds())
+        )
+    )
+    now = transaction.now_of(conn)
+    for pause in ended:
+        _event(conn, now, EventKind.PAUSE_ENDED, origin, pause)
+    return ended
+
+
+def _exclude_changes(conn: sa.Connection) -> None:
+    hosts = conn.scalars(sa.select(tables.services.c.host)).all()
+    transaction.lock_services(conn, hosts)
+
+
+def _event(
+    conn: sa.Connection,
+    now: float,
+    kind: EventKind,
+    origin: Origin,
+    pause: Pause,
+) -> None:
+    transaction.add_event(
+        conn,
+        now,
+        origin.actor,
+        kind,
+        reason=f'{pause.scope}: {pause.reason}',
+        request_id=pause.request_id,
+    )
