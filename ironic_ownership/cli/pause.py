@@ -42,7 +42,8 @@ class BeginPause(change.ChangeOne):
     """
 
     operation = 'pause:begin'
-    reason, needs_reason = 'why; shown to all operators until the pause ends', True
+    reason = 'why; shown to all operators until the pause ends'
+    needs_reason = True
     examples = (
         'pause --for 2h --reason "upgrade of the switches" --yes',
         'pause --for 30m --conductor-group rack-a --reason "new cables"',
