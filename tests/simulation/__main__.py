@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import pathlib
 import secrets
 import sys
 import time
@@ -28,7 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     if options.log:
         logging.disable(logging.NOTSET)
         logging.basicConfig(level=logging.INFO, format='%(message)s')
-    times, sums = Times(options.scale), Result()
+    times = Times(options.scale)
+    sums = Result(histories=options.histories)
     began = time.process_time()
     first = options.seed
     if first is None:
@@ -36,6 +38,8 @@ def run(arguments: Sequence[str]) -> int:
     print(f'seeds from {first}', flush=True)
     seed, broken = first, 0
     for title, plan in stories.every(options.stories):
+        if broken >= options.violations:
+            break
         found = violation(plan, times, sums)
         if found is not None:
             broken += 1
@@ -103,6 +107,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument('--schedules', type=int, default=0)
     parser.add_argument('--violations', type=int, default=1)
     parser.add_argument('--stories', type=int, default=0)
+    parser.add_argument('--histories', type=pathlib.Path)
     parser.add_argument('--scale', type=float, default=1.0)
     parser.add_argument('--minimise', action='store_true')
     parser.add_argument('--log', action='store_true')

@@ -75,6 +75,7 @@ class Checker:
 
     :ivar nodes: the uuids of all nodes that Ironic ever had.
     :ivar broken: the first violation.
+    :ivar history: the events, each with its writer: see ``tests/model``.
     :ivar rebalances: whether owners may change without an operator.
     """
 
@@ -88,7 +89,7 @@ class Checker:
         self.served: dict[tuple[str, int], str | None] = {}
         self.ended: dict[tuple[str, str], float] = {}
         self.restored_at = float('-inf')
-        self.histories: list[tuple[float, Event, Rows]] = []
+        self.history: list[dict[str, Any]] = []
         self._site: Site
         self._query: Callable[[str], Any]
         self._follow: dict[str, Callable[[Event, Rows, Rows], None]] = {
@@ -159,8 +160,10 @@ class Checker:
             now = dataclasses.replace(now, last_event=events[-1].id)
         self.rows = now
         self.events += len(events)
+        writer = getattr(process, 'writer', process.name)
         for event in events:
-            self.tell(_shown(event, process.name))
+            self.history.append({**event._asdict(), 'writer': writer})
+            self.tell(_shown(event, writer))
         if before == now:
             # Revisions, reports: they change no right.
             return

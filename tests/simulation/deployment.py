@@ -45,9 +45,11 @@ class Times:
     """The intervals of a deployment, in seconds.
 
     :param scale: of all of them, against those of production.
+    :param refreshes: heartbeats between two refreshes.
     """
 
     scale: float = 1.0
+    refreshes: float = 6.0
 
     @property
     def heartbeat(self) -> float:
@@ -63,7 +65,7 @@ class Times:
 
     @property
     def refresh(self) -> float:
-        return 30 * self.scale
+        return self.refreshes * self.heartbeat
 
 
 class Ironic(fake_bare_metal.FakeBareMetal):
@@ -245,6 +247,7 @@ class ServiceProcess(Process):
     """One process of a service, with a program that asks its guard.
 
     :ivar host: the service.
+    :ivar writer: a name that no other process has.
     """
 
     built: Host | None = None
@@ -258,6 +261,7 @@ class ServiceProcess(Process):
             ahead=rng.uniform(0, 1e6),
         )
         self.site, self.host = site, site.hosts[machine]
+        self.writer = f'{machine}.{site.started[machine]}'
         self.held: list[Permission] = []
         self.is_stopping = False
         site.loop.processes.append(self)

@@ -382,6 +382,16 @@ def reload_peers(site: Site) -> Undo:
     return lambda: everywhere(())
 
 
+def _at_work(site: Site, name: str, do: Callable[[], None]) -> None:
+    """Do something while a process of the service works, or at once."""
+    busy = [m for m in sorted(site.machines) if site.hosts[m] == name]
+    one = site.machines[site.loop.rng.choice(busy)] if busy else None
+    if one is None or one.countdown or site.loop.rng.random() < 0.3:
+        do()
+    else:
+        at_a_step(one, do)
+
+
 def _order(site: Site, name: str, **request: object) -> None:
     command = site.order(name, **request)
     site.checker.tell(f'{command.name} runs {name} {request}')
@@ -403,7 +413,7 @@ def _set(site: Site, name: str, **values: bool) -> None:
 @_of(COMMANDS)
 def force_down(site: Site) -> Undo:
     name = host(site)
-    _set(site, name, forced_down=True)
+    _at_work(site, name, lambda: _set(site, name, forced_down=True))
     return lambda: _set(site, name, forced_down=False)
 
 
@@ -430,18 +440,21 @@ def move(site: Site) -> Undo:
 def evacuate(site: Site) -> Undo:
     """Force a service down, and move its nodes away."""
     name, rng = host(site), site.loop.rng
-    _set(site, name, forced_down=True)
-    site.loop.spawn(
-        site.loop.world,
-        'evacuate',
-        lambda: _order(
+
+    def drain() -> None:
+        _order(
             site,
             'service:drain',
             path={'host': name},
             body={'skip_invalid': True},
-        ),
-        rng.uniform(0.2, 2) * site.times.heartbeat,
-    )
+        )
+
+    def down() -> None:
+        _set(site, name, forced_down=True)
+        later = rng.uniform(0.2, 2) * site.times.heartbeat
+        site.loop.spawn(site.loop.world, 'evacuate', drain, later)
+
+    _at_work(site, name, down)
     return lambda: _set(site, name, forced_down=False)
 
 
@@ -473,8 +486,12 @@ def fail_over(site: Site) -> Undo:
     standbys = {site.hosts[m] for m in site.hosts if site.hosts[m] != m}
     if not standbys:
         raise LookupError
-    chosen = site.loop.rng.choice(sorted(standbys))
-    _order(site, 'service:failover', path={'host': chosen}, body={})
+    name = _chosen(site, sorted(standbys))
+
+    def order() -> None:
+        _order(site, 'service:failover', path={'host': name}, body={})
+
+    _at_work(site, name, order)
     return nothing
 
 

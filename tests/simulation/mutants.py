@@ -432,7 +432,11 @@ def main() -> int:
     for mutant in MUTANTS:
         if given.names and not any(n in mutant.name for n in given.names):
             continue
-        output = hunt(mutant, '--minutes', given.minutes, '--seed', given.seed)
+        output = hunt(
+            mutant,
+            *('--minutes', given.minutes, '--seed', given.seed),
+            *('--stories', '1'),
+        )
         sums = re.search(
             r'(\d+) schedules, (\d+) violations, ([\d.]+) s', output
         )

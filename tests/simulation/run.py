@@ -9,6 +9,8 @@ import collections
 import contextlib
 import dataclasses
 import hashlib
+import json
+import pathlib
 import random
 from collections.abc import Sequence
 
@@ -40,6 +42,7 @@ class Plan:
     in_database: bool
     full_refresh: float
     slowness: float
+    refreshes: float
     churns: bool
     storm: float
     faults: tuple[Planned, ...]
@@ -61,6 +64,7 @@ class Plan:
             rng.random() < 0.4,
             rng.choice((0.0, 0.0, 300.0)),
             rng.choice((0.004, 0.05, 0.3, 1.0)),
+            rng.choice((2, 3, 6)),
             rng.random() < 0.8,
             storm,
             tuple(
@@ -82,6 +86,7 @@ class Result:
     acts: int = 0
     slowest: float = 0.0
     digest: str = ''
+    histories: pathlib.Path | None = None
     faults: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter
     )
@@ -97,7 +102,8 @@ class Schedule:
     """
 
     def __init__(self, plan: Plan, times: Times, sums: Result) -> None:
-        self.plan, self.times, self.sums = plan, times, sums
+        self.plan, self.sums = plan, sums
+        self.times = dataclasses.replace(times, refreshes=plan.refreshes)
         self.loop = Loop(plan.seed)
         self.checker = Checker()
         self.undos: list[faults.Undo] = []
@@ -324,6 +330,15 @@ class Schedule:
             sums.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
             sums.commits += self.site.database.commits
             sums.pairs += self.site.pairs
+            self._record()
+
+    def _record(self) -> None:
+        """Write the history, unless the records went back in time."""
+        kinds = {planned.kind for planned in self.plan.faults}
+        if self.sums.histories is not None and 'restore' not in kinds:
+            path = self.sums.histories / f'{self.plan.seed}.jsonl'
+            lines = map(json.dumps, self.checker.history)
+            path.write_text(''.join(f'{line}\n' for line in lines))
 
 
 def violation(plan: Plan, times: Times, sums: Result) -> ViolationError | None:

@@ -49,6 +49,7 @@ def plan(text: str, seed: int) -> Plan:
         not site['store'],
         0.0,
         0.1,
+        3,
         seed % 2 == 0,
         max(one.at + min(one.lasts, 4) for one in planned) + 1,
         planned,
