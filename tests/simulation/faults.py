@@ -509,6 +509,16 @@ def delete_service(site: Site) -> Undo:
 
 
 ALL: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
+OFTEN = (
+    'kill',
+    'freeze-long',
+    'slow',
+    'force-down',
+    'evacuate',
+    'fail-over',
+    'move',
+)
+"""Kinds that are chosen more often than others."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from tests.simulation import mutants
+from tests.simulation import mutants, stories
 
 FIXED = '20000'
 THREE = ('--schedules', '3')
@@ -43,6 +43,13 @@ class TestLaws(unittest.TestCase):
             for _ in range(2)
         )
         self.assertEqual(first, second)
+
+
+class TestStories(unittest.TestCase):
+    def test_each_story_is_documented(self) -> None:
+        page = (mutants.ROOT / 'doc/source/know/stories.rst').read_text()
+        for path in stories.DIRECTORY.iterdir():
+            self.assertIn(f'stories/{path.name}\n', page)
 
 
 class TestPower(unittest.TestCase):
