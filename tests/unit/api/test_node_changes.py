@@ -41,6 +41,19 @@ class DeletionTest(app_case.SiteCase):
         self.assertIn(GONE, self.recorded())
         self.assertEqual(1, len(self.wired.request_ids))
 
+    def test_dry_run_and_refusal_show_the_gates(self) -> None:
+        body = self.ask('DELETE', f'{ONE}?dry_run=true')
+        self.assertEqual(
+            codes(GATES), [gate['gate'] for gate in body['gates']]
+        )
+        error = self.refused('DELETE', f'/v1/compute-nodes/{THERE}', 409)
+        failed = [
+            gate['gate']
+            for gate in error['details']['gates']
+            if gate[shown.OUTCOME] != 'passed'
+        ]
+        self.assertEqual(['node_is_gone'], failed)
+
     def test_record_and_provider_are_deleted_for_the_client(self) -> None:
         answer = self.client.delete(ONE)
         self.assertEqual(200, answer.status_code, answer.text)

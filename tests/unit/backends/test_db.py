@@ -28,6 +28,9 @@ class TestDatabaseBackend(sqlite.SqliteCase):
         self.build()
         self.assertEqual([], list(self.directory.iterdir()))
 
+    def test_first_call_makes_the_schema_of_a_file(self) -> None:
+        self.assertEqual((), self.build().view().members)
+
     def test_locked_database_is_unavailable(self) -> None:
         self.open_with_schema()
         member = self.build(call_timeout=6)

@@ -68,6 +68,12 @@ class ReservationsTest(ReservingCase):
         error = self.reserve(409, service='rack', memory_mb=1)
         self.assertEqual('reservation_conflict', error['code'])
 
+    def test_dry_run_reserves_nothing(self) -> None:
+        said = self.reserve(200, dry_run=True)
+        self.assertEqual(list(columns.keys(shown.CHOICE)), list(said))
+        self.assertEqual(4, said['fitting'])
+        self.assertEqual([], self.get(PATH)['reservations'])
+
     def test_deleted_twice_it_is_closed_once(self) -> None:
         made = self.reserve()
         for _ in range(2):
