@@ -357,7 +357,7 @@ class TestSharing(service.ServiceCase):
                 other.refresh()
         self.assertEqual(1, len(logs.records))
         self.assertIn('7 nodes', logs.output[0])
-        self.assertIn('--service host9', logs.output[0])
+        self.assertIn('--to host9', logs.output[0])
         self.operator("UPDATE compute_nodes SET host = 'host9'")
         with self.assertLogs(service.LOGGER, 'INFO') as logs:
             other.refresh()
