@@ -390,6 +390,13 @@ class TestCoreOptions(SettingsCase):
                 '[backend_tooz]',
             )
 
+    def test_shared_key_that_is_short_is_refused_and_not_shown(self) -> None:
+        text = '[enforcement]\nshared_key = {}'
+        key = 'k' * 31
+        self.assert_fault(text.format(key), '[enforcement] shared_key')
+        self.assertNotIn(key, self.faults(text.format(key))[0])
+        self.read(text.format(key + 'k'))
+
     def test_backend_that_is_not_installed_is_named(self) -> None:
         self.assert_fault(
             '[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'
