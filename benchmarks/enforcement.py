@@ -35,7 +35,7 @@ SHARE = 1.05
 """Of the time without it, at the median."""
 
 _HOST = 'host1'
-_KEY = 'a key for measurements, long enough'
+_KEY = 'a-key-for-measurements-that-is-long-enough'
 _NODES = 10_000
 _BODY = [{'op': 'add', 'path': '/extra/number', 'value': 'x'}]
 

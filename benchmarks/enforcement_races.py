@@ -42,7 +42,7 @@ from ironic_ownership.db.records import SqlRecords
 from lab import ironic, ironic_api, mariadb
 
 _HOSTS = ('one', 'two')
-_KEY = 'a key for races, which is long enough'
+_KEY = 'a-key-for-races-that-is-long-enough'
 _NODES = 4
 _ASKING = 2
 """Threads for each service."""

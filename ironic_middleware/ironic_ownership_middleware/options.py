@@ -23,8 +23,9 @@ OPTS = (
         secret=True,
         default=[],
         help='Keys with which services sign their requests, each of at least '
-        f'{SHORTEST_KEY} characters; [enforcement] shared_key of a service is '
-        'one of them. Name the old and the new one while you replace it.',
+        f'{SHORTEST_KEY} characters without commas; [enforcement] shared_key '
+        'of a service is one of them. Name the old and the new one while you '
+        'replace it.',
     ),
     cfg.ListOpt(
         'require_for',

@@ -209,14 +209,15 @@ _MEMBERSHIP = (
 _ENFORCEMENT = (
     cfg.Opt(
         'shared_key',
-        types.String(regex=f'.{{{SHORTEST_KEY}}}'),
+        types.String(regex=f'^[^,]{{{SHORTEST_KEY},}}$'),
         secret=True,
         help='Key with which this service signs its requests to Ironic that '
         'change a node, so that the middleware in Ironic can refuse those of '
         'a former owner: one of [ownership] shared_keys in ironic.conf. At '
-        f'least {SHORTEST_KEY} characters, the same for all services. Only a '
-        'program that embeds the service sends such requests, as the driver '
-        'of nova-compute does. Unset: requests have no header.',
+        f'least {SHORTEST_KEY} characters without commas, the same for all '
+        'services. Only a program that embeds the service sends such '
+        'requests, as the driver of nova-compute does. Unset: requests have '
+        'no header.',
     ),
 )
 

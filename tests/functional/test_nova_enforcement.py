@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab import process
 from tests.functional.support import ironics, novas
 
-KEY = 'a key for a real nova-compute, which is long enough'
+KEY = 'a-key-for-a-real-nova-compute-that-is-long'
 
 
 class TestFrozenService(novas.NovaTestCase):
