@@ -52,6 +52,10 @@ class NovaCommandsTest(ironics.IronicTestCase):
         return list(rows)
 
     def test_from_stock_nova_to_a_move_and_a_deletion(self) -> None:
+        config = self.lab.configure('without')
+        done = self.lab.run('nova', 'check', config=config)
+        self.assertEqual(1, done.returncode)
+        self.assertIn('[nova] cell_schema', done.stderr)
         self.assertEqual([], self.run_json('nova', 'check'))
         done = self.lab.run('nova', 'check')
         self.assertEqual(
@@ -240,69 +244,3 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.carry_out_statement(found['hint'])
         self.assertEqual([], self.strays())
         self.assertEqual('stock', self.cell.owners()[node])
-
-    def test_return_to_stock_nova_and_another_adoption(self) -> None:
-        self.run_json('nova', 'adopt', '--yes')
-        self.lab.serve('stock', command_line.ALL)
-        (refused,) = self.run_json('nova', 'return', 'stock', '--yes', code=3)
-        self.assertEqual('refused', refused['state'])
-        self.lab.bury('stock')
-        for words, state in (
-            (('--dry-run',), 'returned'),
-            (('--yes',), 'returned'),
-            (('--yes',), 'unchanged'),
-        ):
-            (row,) = self.run_json('nova', 'return', 'Stock', *words)
-            self.assertEqual(('stock', state), (row['service'], row['state']))
-        # Stock Nova moves a free node, and its record follows.
-        node = min(set(self.nodes) - set(self.instances))
-        self.cell.query(
-            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'new', "
-            f'service_id = (SELECT id FROM {self.cell.schema}.services '
-            f"WHERE host = 'new') WHERE uuid = '{node}'"
-        )
-        self.assertIn('nova adopt', self.drift()['row_drifted']['hint'])
-        self.run_json('nova', 'adopt', '--yes')
-        self.assertEqual({}, self.drift())
-
-    def test_half_moved_node_is_found_and_left_out(self) -> None:
-        node = min(self.instances)
-        self.cell.query(
-            f'UPDATE {self.cell.schema}.compute_nodes SET host = '
-            "'new', service_id = (SELECT id FROM "
-            f"{self.cell.schema}.services WHERE host = 'new') "
-            f"WHERE uuid = '{node}'"
-        )
-        (finding,) = self.run_json('nova', 'check', code=4)
-        self.assertEqual('half_moved', finding['code'])
-        self.assertEqual([node], finding['subjects'])
-        rows = self.run_json('nova', 'adopt', '--yes', code=3)
-        (refused,) = (row for row in rows if row['state'] == 'refused')
-        self.assertEqual(node, refused['uuid'])
-        self.assertEqual({'stock': (3, 1)}, self.lab.records.counts())
-
-    def test_settings_that_follow_from_nova_conf_are_shown(self) -> None:
-        nova_conf = databases.temporary_directory('nova') / 'nova.conf'
-        nova_conf.write_text(
-            '[DEFAULT]\ncompute_driver = ironic.IronicDriver\n'
-            '[ironic]\nconductor_group = rack1\npeer_list = stock,gone\n'
-        )
-        self.lab.config = self.lab.configure(
-            more=f'[nova]\ncell_schema = {self.cell.schema}\n'
-            f'config_file = {nova_conf}\n'
-        )
-        (finding,) = self.run_json('nova', 'check', code=4)
-        self.assertEqual('peer_unknown', finding['code'])
-        self.assertEqual(['gone'], finding['subjects'])
-        for words in (
-            'compute_driver = ironic.IronicDriver',
-            '[ownership] policies = conductor_group,peer_list',
-            '[ironic] conductor_group = rack1',
-        ):
-            self.assertIn(words, self.stderr)
-
-    def test_without_a_cell_the_commands_name_the_option(self) -> None:
-        config = self.lab.configure('without')
-        done = self.lab.run('nova', 'check', config=config)
-        self.assertEqual(1, done.returncode)
-        self.assertIn('[nova] cell_schema', done.stderr)

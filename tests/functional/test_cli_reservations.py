@@ -89,25 +89,3 @@ class ReservationTest(reservation_case.ReservingTestCase):
         self.assertEqual('closed', deleted['state'])
         self.assertEqual([], left())
         self.assertEqual({}, self.held_by_ironic())
-
-    def test_ironic_that_answers_503_leaves_what_can_be_repeated(self) -> None:
-        instance = reservation_case.instance()
-        for methods in (('POST',), ('DELETE',)):
-            self.gate.stop_at = lambda method, path, asked=methods: (
-                reservation_case.UNAVAILABLE if method in asked else None
-            )
-            if methods == ('POST',):
-                done = self.create_once(instance)
-            else:
-                done = self.lab.run('reservation', 'delete', instance, '--yes')
-            self.assertEqual(4, done.returncode, done.stderr)
-            self.assertIn('is not finished', done.stderr)
-            self.gate.stop_at = lambda method, path: None
-            if methods == ('POST',):
-                reservation_case.result(self.create(instance))
-                self.assert_sound()
-        self.age()
-        done = self.delete(instance)
-        self.assertEqual(0, done.returncode, done.stderr)
-        self.assert_sound()
-        self.assertEqual({}, self.held_by_ironic())

@@ -12,7 +12,6 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.contracts import model
 from lab import preloaded, process, venvs
 from tests.functional.support import (
     api_process,
@@ -123,18 +122,6 @@ class OpenStackClientTest(ironics.IronicTestCase):
         self.assertEqual(0, done.returncode, done)
         return json.loads(done.stdout)
 
-    def assert_fails(self, code: int, text: str, *words: str) -> None:
-        """Run it under both programs: they end alike and say the same."""
-        done = self.ours(*words)
-        own = self.lab.run(*words)
-        self.assertEqual((code, own.returncode), (done.returncode, code), done)
-        self.assertIn(text, done.stderr)
-        self.assertNotIn('Traceback', done.stderr)
-        # Libraries of the client may warn of something as well.
-        self.assertIn(
-            own.stderr.replace('ironic-ownership: error: ', ''), done.stderr
-        )
-
     def test_every_command_is_there_with_its_help(self) -> None:
         # The name of the program is known when it is imported: no forks.
         listed = self.openstack('help', *_WORDS, forks=False).stdout
@@ -159,27 +146,6 @@ class OpenStackClientTest(ironics.IronicTestCase):
             ('policy', 'list', '-c', 'name', '-c', 'status'),
         ):
             self.assertEqual(self.lab.json(*words), self.json(*words), words)
-
-    def test_change_is_made_and_its_trial_is_not(self) -> None:
-        words = ('service', 'set', 'rack2', '--disable', '--yes')
-        self.assertTrue(self.json(*words, '--dry-run')['dry_run'])
-        self.assertFalse(self._service('rack2').disabled)
-        self.json(*words)
-        self.assertTrue(self._service('rack2').disabled)
-
-    def test_exit_codes_are_those_of_our_own_program(self) -> None:
-        self.assert_fails(1, 'Did you mean', 'service', 'show', 'rakc1')
-        self.assert_fails(2, 'nosuch', 'service', 'list', '-c', 'nosuch')
-        done = self.ours('service', 'list', '--nosuch')
-        self.assertEqual(2, done.returncode, done)
-        done = self.ours(
-            *('compute', 'node', 'move', self.node, '--service', 'rack2'),
-            *('--reason', 'a test', '--dry-run'),
-        )
-        self.assertEqual(3, done.returncode, done)
-        self.assertIn('source_stopped', done.stdout + done.stderr)
-        self.lab.serve('gone', command_line.shard('rack9'), alive=False)
-        self.assertEqual(4, self.ours('check').returncode)
 
     def test_configuration_is_found_by_the_environment(self) -> None:
         for name, value in (
@@ -274,6 +240,3 @@ class OpenStackClientTest(ironics.IronicTestCase):
         )
         self.assertEqual(0, done.returncode, done)
         self.assertEqual([self.node], done.stdout.split())
-
-    def _service(self, host: str) -> model.Service:
-        return next(s for s in self.lab.records.services() if s.host == host)

@@ -95,9 +95,13 @@ class ApiCase(ironics.IronicTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.lab = command_line.Deployment(self.server.endpoint)
-        self.addCleanup(self.lab.close)
         self.bare_metal = ironics.open_ironic(self.server.endpoint)
+        self.populate()
+        self.addCleanup(self.lab.close)
+
+    def populate(self) -> None:
+        """Fill the records before anything is asked."""
+        self.lab = command_line.Deployment(self.server.endpoint)
         old = self.lab.serve('old', command_line.ALL, alive=False)
         self.lab.serve('new', command_line.ALL)
         self.nodes = sorted(
