@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 
 from ironic_ownership.clients import ownership
 from tests.functional.support import api_process, command_line, keystones
@@ -41,6 +42,8 @@ class KeystoneTest(_KeystoneCase):
         return answer.status, error.get('code')
 
     def test_role_decides(self) -> None:
+        # With tokens, it listens where the configuration has it.
+        socket.create_connection(('127.0.0.2', self.api.port)).close()
         move = {
             'service': 'new',
             'select': {'uuids': self.nodes[:1]},

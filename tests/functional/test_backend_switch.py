@@ -9,97 +9,98 @@ from __future__ import annotations
 import itertools
 
 from ironic_ownership.contracts.events import EventKind
+from tests.functional import test_lives
 from tests.functional.support import coordination, hosts
-from tests.functional.test_failover import HOSTS, ring_of
 
+HOSTS = test_lives.HOSTS
 _groups = itertools.count(1)
-GRACE = {'restart_grace': 600}
 
 
-class TestSwitch(hosts.HostsTestCase):
+class SwitchTest(test_lives.LifeTestCase):
     """From ``db`` to etcd."""
 
     def setUp(self) -> None:
         super().setUp()
-        url = coordination.server('etcd').url
-        group = f'switch-{next(_groups)}'
-        self.etcd = {
+        self.deployment.more = {'membership': test_lives.GRACE}
+        self.etcd: hosts.Sections = {
             'ownership': {'backend': 'tooz'},
-            'backend_tooz': {'backend_url': url, 'group': group},
+            'backend_tooz': {
+                'backend_url': coordination.server('etcd').url,
+                'group': f'switch-{next(_groups)}',
+            },
         }
-        self.watcher = coordination.build(url, group)
-        self.addCleanup(self.watcher.close)
 
-    def start(self, name: str, **more: object) -> hosts.Host:
-        return self.deployment.start(name, membership=GRACE, **more)
-
-    def switch(self, host: hosts.Host, **more: object) -> hosts.Host:
-        """Stop a host, and start it on etcd; return when it serves there."""
-        self.assertEqual(0, host.terminate())
-        started = self.start(host.name, **self.etcd, **more)
+    def begin_on_etcd(
+        self, name: str, policies: str = 'peer_list', **more: object
+    ) -> hosts.Host:
+        started = self.deployment.start(name, policies, **self.etcd, **more)
         self.deployment.wait_until(
             lambda: started.lines('registered, epoch'), 'registration'
         )
-        self.assertIn(host.name, self.watcher.view().hosts)
         return started
 
-    def shared(self) -> tuple[list[hosts.Host], dict[str, str]]:
+    def share(self) -> tuple[list[hosts.Host], dict[str, str]]:
         """Start three hosts on the database, and share nodes by the ring."""
-        running = [self.start(name) for name in HOSTS]
-        # One that did not would keep deployed nodes of the others.
-        self.deployment.wait_for_members(*HOSTS)
-        uuids = self.enrolment.enrol(24, instance_share=0.25)
-        owners = ring_of(uuids, HOSTS)
+        running = self.start(*HOSTS)
+        owners = test_lives.ring_of(self.enrol()[0], HOSTS)
         self.deployment.wait_for_owners(owners)
-        return running, owners
-
-    def know_each_other(self) -> bool:
-        """Tell whether all hosts are members on etcd, and have seen that."""
-        view, rows = self.watcher.view(), self.deployment.records.services()
-        return view.hosts == set(HOSTS) and {view.checksum} == {
-            row.view_checksum for row in rows
-        }
-
-    def changes(self, after: int = 0) -> list[str | None]:
-        """Return the nodes whose owner changed, one entry per change."""
-        return [
-            event.node_uuid
-            for event in self.deployment.events()
-            if event.kind == EventKind.OWNER_CHANGED and event.id > after
-        ]
+        return [*running.values()], owners
 
     def test_all_stopped_and_started_moves_nothing(self) -> None:
-        running, owners = self.shared()
+        running, owners = self.share()
         for host in running:
             self.assertEqual(0, host.terminate())
         self.assertEqual(
             {True}, {row.away for row in self.deployment.records.services()}
         )
-        last = self.deployment.events()[-1].id
+        last = self.last_event()
         for name in HOSTS:
-            self.start(name, **self.etcd)
-        self.deployment.wait_until(self.know_each_other, 'members on etcd')
+            self.begin_on_etcd(name)
+        self.deployment.wait_until(lambda: self.see_each_other(HOSTS), 'view')
         self.assertEqual(frozenset(), self.deployment.members())
         # Their owner has read all nodes, and knows all hosts.
-        new = ring_of(self.enrolment.enrol(12), HOSTS)
+        new = test_lives.ring_of(self.enrol(12)[0], HOSTS)
         self.deployment.wait_for_owners(owners | new)
-        self.assertEqual(sorted(new), sorted(self.changes(last)))
+        self.assertEqual(
+            sorted(new), sorted(str(e.node_uuid) for e in self.changes(last))
+        )
 
     def test_one_by_one_with_a_ring_owns_nothing_twice(self) -> None:
-        running, owners = self.shared()
-        self.switch(running[0])
-        # Each side takes the other for dead, and takes it over.
-        self.deployment.wait_until(
-            lambda: len(set(self.fenced())) > 1, 'hosts that fence each other'
-        )
-        for host in running[1:]:
-            self.switch(host)
+        running, owners = self.share()
+        for number, host in enumerate(running):
+            self.assertEqual(0, host.terminate())
+            self.begin_on_etcd(host.name)
+            if number == 0:
+                # Each side takes the other for dead, and takes it over.
+                self.deployment.wait_until(
+                    lambda: len(self.fenced()) > 1, 'fences of each other'
+                )
         self.deployment.wait_for_owners(owners)
 
-    def fenced(self) -> list[str | None]:
+    def fenced(self) -> set[str | None]:
         """Return the hosts that another host fenced."""
-        return [
+        return {
             event.from_host
             for event in self.deployment.events()
             if event.kind == EventKind.SERVICE_FENCED
-        ]
+        }
+
+    def test_one_by_one_without_an_assigner_moves_nothing(self) -> None:
+        """Each side takes the other for dead, which changes no owner."""
+        owners: dict[str, str] = {}
+        running = {}
+        for name in HOSTS[:2]:
+            running[name] = self.deployment.start(
+                name, 'shard_key', ironic={'shard_key': name}
+            )
+            uuids = self.enrolment.enrol(4, shard=name, instance_share=0.5)
+            owners |= dict.fromkeys(uuids, name)
+        self.deployment.wait_for_owners(owners)
+        last = self.last_event()
+        for name, host in running.items():
+            self.assertEqual(0, host.terminate())
+            self.begin_on_etcd(name, 'shard_key', ironic={'shard_key': name})
+            (new,) = self.enrolment.enrol(1, shard=name)
+            owners[new] = name
+            self.deployment.wait_for_owners(owners)
+        self.assertEqual(2, len(self.changes(last)))

@@ -247,7 +247,7 @@ class Deployment:
     def operate(self, *words: str) -> command_line.Done:
         """Run a command as an operator on this database and this Ironic."""
         path = self.directory / 'operator.conf'
-        path.write_text(text_of(FAST, self._shared()))
+        path.write_text(text_of(FAST, self._shared(), self.more))
         return command_line.run('--config-file', str(path), *words)
 
     def _shared(self) -> Sections:
