@@ -1,88 +1,77 @@
-"""``compute node delete|check-delete`` with real Ironic and Placement."""
+"""Deletion of what is gone, by operators and hosts, with a real Placement."""
 
 from __future__ import annotations
 
+import dataclasses
+import http.server
+import json
+import pathlib
 import uuid as uuid_
+from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
-from tests.functional.support import deletion_case, ironics
+from tests.functional.support import (
+    deletion_case,
+    hosts,
+    ironics,
+    member_expiry,
+    placements,
+)
+
+
+class HidingProxy(ironics.RecordingProxy):
+    """Leaves one node out of every list, as a project's credential would."""
+
+    hidden = ''
+
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Any:
+        status, headers, body = super()._ask(handler)
+        if handler.path.startswith('/v1/nodes?'):
+            data = json.loads(body)
+            data['nodes'] = [
+                n for n in data['nodes'] if n['uuid'] != self.hidden
+            ]
+            body = json.dumps(data).encode()
+        return status, headers, body
 
 
 class DeleteTest(deletion_case.DeletionTestCase):
-    def test_provider_and_record_go_together(self) -> None:
-        (row,) = self.run_json('delete', 'gone-1', '--yes')
-        self.assertEqual(('deleted', True), _result(row))
-        self.assert_only_gone_is_deleted()
-        event = self.lab.records.events(EventFilter(node_uuid=self.gone))[0]
-        self.assertEqual(
-            ('node_forgotten', 'rack1', 'node_gone'),
-            (event.kind, event.from_host, event.reason),
-        )
-        self.assertIn('@', event.actor)
+    def setUp(self) -> None:
+        super().setUp()
+        self.proxy = HidingProxy(self.server.endpoint)
+        self.addCleanup(self.proxy.stop)
+        self.lab.ironic = self.proxy.url
+        self.lab.config = self.lab.configure(more=self.placement_section())
 
-    def test_node_that_ironic_has_is_refused(self) -> None:
-        for command in (['check-delete'], ['delete', '--yes']):
-            rows = self.run_json(*command, self.nodes[0], code=3)
-            self.assertTrue(rows)
-        outcomes = self.check(self.nodes[0], code=3)
-        self.assertEqual(
-            deletion_case.GATES | {'node_is_gone': 'failed'}, outcomes
+    def configure_shard(self, shard: str) -> pathlib.Path:
+        return self.lab.configure(
+            'sharded',
+            policies='shard_key',
+            ironic=f'shard_key = {shard}',
+            more=self.placement_section(),
         )
-        self.assert_all_kept()
 
-    def test_instance_keeps_the_record(self) -> None:
+    def test_each_gate_alone_keeps_record_and_provider(self) -> None:
+        self.assertEqual(
+            deletion_case.GATES | {'node_is_gone': 'failed'},
+            self.check(self.nodes[0], code=3),
+        )
+        node = model.Node(self.gone, name='gone-1')
         self.update(
-            model.Node(
-                self.gone, name='gone-1', instance_uuid=str(uuid_.uuid4())
-            )
+            dataclasses.replace(node, instance_uuid=str(uuid_.uuid4()))
         )
         self.assert_refused(no_instance='failed')
-
-    def test_allocation_keeps_record_and_provider(self) -> None:
+        self.update(node)
         consumer = self.placement_server.allocate(self.gone)
         self.assert_refused(no_allocation='failed')
         self.assertIn(consumer, self.evidence['no_allocation'])
         self.placement_server.free(consumer)
-        self.run_json('delete', self.gone, '--yes')
-        self.assert_only_gone_is_deleted()
-
-    def test_shard_emptied_by_mistake_loses_nothing(self) -> None:
-        for uuid in self.nodes:
-            self.server.request(
-                'PATCH',
-                f'/nodes/{uuid}',
-                json=[{'op': 'add', 'path': '/shard', 'value': 'elsewhere'}],
-            )
-        config = self.lab.configure(
-            'sharded',
-            policies='shard_key',
-            ironic='shard_key = rack1',
-            more=self.placement_section(),
-        )
-        for uuid in self.nodes:
-            outcomes = self.check(uuid, code=3, config=config)
-            self.assertEqual('failed', outcomes['node_is_gone'])
-        self.run_json('delete', *self.nodes, '--yes', code=3, config=config)
-        self.assert_all_kept()
-
-    def test_with_a_shard_key_only_shards_are_listed(self) -> None:
-        proxy = ironics.RecordingProxy(self.server.endpoint)
-        self.addCleanup(proxy.stop)
-        self.lab.ironic = proxy.url
-        config = self.lab.configure(
-            'sharded',
-            policies='shard_key',
-            ironic='shard_key = rack1',
-            more=self.placement_section(),
-        )
-        self.run_json('delete', self.gone, '--yes', config=config)
-        self.assertTrue(proxy.lists)
-        for query in proxy.lists:
-            self.assertIn(('shard', 'rack1'), query)
-        self.assert_only_gone_is_deleted()
-
-    def test_ironic_down_is_no_deletion(self) -> None:
+        # Counted and not listed: what a narrower credential looks like.
+        self.proxy.hidden = self.nodes[0]
+        self.assert_refused(sees_all_nodes='failed')
+        self.assertIn('3 nodes listed, 4', self.evidence['sees_all_nodes'])
+        self.proxy.hidden = ''
         self.server.kill()
         self.addCleanup(self.server.start)
         self.assert_refused(
@@ -90,9 +79,7 @@ class DeleteTest(deletion_case.DeletionTestCase):
             no_mass_loss='unknown',
             sees_all_nodes='unknown',
         )
-        self.assertIn('refused', self.evidence['node_is_gone'])
-
-    def test_placement_down_is_no_deletion(self) -> None:
+        self.server.start()
         self.placement_server.kill()
         outcomes = self.check(self.gone, code=3)
         (row,) = self.run_json('delete', self.gone, '--yes', code=3)
@@ -102,25 +89,12 @@ class DeleteTest(deletion_case.DeletionTestCase):
         )
         self.assertEqual(['no_allocation'], row['failed_gates'])
         self.assert_all_kept()
-
-    def test_deployment_without_placement_is_reported(self) -> None:
-        self.lab.config = self.lab.configure()
+        self.assertEqual(deletion_case.GATES, self.check(self.gone))
+        # Without Placement the gate is reported as such, and passes.
         self.assertEqual(
             deletion_case.GATES | {'no_allocation': 'not_configured'},
-            self.check(self.gone),
+            self.check(self.gone, config=self.lab.configure('without')),
         )
-        self.assertIn(
-            '[placement] is not configured', self.evidence['no_allocation']
-        )
-
-    def test_narrower_credential_is_no_deletion(self) -> None:
-        """A node that is counted and not listed: here, by its being hidden."""
-        proxy = HidingProxy(self.server.endpoint, self.nodes[0])
-        self.addCleanup(proxy.stop)
-        self.lab.ironic = proxy.url
-        self.lab.config = self.lab.configure(more=self.placement_section())
-        self.assert_refused(sees_all_nodes='failed')
-        self.assertIn('3 nodes listed, 4', self.evidence['sees_all_nodes'])
 
     def test_parts_of_other_nodes_are_no_narrower_credential(self) -> None:
         with self.server.sql() as database:
@@ -130,26 +104,54 @@ class DeleteTest(deletion_case.DeletionTestCase):
             )
         self.assertEqual(deletion_case.GATES, self.check(self.gone))
 
+    def test_with_a_shard_key_only_what_is_gone_goes(self) -> None:
+        """A shard that was emptied by mistake loses nothing."""
+        config = self.configure_shard('rack1')
+        self.run_json('delete', *self.nodes, '--yes', code=3, config=config)
+        self.assert_all_kept()
+        (row,) = self.run_json('delete', 'gone-1', '--yes', config=config)
+        self.assertEqual(
+            ('deleted', True), (row['result'], row['provider_deleted'])
+        )
+        self.assert_only_gone_is_deleted()
+        event = self.lab.records.events(EventFilter(node_uuid=self.gone))[0]
+        self.assertEqual(
+            ('node_forgotten', 'rack1', 'node_gone'),
+            (event.kind, event.from_host, event.reason),
+        )
+        self.assertIn('@', event.actor)
+        self.assertTrue(self.proxy.lists)
+        for query in self.proxy.lists:
+            self.assertIn(('shard', 'rack1'), query)
 
-class HidingProxy(ironics.RecordingProxy):
-    """Leaves one node out of every list, as a project's credential would."""
 
-    def __init__(self, target: str, hidden: str) -> None:
-        super().__init__(target)
-        self._hidden = hidden
-
-    def _ask(self, handler):  # type: ignore[no-untyped-def]
-        import json
-
-        status, headers, body = super()._ask(handler)
-        if handler.path.startswith('/v1/nodes?'):
-            data = json.loads(body)
-            data['nodes'] = [
-                n for n in data['nodes'] if n['uuid'] != self._hidden
-            ]
-            body = json.dumps(data).encode()
-        return status, headers, body
-
-
-def _result(row: dict[str, object]) -> tuple[object, object]:
-    return row['result'], row['provider_deleted']
+class HostTest(hosts.HostsTestCase, placements.PlacementTestCase):
+    def test_host_deletes_what_placement_does_not_use(self) -> None:
+        nodes = self.enrolment.enrol(6)
+        self.placement_server.provide(*nodes)
+        host = self.deployment.start(
+            'host1', 'all', placement=self.placement_server.options()
+        )
+        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
+        gone, *kept = nodes
+        consumer = self.placement_server.allocate(gone)
+        self.enrolment.delete(gone)
+        self.deployment.wait_until(
+            lambda: host.lines('refused by: no_allocation'), 'refusal'
+        )
+        self.placement_server.kill()
+        self.addCleanup(self.placement_server.start)
+        # One more refresh at least, and one line about the deletion.
+        kept += self.enrolment.enrol(1)
+        self.deployment.wait_for_owners(dict.fromkeys([gone, *kept], 'host1'))
+        self.assertEqual(1, len(host.lines('refused by')))
+        # It must not delete before we have looked.
+        member_expiry.freeze(self.deployment, host)
+        self.placement_server.start()
+        self.assertIn(gone, self.placement_server.providers())
+        self.placement_server.free(consumer)
+        host.thaw()
+        self.deployment.wait_for_owners(dict.fromkeys(kept, 'host1'))
+        self.assertNotIn(gone, self.placement_server.providers())
+        (line,) = host.lines(f'node {gone}: owner host1 -> none')
+        self.assertIn('node_gone', line)

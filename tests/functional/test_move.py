@@ -1,194 +1,34 @@
-"""``compute node move`` and ``move`` with a real Ironic."""
+"""Moves with a real Ironic and Placement, interrupted at each step as well."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import signal
 
-from tests.functional.support import command_line, move_case, placements
+from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.db.moves import SqlMoves
+from tests.functional.support import (
+    command_line,
+    databases,
+    laws,
+    move_case,
+    placements,
+)
 
-GATES = [
-    *('record_exists', 'is_ironic', 'source_stopped', 'not_same_service'),
-    *('destination_exists', 'destination_alive', 'destination_enabled'),
-    *('destination_admits', 'node_exists', 'at_most_one_instance'),
-    *('instance_agrees', 'no_operation_in_progress'),
-]
+MOVED, PLANNED = NodeState.MOVED, NodeState.PLANNED
 MISSING = '00000000-0000-4000-8000-00000000dead'
 
 
-class MoveTest(move_case.MoveTestCase):
-    def failed(self, row) -> list[str]:
-        return [g['gate'] for g in row['gates'] if g['result'] == 'failed']
-
-    def test_nodes_move_with_their_instances(self) -> None:
-        name = self.records()[self.nodes[2]].name
-        assert name
-        before = self.records()
-        rows = self.move(self.nodes[0].upper(), name, to=' NEW')
-        self.assertEqual(
-            [
-                ('moved', 'old', 'new', before[uuid].instance_uuid)
-                for uuid in (self.nodes[0], self.nodes[2])
-            ],
-            [
-                (r['state'], r['source'], r['destination'], r['instance_uuid'])
-                for r in rows
-            ],
-        )
-        after = self.records()
-        self.assertEqual(sorted(before), sorted(after))
-        for uuid in (self.nodes[0], self.nodes[2]):
-            self.assertEqual('new', after[uuid].host)
-            self.assertEqual(
-                before[uuid].instance_uuid, after[uuid].instance_uuid
-            )
-        self.assertEqual('old', after[self.nodes[1]].host)
-        self.assert_whole()
-
-    def test_dry_run_shows_every_gate_and_changes_nothing(self) -> None:
-        rows = self.move(*self.nodes, '--dry-run')
-        self.assertEqual(4, len(rows))
-        for row in rows:
-            self.assertEqual(GATES, [g['gate'] for g in row['gates']])
-            self.assertEqual({'passed'}, {g['result'] for g in row['gates']})
-            self.assertEqual('planned', row['state'])
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-        self.assertEqual([], list(self.moves.moves()))
-
-    def test_every_failed_gate_of_every_node_is_listed(self) -> None:
-        self.lab.records.set_service('old', actor='test', disabled=False)
-        self.lab.records.set_service('new', actor='test', disabled=True)
-        busy, changed, gone, fine = self.nodes
-        self.enrolment.delete(gone)
-        with self.server.sql() as database:
-            database.execute(
-                "UPDATE nodes SET reservation = 'conductor-1' WHERE uuid = ?",
-                (busy,),
-            )
-            database.execute(
-                'UPDATE nodes SET instance_uuid = ? WHERE uuid = ?',
-                (MISSING, changed),
-            )
-        rows = self.move(*self.nodes, MISSING, code=3)
-        both = ['source_stopped', 'destination_enabled']
-        unseen = ['destination_admits', 'node_exists']
-        self.assertEqual(
-            {
-                gone: {
-                    *both,
-                    *unseen,
-                    'instance_agrees',
-                    'no_operation_in_progress',
-                },
-                busy: {*both, 'no_operation_in_progress'},
-                changed: {*both, 'instance_agrees'},
-                fine: set(both),
-                MISSING: {
-                    'record_exists',
-                    *both,
-                    *unseen,
-                    'instance_agrees',
-                    'no_operation_in_progress',
-                },
-            },
-            {row['uuid']: set(self.failed(row)) for row in rows},
-        )
-        self.assertIn('source_stopped: 5 of 5 nodes', self.stderr)
-        self.assertIn('nothing was moved', self.stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
-        self.assertEqual([], list(self.moves.moves()))
-
-    def test_live_source_keeps_its_nodes_until_it_is_forced_down(
-        self,
-    ) -> None:
-        (uuid,) = self.enrol(1, owner='new', instance_share=1.0)
-        (free,) = self.enrol(1, owner='new')
-        self.lab.serve('other', command_line.ALL)
-        self.stop('new')
-        (row,) = self.move(uuid, to='other', code=3)
-        self.assertEqual(['source_stopped'], self.failed(row))
-        before = self.lab.records.service('new')
-        # A free node is handed over, and nothing stops for it. That takes a
-        # third of the time to live.
-        short = '[membership]\nheartbeat_interval = 1\nmember_ttl = 3\n'
-        self.lab.config = self.lab.configure('short', more=short)
-        self.move(free, to='other')
-        self.assertEqual([free], self.owned_by('other'))
-        after = self.lab.records.service('new')
-        assert before is not None
-        assert after is not None
-        self.assertEqual(
-            (before.epoch, False), (after.epoch, after.fenced), self.stderr
-        )
-        self.lab.records.set_service('new', actor='test', forced_down=True)
-        self.move(uuid, to='other')
-        self.assertEqual(sorted((free, uuid)), self.owned_by('other'))
-
-    def test_request_id_is_in_ironic_and_in_the_log(self) -> None:
-        done = self.lab.run(
-            *('-v', 'compute', 'node', 'move', *self.nodes),
-            *('--service', 'new', '--yes'),
-        )
-        request_id = self.the_move().request_id
-        asked = [
-            headers.get('x-openstack-request-id')
-            for path, _, headers in self.proxy.requests
-            if path.startswith('/v1/nodes')
-        ]
-        self.assertEqual({request_id}, set(asked))
-        for uuid in self.nodes:
-            line = next(x for x in done.stderr.splitlines() if uuid in x)
-            self.assertIn(request_id, line)
-
-
-class PlaceTest(move_case.MoveTestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.lab.records.set_service('old', actor='test', disabled=False)
-        self.rack1 = self.enrol(2, shard='Rack1')
-        self.rack2 = self.enrol(1, shard='rack2', conductor_group='g1')
-        self.stop('old')
-
-    def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
-        self.lab.records.set_service('old', actor='test', disabled=False)
-        self.enrol(25, shard='Rack1')
-        self.stop('old')
-        config = self.lab.configure(
-            'sharded', policies='shard_key', ironic='shard_key = Rack1'
-        )
-        for words in (
-            ('--all', '--from', 'old'),
-            ('--conductor-group', ''),
-            ('--shard', 'rack2'),
-        ):
-            self.move(*words, '--dry-run', config=config)
-        lists = self.proxy.lists
-        self.assertGreaterEqual(len(lists), 3)
-        for query in lists:
-            self.assertIn('shard', dict(query))
-
-
-class OutageTest(move_case.MoveTestCase):
-    def test_ironic_that_fails_after_the_plan_stops_no_move(self) -> None:
-        child = self.drive(2, 'SIGSTOP', 'BEGIN IMMEDIATE')
-        self.wait_until_stopped(child)
-        self.proxy._target = '127.0.0.1:1'
-        child.send_signal(signal.SIGCONT)
-        _, stderr = child.communicate()
-        self.assertEqual(4, child.returncode, stderr)
-        self.assertIn('Ironic could not be compared', stderr)
-        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
-        self.assert_whole()
-
-
-class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
-    """Beside a real Placement as well."""
+class MoveTest(placements.PlacementTestCase, move_case.MoveTestCase):
+    """Beside a real Placement, whose providers stay as they are."""
 
     def setUp(self) -> None:
         super().setUp()
         server = self.placement_server
         server.provide(*self.nodes)
         server.set_traits(self.nodes[0], ['CUSTOM_RACK1'])
-        self.consumer = server.allocate(self.nodes[0])
+        server.allocate(self.nodes[0])
         lines = [f'{k} = {v}' for k, v in server.options().items()]
         self.config = self.lab.configure(
             'placement', more='\n'.join(['[placement]', *lines])
@@ -196,21 +36,185 @@ class PlacementTest(placements.PlacementTestCase, move_case.MoveTestCase):
 
     def picture(self) -> list[object]:
         """Return all that Placement has about the nodes."""
+        parts = '', '/inventories', '/traits', '/aggregates', '/allocations'
         return [
             self.placement_server.request(
-                'GET', f'/resource_providers/{uuid}{path}'
+                'GET', f'/resource_providers/{uuid}{part}'
             )
             for uuid in self.nodes
-            for path in (
-                *('', '/inventories', '/traits', '/aggregates'),
-                '/allocations',
-            )
+            for part in parts
         ]
 
-    def test_providers_stay_as_they_are(self) -> None:
-        before = self.picture()
-        self.move(*self.nodes, config=self.config)
-        self.assertEqual(before, self.picture())
-        self.assertEqual(sorted(self.nodes), self.owned_by('new'))
+    def test_every_failed_gate_of_every_node_is_listed(self) -> None:
+        self.lab.records.set_service('old', actor='test', disabled=False)
+        self.lab.records.set_service('new', actor='test', disabled=True)
+        busy, changed, gone, fine = self.nodes
+        self.enrolment.delete(gone)
+        with self.server.sql() as database:
+            for column, value, uuid in (
+                ('reservation', 'conductor-1', busy),
+                ('instance_uuid', MISSING, changed),
+            ):
+                database.execute(
+                    f'UPDATE nodes SET {column} = ? WHERE uuid = ?',
+                    (value, uuid),
+                )
+        rows = self.move(*self.nodes, MISSING, code=3)
+        both = {'source_stopped', 'destination_enabled'}
+        agrees, idle = 'instance_agrees', 'no_operation_in_progress'
+        unseen = {'destination_admits', 'node_exists', agrees, idle}
+        self.assertEqual(
+            {
+                gone: both | unseen,
+                busy: both | {idle},
+                changed: both | {agrees},
+                fine: both,
+                MISSING: both | unseen | {'record_exists'},
+            },
+            {
+                row['uuid']: {
+                    g['gate'] for g in row['gates'] if g['result'] == 'failed'
+                }
+                for row in rows
+            },
+        )
+        self.assertIn('source_stopped: 5 of 5 nodes', self.stderr)
+        self.assertIn('nothing was moved', self.stderr)
+        self.assertEqual(sorted(self.nodes), self.owned_by('old'))
+        self.assertEqual([], list(self.moves.moves()))
+
+    def test_nodes_move_with_their_instances_and_nothing_else(self) -> None:
+        before, picture = self.records(), self.picture()
+        name = before[self.nodes[2]].name
+        assert name
+        rows = self.move(
+            *(self.nodes[0].upper(), name, self.nodes[3]),
+            to=' NEW',
+            config=self.config,
+        )
+        moved = [self.nodes[0], *self.nodes[2:]]
+        self.assertEqual(
+            [('moved', 'new', before[u].instance_uuid) for u in moved],
+            [(r['state'], r['destination'], r['instance_uuid']) for r in rows],
+        )
+        after = self.records()
+        self.assertEqual(sorted(moved), self.owned_by('new'))
+        self.assertEqual(
+            {u: node.instance_uuid for u, node in before.items()},
+            {u: node.instance_uuid for u, node in after.items()},
+        )
+        self.assert_whole()
+        self.assertEqual(picture, self.picture())
+        # The move's id is in the requests to both servers.
+        request_id = self.the_move().request_id
+        asked = [
+            headers.get('x-openstack-request-id')
+            for path, _, headers in self.proxy.requests
+            if path.startswith('/v1/nodes')
+        ]
+        self.assertEqual({request_id}, set(asked))
         log = self.placement_server.directory / 'placement.log'
-        self.assertIn(self.the_move().request_id, log.read_text())
+        self.assertIn(request_id, log.read_text())
+
+
+class KilledTest(move_case.MoveTestCase):
+    """The same three nodes in a fresh database for each kill."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.seen = [self.bare_metal.get(uuid) for uuid in self.nodes[:3]]
+
+    def fresh(self, url: str | None = None) -> command_line.Deployment:
+        lab = command_line.Deployment(self.server.endpoint, url)
+        self.addCleanup(lab.close)
+        epoch = lab.serve('old', command_line.ALL, alive=False)
+        lab.serve('new', command_line.ALL)
+        lab.claim('old', epoch, *filter(None, self.seen))
+        lab.records.set_service('old', actor='test', disabled=True)
+        return lab
+
+    def assert_invariants(
+        self, lab: command_line.Deployment, results: dict[str, NodeState]
+    ) -> None:
+        """Prove that every node is wholly here or there, as the move says."""
+        stored = SqlMoves(lab._database)
+        self.assertEqual([], list(stored.separated()))
+        self.assertEqual([], laws.violations(lab.records))
+        by_uuid = {n.uuid: n for n in lab.records.compute_nodes()}
+        for node in filter(None, self.seen):
+            record = by_uuid.pop(node.uuid)
+            moved = results.get(node.uuid) is MOVED
+            self.assertEqual('new' if moved else 'old', record.host)
+            self.assertEqual(node.instance_uuid, record.instance_uuid)
+        self.assertEqual({}, by_uuid)
+
+    def results(self, lab: command_line.Deployment) -> dict[str, NodeState]:
+        stored = SqlMoves(lab._database)
+        return {
+            node.uuid: node.state
+            for move in stored.moves()
+            for node in stored.nodes(move.request_id)
+        }
+
+    def resume(self, lab: command_line.Deployment) -> None:
+        """Resume what is unfinished, and prove that all is moved."""
+        for move in SqlMoves(lab._database).moves(unfinished=True):
+            done = lab.run('move', 'resume', move.request_id, '--yes')
+            self.assertEqual(0, done.returncode, done.stderr)
+        results = self.results(lab)
+        self.assertLessEqual(set(results.values()), {MOVED})
+        self.assert_invariants(lab, results)
+
+    def test_killed_at_any_commit_it_is_whole_and_can_be_resumed(
+        self,
+    ) -> None:
+        stages = set()
+        for number in itertools.count(1):
+            lab = self.fresh()
+            # Within a transaction no other process sees a difference.
+            child = self.drive_to_its_end(number, 'SIGKILL', 'COMMIT', lab)
+            results = self.results(lab)
+            self.assert_invariants(lab, results)
+            stages.add(tuple(sorted(s.value for s in results.values())))
+            if child.returncode == 0:
+                break
+            self.assertEqual(-signal.SIGKILL, child.returncode, child.stderr)
+            self.resume(lab)
+        # It was killed before, within and after the batches.
+        self.assertEqual(
+            {
+                (),
+                ('planned',) * 3,
+                ('moved', 'moved', 'planned'),
+                ('moved',) * 3,
+            },
+            stages,
+        )
+
+    def test_restart_of_the_database_within_a_batch_is_resumed(self) -> None:
+        lab = self.fresh(databases.POSTGRESQL.fresh())
+        child = self.drive(2, 'SIGSTOP', 'UPDATE reservations', lab=lab)
+        self.wait_until_stopped(child)
+        databases.POSTGRESQL.server.restart()
+        child.send_signal(signal.SIGCONT)
+        _, stderr = child.communicate()
+        (move,) = SqlMoves(lab._database).moves()
+        self.assertEqual(1, child.returncode, stderr)
+        self.assertIn(f'move resume {move.request_id}', stderr)
+        self.assertNotIn('Traceback', stderr)
+        self.assertEqual({MOVED: 2, PLANNED: 1}, move.counts)
+        self.resume(lab)
+
+    def test_interrupt_ends_after_the_batch_and_says_how_to_resume(
+        self,
+    ) -> None:
+        child = self.drive(1, 'SIGINT', 'UPDATE compute_nodes')
+        stdout, stderr = child.communicate()
+        self.assertEqual(130, child.returncode, stderr)
+        move = self.the_move()
+        self.assertEqual({MOVED: 2, PLANNED: 2}, move.counts)
+        self.assertIn(f'move resume {move.request_id}', stderr)
+        self.assertEqual(
+            ['moved', 'moved', 'planned', 'planned'],
+            sorted(row['state'] for row in json.loads(stdout)),
+        )

@@ -1,32 +1,19 @@
 """The runbooks: the pages of the documentation, carried out word for word.
 
 Each runs against a real Ironic and a real Placement, with real host
-processes, as it is written. Two of them are repeated by an operator who makes
-every mistake on the way.
+processes, as it is written.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pathlib
 from collections.abc import Callable
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db.moves import SqlMoves
 from tests.functional.support import machines, placements, runbook
 from tests.functional.support.hosts import HostsTestCase
-
-_BY_OPERATORS = (
-    EventKind.SERVICE_CHANGED,
-    EventKind.SERVICE_FORCED_DOWN,
-    EventKind.SERVICE_DELETED,
-    EventKind.NODE_MOVED,
-)
-_REFUSED = 3
-_WITH_MISTAKES = ('peer_list_to_shards', 'taking_a_service_out')
-_GATED = ('compute node move', 'service drain', 'service delete')
 
 
 class _Runbook(placements.PlacementTestCase, HostsTestCase):
@@ -178,98 +165,9 @@ class _Runbook(placements.PlacementTestCase, HostsTestCase):
             self.fail(f'{where}instead of\n{command.output}')
         return True
 
-    def operators_events(self) -> list[int]:
-        return [
-            event.id
-            for event in self.deployment.events()
-            if event.kind in _BY_OPERATORS
-        ]
-
-    def assert_changes_nothing(
-        self, command: runbook.Command, *statuses: int
-    ) -> None:
-        """Run a command that must not do anything."""
-        before = self.operators_events()
-        status, said = self.machines.run(command)
-        self.assertIn(status, statuses, f'{command.text}\n{said}')
-        self.assertNotIn('Traceback', said)
-        self.assertEqual(before, self.operators_events(), command.text)
-
-
-class _Clumsy:
-    """An operator who carries out a page, with every mistake there is.
-
-    The commands come in the reverse order first. Sources are stopped only
-    after a move was refused. Before each move others are tried, to wrong
-    destinations; and each change is run twice.
-    """
-
-    def __init__(self, test: _Runbook) -> None:
-        self._test = test
-        self._forgotten: list[runbook.Step] = []
-
-    def begin(self, steps: list[runbook.Step]) -> None:
-        """Say everything that a gate guards, the last first."""
-        for step in reversed(steps):
-            if isinstance(step, runbook.Command) and _is_gated(step):
-                self._test.assert_changes_nothing(step, 1, _REFUSED)
-
-    def carry_out(self, step: runbook.Step) -> None:
-        """Do one step of the page, sooner or later."""
-        is_command = isinstance(step, runbook.Command)
-        if is_command and step.writes and _is_gated(step):
-            self._guarded(step)
-        elif self._forgotten or (is_command and step.stops):
-            self._forgotten.append(step)
-        else:
-            self._twice(step)
-
-    def finish(self) -> None:
-        """Do what was forgotten and missed by nothing."""
-        self._make_up()
-
-    def _guarded(self, command: runbook.Command) -> None:
-        if self._forgotten:
-            self._test.assert_changes_nothing(command, _REFUSED)
-            self._make_up()
-        for wrong in self._wrong_destinations(command):
-            self._test.assert_changes_nothing(wrong, _REFUSED)
-        self._twice(command)
-
-    def _make_up(self) -> None:
-        forgotten, self._forgotten = self._forgotten, []
-        for step in forgotten:
-            self._twice(step)
-
-    def _twice(self, step: runbook.Step) -> None:
-        self._test.carry_out(step)
-        if isinstance(step, runbook.Command) and step.writes:
-            self._test.assert_changes_nothing(step, 0, 1)
-
-    def _wrong_destinations(
-        self, command: runbook.Command
-    ) -> list[runbook.Command]:
-        words = command.text.split()
-        if 'move' not in words:
-            return []
-        at = words.index('--service') + 1
-        known = {n.after for n in self._test.world.nodes} | {'nosuch', None}
-        # Where the nodes are already is no wrong place for them.
-        owners = {r.host for r in self._test.by_name().values()}
-        return [
-            dataclasses.replace(
-                command, text=' '.join([*words[:at], other, *words[at + 1 :]])
-            )
-            for other in sorted(filter(None, known - owners - {words[at]}))
-        ]
-
-
-def _is_gated(command: runbook.Command) -> bool:
-    return command.writes and any(g in command.text for g in _GATED)
-
 
 class TestRunbooks(_Runbook):
-    """One test for each page, and another for some; see below."""
+    """One test for each page; see below."""
 
     def follow(self, page: pathlib.Path) -> None:
         """Carry a page out as it is written."""
@@ -280,18 +178,6 @@ class TestRunbooks(_Runbook):
         self.assertTrue([s for s in steps if isinstance(s, runbook.Command)])
         self.assert_whole()
 
-    def stumble(self, page: pathlib.Path) -> None:
-        """Carry a page out with every mistake on the way."""
-        steps = runbook.read(page)
-        clumsy = _Clumsy(self)
-        while not self.world.nodes:
-            self.carry_out(steps.pop(0))
-        clumsy.begin(steps)
-        for step in steps:
-            clumsy.carry_out(step)
-        clumsy.finish()
-        self.assert_whole()
-
 
 def _add(page: pathlib.Path) -> None:
     name = page.stem.replace('-', '_')
@@ -300,12 +186,6 @@ def _add(page: pathlib.Path) -> None:
         f'test_{name}_works_as_written',
         lambda self: self.follow(page),
     )
-    if name in _WITH_MISTAKES:
-        setattr(
-            TestRunbooks,
-            f'test_{name}_forgives_mistakes',
-            lambda self: self.stumble(page),
-        )
 
 
 for _page in runbook.pages():

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
-from keystoneauth1 import exceptions as ksa
 
 from ironic_ownership.clients import transport
 
@@ -21,11 +20,6 @@ from ironic_ownership.clients import transport
 def die() -> None:
     """End this process as a power cut would."""
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def lose_connection() -> None:
-    """Fail as a request does whose connection is cut."""
-    raise ksa.ConnectFailure('cut by the test')
 
 
 class Steps:
