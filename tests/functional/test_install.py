@@ -48,14 +48,6 @@ class InstallTest(testtools.TestCase):
         self.assertEqual(self._files(self.wheel), self._files(wheel))
         self.assertEqual(self._metadata(self.wheel), self._metadata(wheel))
 
-    def test_unpacked_sdist_without_history_keeps_its_version(self) -> None:
-        (self.root / 'unpacked').mkdir()
-        installations.run('tar', '-xf', self.sdist, cwd=self.root / 'unpacked')
-        (source,) = (self.root / 'unpacked').iterdir()
-        self.assertFalse((source / '.git').exists())
-        self.assertTrue((source / 'PKG-INFO').exists())
-        self.assertEqual(self.wheel.name, self._built_from(source).name)
-
     def test_archive_without_git_installs_with_the_next_version(self) -> None:
         source = self.root / 'archive'
         shutil.copytree(

@@ -43,14 +43,12 @@ _RUNNERS = {
     'aisle_filter': ('pytest',),
     'bounded_ring': _STESTR,
     'even_spread': _UNITTEST,
-    'kazoo_membership': _STESTR,
-    'one_file': _STESTR,
     'rack_affinity': ('pytest',),
     'resource_class': ('pytest',),
     'weighted_ring': _UNITTEST,
     'zone_spread': _UNITTEST,
 }
-"""How the tests of each package are run, but for the one that waits."""
+"""How the tests of policies are run. Those of backends mostly wait."""
 
 _SECTIONS = """
 [DEFAULT]
@@ -77,8 +75,8 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
 
     rings = frozenset({'bounded_ring'})
     zookeeper: ZooKeeper
-    long_checks: dict[str, process.Process]
-    postgresql: process.Process
+    waiting: dict[str, process.Process]
+    check: process.Process
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -102,27 +100,16 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
         cls.addClassCleanup(cls.zookeeper.stop)
         cls.zookeeper.start()
         # What mostly waits begins now; the other tests run meanwhile.
-        cls.long_checks = {
-            'kazoo_membership': cls.begin_check(
-                'kazoo_membership',
-                f'servers=127.0.0.1:{cls.zookeeper.port}',
-                'path=/checked',
-            ),
-            'one_file': cls.begin_check(
-                'one_file', f'path={cls.root}/checked.json'
-            ),
+        cls.waiting = {
+            name: cls.begin(name, cls.only_tests(name), *_STESTR)
+            for name in _KINDS
+            if name not in _RUNNERS
         }
-        cls.postgresql = cls.begin(
-            'postgresql', cls.only_tests('postgresql_membership'), *_STESTR
-        )
-
-    @classmethod
-    def begin_check(cls, name: str, *options: str) -> process.Process:
-        return cls.begin(
-            *(name, cls.root, 'ironic-ownership', 'plugin', 'check', name),
+        cls.check = cls.begin(
+            *('check', cls.root, 'ironic-ownership', 'plugin', 'check'),
+            *('one_file', '--option', f'path={cls.root}/checked.json'),
             # Time really passes, on a busy machine.
             *('-f', 'csv', '--member-ttl', '15'),
-            *(word for option in options for word in ('--option', option)),
             *('-c', 'plugin', '-c', 'result', '-c', 'law', '-c', 'detail'),
         )
 
@@ -181,11 +168,13 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
                 name, self.run_program(*runner, cwd=self.only_tests(name))
             )
 
-    def test_backend_in_postgresql_passes_its_tests(self) -> None:
-        self.assertEqual(0, self.postgresql.wait(timeout=900))
-        self.check_passed(
-            'postgresql_membership', self.postgresql.log.read_text()
-        )
+    def test_backends_pass_their_tests_and_the_check(self) -> None:
+        for name, tests in self.waiting.items():
+            self.assertEqual(0, tests.wait(timeout=900), tests.log.read_text())
+            self.check_passed(name, tests.log.read_text())
+        status, said = self.check.wait(timeout=900), self.check.log.read_text()
+        self.assertEqual(0, status, said)
+        self.assertGreater(said.count('"pass"'), 25, said)
 
     def test_policies_pass_the_check_of_plugins(self) -> None:
         for name, *options in (
@@ -198,13 +187,6 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
                 *('-f', 'csv', '-c', 'plugin', '-c', 'result'),
             )
             self.assertGreater(said.count(f'"{name}","pass"'), 15, said)
-
-    def test_backends_pass_the_check_of_plugins(self) -> None:
-        for check in self.long_checks.values():
-            status = check.wait(timeout=900)
-            said = check.log.read_text()
-            self.assertEqual(0, status, said)
-            self.assertGreater(said.count('"pass"'), 25, said)
 
     def test_plugins_are_listed_with_distribution_and_version(self) -> None:
         listed = {
@@ -229,24 +211,6 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
                 ),
             )
 
-    def test_options_are_in_the_generated_sample(self) -> None:
-        sample = self.run_program(
-            'oslo-config-generator', '--namespace', 'ironic_ownership'
-        )
-        for lines in (
-            '[policy_aisle_filter]',
-            '#values = <None>',
-            '[backend_one_file]',
-            '#path = /run/ironic-ownership/one_file.json',
-            '[policy_rack_affinity]',
-            '#places = <None>',
-            '#source = properties',
-            '[backend_kazoo_membership]',
-            '#path = /ironic-ownership',
-            '#password = <None>',
-        ):
-            self.assertIn(f'\n{lines}\n', sample)
-
     def test_next_steps_that_are_printed_work(self) -> None:
         said = self.run_program(
             *('ironic-ownership', 'plugin', 'new', 'policy', 'next_steps')
@@ -259,13 +223,6 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
         installations.run('bash', script, cwd=self.root)
         (wheel,) = (self.root / 'ironic-ownership-next-steps').glob('*.whl')
         self.assertIn('ironic_ownership_next_steps-0.1.0', wheel.name)
-
-    def test_readme_of_a_new_package_names_the_options_of_its_check(
-        self,
-    ) -> None:
-        for name, option in (('aisle_filter', 'values'), ('one_file', 'path')):
-            readme = (self.source(name) / 'README.rst').read_text()
-            self.assertIn(f' --option {option}=', readme)
 
     def test_new_plugins_work_once_the_configuration_names_them(self) -> None:
         config = self.root / 'service.conf'
@@ -303,15 +260,6 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
             file.write('[policy_rack_affinity]\nplace = rack=r1\n')
         with self.assertRaisesRegex(AssertionError, 'rack_affinity/place '):
             self.run_program(*validate, config)
-
-    def test_faults_of_their_options_are_told_all_at_once(self) -> None:
-        config = self.configuration(source='nowhere')
-        with config.open('a') as file:
-            file.write('[policy_resource_class]\nresource_classes =\n')
-        with self.assertRaises(AssertionError) as caught:
-            self.run_program('ironic-ownership-host', '--config-file', config)
-        for word in ('nowhere', 'resource_classes names no class'):
-            self.assertIn(word, str(caught.exception))
 
     def test_hosts_decide_with_all_of_them_on_a_real_ironic(self) -> None:
         north = self.enrol_in('north', 20)
