@@ -15,6 +15,7 @@ from nova import exception, objects, rpc
 from nova.compute import manager, provider_tree, resource_tracker
 from nova.virt import driver as virt_driver
 from nova.virt.ironic import driver as ironic_driver
+from nova.virt.ironic import patcher
 from openstack import exceptions as sdk_exceptions
 from openstack.baremetal.v1 import node as baremetal
 
@@ -432,70 +433,57 @@ class ActionsTest(DriverCase):
             self.assertEqual([], self.writes())
             self.guard.asked.clear()
 
-    def test_soft_power_off_does_not_turn_hard(self) -> None:
-        self.refuse()
-        with self.assertRaises(exception.InstancePowerOffFailure):
-            self.driver.power_off(self.instance, timeout=10)
-        self.assertEqual([], self.writes())
-
-    def test_refused_deletion(self) -> None:
-        self.refuse()
-        self.node.provision_state = 'active'
-        with self.assertRaises(exception.InstancePowerOffFailure):
-            self.driver.destroy('context', self.instance, None)
-        self.assertEqual([], self.writes())
-
     def test_deletion_with_nothing_on_ironic_needs_no_right(self) -> None:
         self.refuse()
         self.adapter.nodes.side_effect = lambda **query: iter([])
         self.driver.destroy('context', self.instance, None)
         self.assertEqual([], self.guard.asked)
 
-    def test_refused_rescue_and_crash_dump(self) -> None:
+    def test_refused_operations_ask_ironic_for_nothing(self) -> None:
         self.refuse()
-        with self.assertRaises(exception.InstanceRescueFailure):
-            self.driver.rescue(
-                'context', self.instance, None, None, 'password', None, None
-            )
-        with self.assertRaises(exception.InstanceUnRescueFailure):
-            self.driver.unrescue('context', self.instance)
-        with self.assertRaises(exception.NovaException):
-            self.driver.trigger_crash_dump(self.instance)
-        self.adapter.inject_nmi_to_node.assert_not_called()
-        self.assertEqual([], self.writes())
-
-    def test_refused_interfaces(self) -> None:
-        self.refuse()
-        with self.assertRaises(exception.VirtualInterfacePlugException):
-            self.driver.attach_interface(
-                'context', self.instance, None, {'id': 'port'}
-            )
-        with self.assertRaises(exception.VirtualInterfaceUnplugException):
-            self.driver.detach_interface(
-                'context', self.instance, {'id': 'port'}
-            )
-        self.adapter.detach_vif_from_node.assert_not_called()
-        self.assertEqual([], self.writes())
-
-    def test_refused_rebuild_with_keywords(self) -> None:
-        self.refuse()
-        with (
-            mock.patch.object(self.driver, 'get_instance_driver_metadata'),
-            mock.patch('nova.virt.ironic.patcher.create'),
-            self.assertRaises(exception.InstanceDeployFailure),
+        one, port = self.instance, {'id': 'port'}
+        self.patch(self.driver, 'get_instance_driver_metadata')
+        self.patch(patcher, 'create')
+        for name, words, error in (
+            # One that is soft does not turn hard.
+            ('power_off', (one, 10), 'InstancePowerOffFailure'),
+            (
+                'rescue',
+                ('c', one, None, None, 'password', None, None),
+                'InstanceRescueFailure',
+            ),
+            ('unrescue', ('c', one), 'InstanceUnRescueFailure'),
+            ('trigger_crash_dump', (one,), 'NovaException'),
+            (
+                'attach_interface',
+                ('c', one, None, port),
+                'VirtualInterfacePlugException',
+            ),
+            (
+                'detach_interface',
+                ('c', one, port),
+                'VirtualInterfaceUnplugException',
+            ),
         ):
+            with self.subTest(name):
+                with self.assertRaises(getattr(exception, error)):
+                    getattr(self.driver, name)(*words)
+                self.assertEqual([], self.writes())
+        keywords = (
+            *('image_meta', 'injected_files', 'admin_password'),
+            *('allocations', 'bdms', 'detach_block_devices'),
+            'attach_block_devices',
+        )
+        with self.assertRaises(exception.InstanceDeployFailure):
             self.driver.rebuild(
-                context='context',
-                instance=self.instance,
-                image_meta=None,
-                injected_files=None,
-                admin_password=None,
-                allocations=None,
-                bdms=None,
-                detach_block_devices=None,
-                attach_block_devices=None,
+                context='c', instance=one, **dict.fromkeys(keywords)
             )
+        self.node.provision_state = 'active'
+        with self.assertRaises(exception.InstancePowerOffFailure):
+            self.driver.destroy('c', one, None)
         self.assertEqual([], self.writes())
+        for request in ('inject_nmi_to_node', 'detach_vif_from_node'):
+            getattr(self.adapter, request).assert_not_called()
 
 
 class VendorDriver(ironic_driver.IronicDriver):
