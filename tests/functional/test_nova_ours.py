@@ -26,7 +26,6 @@ class TestOurNova(novas.NovaTestCase):
         self.observer = cell_laws.CellObserver(self.cloud).start()
         self.addCleanup(self.observer.stop)
         self.killed_services_lose_their_free_nodes_only()
-        self.frozen_service_loses_its_free_nodes_only()
         self.moved_server_is_served_by_its_new_service()
         self.observer.stop()
         self.assertGreater(self.observer.count, 0)
@@ -112,14 +111,6 @@ class TestOurNova(novas.NovaTestCase):
             self.observer.returned(host)
             compute.start()
             self.cloud.wait_for_hosts(novas.GOLDEN)
-
-    def frozen_service_loses_its_free_nodes_only(self) -> None:
-        self.observer.died('host2')
-        self.services['host2'].freeze()
-        self.wait_until_served()
-        self.services['host2'].thaw()
-        self.observer.returned('host2')
-        self.cloud.wait_for_hosts(novas.GOLDEN)
 
     def moved_server_is_served_by_its_new_service(self) -> None:
         uuid, node = self.uuid, self.node

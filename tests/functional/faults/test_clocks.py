@@ -97,15 +97,6 @@ class TestClockOfTheDatabase(_Clocks):
         self.clock.jump(HOUR * 1.5)
         self.wait_for_owner(free, 'host2')
 
-    def test_restart_grace_is_longer_by_a_jump_back(self) -> None:
-        self.clock.jump(HOUR)
-        free = self.stop_for(HOUR / 2)
-        # Back by an hour, then longer than the grace.
-        self.clock.jump(HOUR * 0.75)
-        self.assert_expected_back()
-        self.clock.jump(HOUR * 1.75)
-        self.wait_for_owner(free, 'host2')
-
 
 class TestClockOfTheMachine(_Clocks):
     """One machine with all processes and the database of SQLite."""

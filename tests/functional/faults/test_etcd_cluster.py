@@ -82,23 +82,6 @@ class TestEtcdServers(unittest.TestCase):
         member = self.build()
         until_answered(member.view)
 
-    def test_first_call_succeeds_although_its_server_is_frozen(self) -> None:
-        for number, server in enumerate(self.cluster.servers):
-            if server is self.cluster.leader():
-                continue
-            member = self.joined(
-                f'host{number}', number, call_timeout=LONG_CALL
-            )
-            watcher = self.build(number, call_timeout=LONG_CALL)
-            until_answered(watcher.view)
-            server.freeze()
-            try:
-                # Each of these has its own connection to that server.
-                member.beat()
-                self.assertIn(f'host{number}', watcher.view().hosts)
-            finally:
-                server.thaw()
-
     def test_server_without_a_leader_gives_no_old_answer(self) -> None:
         for server in (self.cluster.leader(), self.cluster.followers()[0]):
             number = self.cluster.servers.index(server)

@@ -274,3 +274,83 @@ class TestFaults(novas.NovaTestCase):
         self.delete_server(server, deployed)
         self.end_observation()
         self.assertEqual(set(rows), self.cloud.placement.providers())
+
+
+class TestOneService(novas.NovaTestCase):
+    """One service on the nodes of the golden vectors."""
+
+    def ours(self, **options: object) -> nova.Compute:
+        own = self.config_of_records(ownership={'policies': 'peer_list'})
+        own = {'ironic_ownership': {**own['ironic_ownership'], **options}}
+        logs = 'nova=INFO,nova.service=DEBUG,oslo_service=INFO'
+        self.config = {'DEFAULT': {'default_log_levels': logs}, **own}
+        return self.compute('host1', 'ours', self.config)
+
+    def test_second_process_of_a_host_is_its_standby(self) -> None:
+        self.enrol(list(novas.GOLDEN))
+        active = self.ours()
+        standby = self.compute('host1', 'ours', self.config)
+        active.start()
+        standby.begin()
+        standby.process.wait_until(
+            lambda: bool(standby.lines('waiting to become active: standby')),
+            'standby',
+            timeout=180,
+        )
+        self.assertFalse(standby.is_ready)
+        servers = [self.boot()[0] for _ in range(4)]
+        # Their power is on from then on, as on real hardware.
+        self.reboot(servers)
+        before, during, *after = servers
+        self.api.reboot(before)
+        active.freeze()
+        self.api.reboot(during)
+        standby.wait()
+        # The first one shares its queue with the second one now, and each
+        # of them receives one of two requests.
+        for server in after:
+            self.api.reboot(server)
+        active.thaw()
+        self.assertEqual(1, active.process.wait(timeout=180))
+        self.assertTrue(active.lines('this process ends'))
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+        # Each has succeeded, or has failed in Nova's own way.
+        for server in servers:
+            self.api.wait_for_server(server, 'ACTIVE')
+        process.wait_for(lambda: not self.unfinished(), 'results of actions')
+        self.reboot(servers)
+
+    def reboot(self, servers: list[str]) -> None:
+        for server in servers:
+            self.api.reboot(server)
+        for server in servers:
+            self.api.wait_for_server(server, 'ACTIVE')
+
+    def unfinished(self) -> list[dict[str, object]]:
+        """Return the events of actions that have no result."""
+        return self.cloud.rows(
+            'event', 'instance_actions_events WHERE result IS NULL'
+        )
+
+    def test_service_without_message_bus_gives_up_its_nodes(self) -> None:
+        self.enrol(list(novas.GOLDEN))
+        one = self.ours(conductor_check_interval=2, conductor_failures=2)
+        one.start()
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+        # Another time than one at which a busy conductor was late.
+        before = len(one.lines('this service gives up its nodes'))
+        self.cloud.bus.freeze()
+        self.addCleanup(self.cloud.bus.thaw)
+        one.process.wait_until(
+            lambda: len(one.lines('this service gives up its nodes')) > before,
+            'resignation',
+            timeout=180,
+        )
+        active = len(one.lines('host1 is active'))
+        self.cloud.bus.thaw()
+        one.process.wait_until(
+            lambda: len(one.lines('host1 is active')) > active,
+            'return of the service',
+            timeout=180,
+        )
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))

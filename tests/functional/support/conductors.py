@@ -72,20 +72,6 @@ class ConductorsCase(testtools.TestCase):
                 one.start()
         self.ironic.wait_until_alive(*dead)
 
-    def wait_for_death(self, *dead: conductors.Conductor) -> None:
-        """Wait until Ironic takes these for dead."""
-        names = {one.hostname for one in dead}
-        self.eventually(
-            lambda: (
-                not any(
-                    alive
-                    for name, alive in self.ironic.alive().items()
-                    if name in names
-                )
-            ),
-            'death of conductors',
-        )
-
     def eventually(self, ready: Any, what: str) -> None:
         """Wait until a probe succeeds."""
         deadline = time.monotonic() + host_process.TIMEOUT
