@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import http.client
 import pathlib
 import signal
 import socket
@@ -20,13 +21,52 @@ SETTINGS = (
 GUNICORN = pathlib.Path(sys.executable).parent / 'gunicorn'
 
 
-class ProcessTest(api_process.ApiCase):
-    nodes_of_each = 0
+class _Case(api_process.ApiCase):
+    nodes_of_each = 1
 
+    def assert_many_are_served(self, api: api_process.Api) -> None:
+        """Let many clients ask at once: each gets the whole answer."""
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(
+                pool.map(
+                    lambda _: api.ask('GET', '/v1/compute-nodes'), range(32)
+                )
+            )
+        for answer in answers:
+            self.assertEqual(200, answer.status, answer.text)
+            found = [row['uuid'] for row in answer.body['compute_nodes']]
+            self.assertEqual(self.nodes, found)
+        ids = {answer.headers['x-openstack-request-id'] for answer in answers}
+        self.assertEqual(len(answers), len(ids))
+
+
+class ProcessTest(_Case):
     def test_sigterm_ends_it_cleanly(self) -> None:
         api = self.serve()
+        self.assert_many_are_served(api)
         api.process.signal(signal.SIGTERM)
         self.assertEqual(0, api.process.wait(api_process.TIMEOUT))
+
+    def test_body_that_is_too_large_is_refused(self) -> None:
+        api = self.serve()
+        body = b'[' * 150_000
+        said = [api.ask('POST', '/v1/moves', body)]
+        connection = http.client.HTTPConnection(
+            '127.0.0.1', api.port, timeout=api_process.TIMEOUT
+        )
+        self.addCleanup(connection.close)
+        connection.request(
+            'POST',
+            '/v1/moves',
+            iter([body]),
+            {'Content-Type': 'application/json'},
+            encode_chunked=True,
+        )
+        said.append(api_process.Answer(connection.getresponse(), False))
+        for answer in said:
+            self.assertEqual(413, answer.status)
+            self.assertEqual('too_large', answer.body['error']['code'])
+            self.assertNotIn('waitress', str(answer.headers).lower())
 
     def test_without_tokens_it_says_so_and_is_on_loopback_alone(self) -> None:
         api = self.serve()
@@ -57,9 +97,7 @@ class ProcessTest(api_process.ApiCase):
         self.assertNotIn('Traceback', done.stderr)
 
 
-class GunicornTest(api_process.ApiCase):
-    nodes_of_each = 1
-
+class GunicornTest(_Case):
     def test_clients_of_a_service_with_tls_check_its_certificate(
         self,
     ) -> None:
@@ -108,17 +146,7 @@ class GunicornTest(api_process.ApiCase):
             self.log,
         )
         api = self.run_server(server)
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            answers = list(
-                pool.map(
-                    lambda _: api.ask('GET', '/v1/compute-nodes'), range(24)
-                )
-            )
-        for answer in answers:
-            self.assertEqual(200, answer.status, answer.text)
-            self.assertEqual(
-                len(self.nodes), len(answer.body['compute_nodes'])
-            )
+        self.assert_many_are_served(api)
         said = api.ask('POST', '/v1/moves', b'{')
         self.assertEqual(415, said.status)
         api.process.signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""The tests of the Nova driver with a real Nova, and earlier releases of it."""
+"""The driver with a real Nova: its own tests, and earlier releases."""
 
 from __future__ import annotations
 

@@ -35,11 +35,6 @@ class TestStandby(incident.IncidentTestCase):
             {u: self.deployment.owners()[u] for u in self.owners},
         )
 
-    def test_standby_takes_over_from_a_killed_process(self) -> None:
-        with self.nothing_moves():
-            self.active.kill()
-            self.assert_taken_over_by(self.standby)
-
     def test_standby_takes_over_from_one_that_leaves(self) -> None:
         with self.nothing_moves():
             self.assertEqual(0, self.active.terminate())
