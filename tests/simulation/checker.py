@@ -21,6 +21,10 @@ SLACK = 1.002
 """By how much a clock may be slower than another."""
 
 
+_OUT_OF_ORDER = 200
+"""Events before the last one that may still appear, with several writers."""
+
+
 class Service(NamedTuple):
     """The row of a service."""
 
@@ -86,6 +90,7 @@ class Checker:
         self.nodes: set[str] = set()
         self.events = self.acts_seen = 0
         self.changed_at = 0.0
+        self._known: set[int] = set()
         self.served: dict[tuple[str, int], str | None] = {}
         self.ended: dict[tuple[str, str], float] = {}
         self.restored_at = float('-inf')
@@ -142,6 +147,7 @@ class Checker:
         self.restored_at = self._site.loop.now
         (last,) = self._query('SELECT MAX(id) FROM events').fetchone()
         self.rows = dataclasses.replace(self._read(), last_event=last or 0)
+        self._known = {row[0] for row in self._query('SELECT id FROM events')}
 
     # Commits.
 
@@ -153,11 +159,14 @@ class Checker:
             for row in self._query(
                 'SELECT id, at, actor, kind, node_uuid, from_host, to_host, '
                 'instance_uuid, reason FROM events '
-                f'WHERE id > {before.last_event} ORDER BY id'
+                f'WHERE id > {before.last_event - _OUT_OF_ORDER} ORDER BY id'
             )
+            if row[0] not in self._known
         ]
         if events:
-            now = dataclasses.replace(now, last_event=events[-1].id)
+            self._known.update(event.id for event in events)
+            last = max(before.last_event, events[-1].id)
+            now = dataclasses.replace(now, last_event=last)
         self.rows = now
         self.events += len(events)
         writer = getattr(process, 'writer', process.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import itertools
 import pathlib
 import re
 import sqlite3
@@ -31,6 +32,8 @@ PATH: contextvars.ContextVar[str] = contextvars.ContextVar(
 )
 """The network path of the calls of this thread; inherited by its calls."""
 
+_COUNTED = re.compile(r'INSERT INTO (?:events|instances|outbox) \(')
+
 _UNCHECKED = frozenset({'members', 'condition_reports'})
 """Tables that no law is about."""
 
@@ -48,32 +51,39 @@ class Database(Server):
     :ivar ahead: seconds by which its clock is ahead.
     """
 
+    numbers: tuple[int, ...] = (0,)
+
     def __init__(self, loop: Loop, idle: float) -> None:
         super().__init__(loop, Lost)
         self.idle, self.ahead, self.rate = idle, 0.0, 1.0
         self.committed: Callable[[Process, set[str]], None]
         self.commits = 0
-        self._writer: Connection | None = None
+        self.files = [file_of(number) for number in self.numbers]
+        self._writers: dict[int, Connection] = {}
         self._waiting: list[Any] = []
-        file = _file()
         Connection.database = self
-        file.restore(file.empty)
-        self.port = file.port
-        self.query = file.reader.execute
+        for file in self.files:
+            file.restore(file_of(0).empty)
+        self.query = self.files[0].reader.execute
 
     def clock(self) -> float:
         """Return the seconds since 1970, by its own clock."""
         now = self.loop.EPOCH + self.ahead + self.loop.now * self.rate
         return round(now, 3)
 
+    def port(self, process: Process) -> connection.Database:
+        """Return the database as a process uses it."""
+        return self.files[0].port
+
     def save(self) -> bytes:
         """Return a copy of its content."""
-        return _file().reader.serialize()
+        return self.files[0].reader.serialize()
 
     def restore(self, copy: bytes) -> None:
         """Go back to a copy; what runs is lost."""
         self.abort_all()
-        _file().restore(copy)
+        for file in self.files:
+            file.restore(copy)
 
     def abort_all(self, process: Process | None = None) -> None:
         """End the open transactions, or those of one process."""
@@ -82,32 +92,62 @@ class Database(Server):
                 one.abort()
 
     def lock(self, mine: Connection) -> None:
-        """Wait until no other transaction writes."""
+        """Wait until no other transaction writes on the same server."""
+        self.wait(mine, lambda: mine.number not in self._writers)
+        self._writers[mine.number] = mine
+
+    def wait(self, mine: Connection, met: Callable[[], bool]) -> None:
+        """Wait until something is so, which the writer of a server delays.
+
+        One that is idle for too long is ended.
+        """
         until = self.loop.now + self.timeout
-        while (other := self._writer) is not None:
-            idle = self.loop.now - other.used_at
-            if idle >= self.idle:
+        while not met():
+            other = self._writers.get(mine.number)
+            idle = self.loop.now - other.used_at if other else 0.0
+            if other and idle >= self.idle:
                 other.abort()
                 continue
             if self.loop.now >= until:
                 raise db_exc.DBDeadlock('database is locked')
             self._waiting.append(self.loop.current)
             self.loop.block('a lock of rows', self.idle - idle)
-        self._writer = mine
+
+    def writer(self, number: int) -> Connection | None:
+        """Return the transaction that writes on a server."""
+        return self._writers.get(number)
 
     def unlock(self, mine: Connection) -> None:
         """Let the next transaction write."""
-        if self._writer is mine:
-            self._writer = None
-            waiting, self._waiting = self._waiting, []
-            for task in waiting:
-                self.loop.wake(task)
+        if self._writers.get(mine.number) is mine:
+            del self._writers[mine.number]
+            self.wake()
+
+    def wake(self) -> None:
+        """Let those that wait look again."""
+        waiting, self._waiting = self._waiting, []
+        for task in waiting:
+            self.loop.wake(task)
+
+    def begin(self, mine: Connection) -> None:
+        """Begin a transaction that writes."""
+        self.lock(mine)
+
+    def catch_up(self, mine: Connection) -> None:
+        """Let a transaction that reads see all that was committed."""
+
+    def certify(self, mine: Connection) -> None:
+        """Refuse a transaction that is about to be committed, or accept it.
+
+        :raises DBDeadlock: if another one has written the same rows.
+        """
 
 
 class Connection(sqlite3.Connection):
     """A connection from some process.
 
     :ivar user: the process that used it last, at ``used_at``.
+    :ivar number: of the server.
     :ivar written: tables that the transaction has written.
     """
 
@@ -116,6 +156,8 @@ class Connection(sqlite3.Connection):
     user: Process | None = None
     used_at = 0.0
     is_aborted = False
+    aborts_with: Callable[[str], Exception] = Lost
+    number = seen = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -137,15 +179,41 @@ class Connection(sqlite3.Connection):
         database.request(PATH.get(), sql[:11])
         self._check(database)
         if sql == 'BEGIN IMMEDIATE':
-            database.lock(self)
+            database.begin(self)
             self._check(database)
+        elif database.writer(self.number) is not self:
+            database.catch_up(self)
         elif found := _WRITTEN.match(sql):
             self.written.add(found[1])
+
+    def numbered(self, sql: str) -> str:
+        """Give rows numbers that no other server of a cluster gives."""
+        if self.number and _COUNTED.match(sql):
+            sql = sql.replace('(', '(id, ', 1)
+            sql = sql.replace('VALUES (', 'VALUES (next_id(), ', 1)
+        return sql
 
     def _check(self, database: Database) -> None:
         self.used_at = database.loop.now
         if self.is_aborted:
-            raise Lost('the server has ended the transaction')
+            raise self.aborts_with('the server has ended the transaction')
+
+    def rows_written(self) -> list[tuple[str, str]]:
+        """Return table and key of the rows that it has written so far."""
+        statement = 'SELECT DISTINCT name, key FROM written_rows'
+        return sqlite3.Cursor(self).execute(statement).fetchall()
+
+    def row(self, name: str, key: str, sql: str) -> Any:
+        """Return a row as it is in the transaction.
+
+        :param sql: of its key.
+        """
+        statement = f'SELECT * FROM {name} WHERE {sql} = ?'
+        return sqlite3.Cursor(self).execute(statement, (key,)).fetchone()
+
+    def forget_written(self) -> None:
+        """Delete the notes of written rows."""
+        sqlite3.Cursor(self).execute('DELETE FROM written_rows')
 
     def commit(self) -> None:
         database = Connection.database
@@ -155,6 +223,7 @@ class Connection(sqlite3.Connection):
         database.request(PATH.get(), 'COMMIT')
         self._check(database)
         written, process = self.written, database.loop.process
+        database.certify(self)
         self._end(super().commit)
         database.commits += 1
         if not written <= _UNCHECKED:
@@ -168,9 +237,9 @@ class Connection(sqlite3.Connection):
         self._end(super().close)
         Connection.opened.remove(self)
 
-    def abort(self) -> None:
+    def abort(self, error: Callable[[str], Exception] = Lost) -> None:
         """End the transaction, by the server."""
-        self.is_aborted = True
+        self.is_aborted, self.aborts_with = True, error
         self._end(super().rollback)
 
     def _end(self, how: Callable[[], None]) -> None:
@@ -187,17 +256,18 @@ class Cursor(sqlite3.Cursor):
 
     def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         self.connection.before(sql)
-        return super().execute(sql, parameters)
+        return super().execute(self.connection.numbered(sql), parameters)
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         self.connection.before(sql)
-        return super().executemany(sql, parameters)
+        return super().executemany(self.connection.numbered(sql), parameters)
 
 
-class _File:
-    """The file and its connections: one for all schedules of a process."""
+class File:
+    """The file of one server: for all schedules of a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self._directory = tempfile.TemporaryDirectory(dir=_memory())
         path = pathlib.Path(self._directory.name, 'records.sqlite')
         sqlite.create(path)
@@ -225,6 +295,8 @@ class _File:
         given.pop('factory', None)
         made = sqlite3.connect(*args, factory=Connection, **given)
         made.create_function('julianday', 1, self._now)
+        made.create_function('next_id', 0, lambda: next(_numbers))
+        made.number = self.number
         Connection.opened.append(made)
         return made
 
@@ -240,9 +312,13 @@ class _File:
         source.close()
 
 
+_numbers = itertools.count(1)
+
+
 @functools.cache
-def _file() -> _File:
-    return _File()
+def file_of(number: int) -> File:
+    """Return the file of a server."""
+    return File(number)
 
 
 def _memory() -> str | None:

@@ -33,6 +33,7 @@ from ironic_ownership.engine.ports import Ports
 from tests.contract.suites import fake_bare_metal
 from tests.simulation import threads
 from tests.simulation.checker import Checker
+from tests.simulation.cluster import Cluster
 from tests.simulation.database import PATH, Database
 from tests.simulation.links import Port, Server
 from tests.simulation.loop import Loop, Process
@@ -133,6 +134,7 @@ class Site:
     :param policies: settings of each host; those with a number as well run
         that many processes.
     :param in_database: where the members are.
+    :param clustered: whether the records have several writers.
     :param slowness: heartbeats that a message of Ironic takes, at most.
     :ivar machines: the running process of each machine, by its name.
     :ivar named: targets that the next fault takes, if they exist.
@@ -151,11 +153,13 @@ class Site:
         in_database: bool = True,
         full_refresh: float = 0.0,
         slowness: float = 0.004,
+        clustered: bool = False,
     ) -> None:
         self.loop, self.checker, self.times = loop, checker, times
         self.policies, self.in_database = policies, in_database
         self.full_refresh = full_refresh
-        self.database = Database(loop, idle=times.ttl / 2)
+        kind = Cluster if clustered else Database
+        self.database: Database = kind(loop, idle=times.ttl / 2)
         self.bare_metal = Ironic(loop, nodes)
         self.ironic = Server(loop, exceptions.IronicUnavailableError)
         self.members = Server(loop, exceptions.BackendUnavailableError)
@@ -205,11 +209,11 @@ class Site:
         }
         if self.in_database:
             backend = DatabaseBackend(
-                {'connection': str(self.database.port.engine.url)},
+                {'connection': str(self.database.port(process).engine.url)},
                 clock=process.clock,
                 **kind,
             )
-            backend._database = self.database.port
+            backend._database = self.database.port(process)
             port: Any = _MembersPath(backend, self.database, 'members')
         else:
             stored = memory.MemoryBackend({}, store=self.store, **kind)
@@ -271,7 +275,7 @@ class ServiceProcess(Process):
     def _serve(self) -> None:
         site, times = self.site, self.site.times
         ports = Ports(
-            SqlRecords(site.database.port),
+            SqlRecords(site.database.port(self)),
             Port(site.bare_metal, site.ironic, 'ironic'),
             site.backend(self, member=True),
             world.interpret,
@@ -300,9 +304,14 @@ class ServiceProcess(Process):
         """True if it believes that it may act."""
         if self.built is None or self.is_dead:
             return False
+        fence = self.built.context.fence
+        return self._without_locks(lambda: fence.may_act)
+
+    def _without_locks(self, read: Callable[[], bool]) -> bool:
+        """Read in one step what it believes."""
         self.loop.is_atomic = True
         try:
-            return self.built.context.fence.may_act
+            return read()
         finally:
             self.loop.is_atomic = False
 
@@ -331,7 +340,7 @@ class ServiceProcess(Process):
         while True:
             self.loop.give_way(self.site.times.heartbeat / 4)
             for one in self.held:
-                if one.is_valid:
+                if self._without_locks(lambda one=one: one.is_valid):
                     self.site.checker.acts(self, one)
 
 
@@ -339,7 +348,9 @@ class _Wired(app_case.Wired):
     def __init__(self, site: Site, process: Process) -> None:
         ironic = Port(site.bare_metal, site.ironic, 'ironic')
         super().__init__(
-            site.database.port, ironic, site.backend(process, member=False)
+            site.database.port(process),
+            ironic,
+            site.backend(process, member=False),
         )
         self.limits = Limits(0.0, 0.5, 3)
         self.permission_lifetime = site.times.ttl / 3

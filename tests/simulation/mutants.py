@@ -148,6 +148,18 @@ MUTANTS = (
         '            confirm()\n',
         '            pass\n',
     ),
+    Mutant(
+        'a claim does not write the row of the owner',
+        'db/change_transaction.py',
+        'transaction.raise_revisions(conn, decided.services)',
+        'transaction.raise_revisions(conn, [decided.host])',
+    ),
+    Mutant(
+        'a transaction does not write the services that it locks',
+        'db/transaction.py',
+        'raise_revisions(conn, [row.host for row in found])',
+        'pass',
+    ),
     # The lease, in a process.
     Mutant(
         'the lease runs from the answer of a beat',

@@ -22,7 +22,8 @@ HEARTBEAT = 5.0
 _SITE = re.compile(
     r'  (?P<policy>\w+): (?P<hosts>[\w ]+?)'
     r'(, standby of (?P<standbys>[\w ]+?))?'
-    r', (?P<nodes>\d+) nodes(?P<store>, members in a store)?$'
+    r', (?P<nodes>\d+) nodes(?P<store>, members in a store)?'
+    r'(?P<writers>, several writers)?$'
 )
 _FAULT = re.compile(
     r' +(?P<at>\d+) s  (?P<kind>[\w-]+)(?P<named>( (?!for\b)[\w-]+)*)'
@@ -47,6 +48,7 @@ def plan(text: str, seed: int) -> Plan:
         tuple((site['standbys'] or '').split()),
         int(site['nodes']),
         not site['store'],
+        bool(site['writers']),
         0.0,
         0.1,
         3,
