@@ -40,11 +40,7 @@ def _list_opts(
     from ironic_ownership.clients.ironic import client
     from ironic_ownership.clients.placement import options
 
-    found = [
-        *conf.list_opts(),
-        *client.list_opts(),
-        *options.list_opts(),
-    ]
+    found = [*conf.list_opts()]
     for companion in listed(plugins.COMPANIONS):
         module: Any = companion.target
         if module is not None:
@@ -60,7 +56,8 @@ def _list_opts(
                         plugin.name, plugin.target
                     )
                 )
-    return found
+    # Last: most of them are those of authentication.
+    return [*found, *client.list_opts(), *options.list_opts()]
 
 
 Overrides = Mapping[tuple[str, str], Any]

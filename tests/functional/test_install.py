@@ -60,6 +60,14 @@ class InstallTest(testtools.TestCase):
         self.assertFalse(name.startswith('ironic_ownership-0.0'), name)
         self.assertEqual(self._code(self.wheel), self._code(wheel))
 
+    def test_both_have_what_an_index_requires(self) -> None:
+        driver = self._built_from(self.clone / 'nova_driver')
+        installations.run(
+            *(sys.executable, '-m', 'twine', 'check', '--strict'),
+            *(self.sdist, self.wheel, driver),
+            cwd=self.root,
+        )
+
     def test_sdist_has_every_tracked_file(self) -> None:
         tracked = installations.run('git', 'ls-files', cwd=self.clone).split()
         with tarfile.open(self.sdist) as archive:
