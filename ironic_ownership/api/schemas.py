@@ -121,7 +121,7 @@ def pages(
 
 
 WARNINGS = described(
-    TEXTS, 'What could not be read: the answer is incomplete. Mostly empty.'
+    TEXTS, 'Data that could not be read: the answer is incomplete.'
 )
 CHANGE: operation.Schema = {
     'dry_run': FLAG,

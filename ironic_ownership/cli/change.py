@@ -260,7 +260,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise errors.UsageError(
-            'standard input is no terminal, so there is no one to ask: '
+            'standard input is not a terminal, so the command cannot ask: '
             'nothing was changed',
             hint='Add --yes, or --dry-run to see what would be done',
         )

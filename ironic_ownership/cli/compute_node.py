@@ -20,7 +20,7 @@ _STATES = 'states:\n' + '\n'.join(
 _RECORDED = """\
 With --recorded the list comes from the records, within seconds for any number
 of nodes, and says when the owners last read Ironic. Nodes without a record
-are missing, and the state is what the record tells."""
+are missing, and the state is that of the record."""
 _ORDER = """\
 A table of what Ironic says now is in the order of the names, everything else
 in the order of the uuids. -f csv, -f json and -f value write each page when it

@@ -92,7 +92,7 @@ class Deadline:
             return text
         request_id = self.api.request_id
         return (
-            f'{text}. What it was to change may be changed, in full or in '
+            f'{text}. The change may have been made, completely or in '
             f'part: "{errors.PROG} event list --request-id {request_id}" '
             f'shows the changes, and "{errors.PROG} move list --unfinished" '
             'the moves to resume'
@@ -110,7 +110,7 @@ def seconds(text: str) -> float:
         value = math.nan
     if not 0 < value <= threading.TIMEOUT_MAX:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no positive number of seconds'
+            f'{text!r} is not a positive number of seconds'
         )
     return value
 

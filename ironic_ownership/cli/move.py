@@ -138,13 +138,13 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
     if len(ways) != 1:
         given = f'{" and ".join(ways)} together' if ways else 'no nodes'
         raise errors.UsageError(
-            f'{given}: the selection is ambiguous',
+            f'{given}: select nodes in exactly one way',
             hint='Name nodes, or give --file, or --all with --from, or '
             '--shard and --conductor-group',
         )
     if parsed_args.all and parsed_args.source is None:
         raise errors.UsageError(
-            '--all needs --from', hint='--from names the service'
+            '--all needs --from', hint='Add --from SERVICE'
         )
     if parsed_args.source is not None and not (parsed_args.all or placed):
         raise errors.UsageError(

@@ -81,7 +81,8 @@ class MoveCommand(base.Lister):
             raise errors.UsageError('--override needs --reason')
         if not (parsed_args.yes or parsed_args.dry_run or sys.stdin.isatty()):
             raise errors.UsageError(
-                'there is no terminal for the question whether to move',
+                'standard input is not a terminal, so the command cannot ask: '
+                'nothing was moved',
                 hint='Add --yes, or --dry-run to see the proposal first',
             )
         given = {

@@ -121,9 +121,9 @@ class _OfPlugins(base.Shown[Any]):
 
     uses_api = False
     notes = """\
-"selected" tells whether the configuration names it. "status" is ok,
-deprecated or broken, and "remark" says what to use instead, or why it cannot
-be loaded."""
+"selected" shows whether the configuration names it. "status" is ok, deprecated
+or broken, and "remark" names a replacement, or the reason why it cannot be
+loaded."""
     group: ClassVar[str]
 
     def shown(self, *more: _Column) -> Sequence[_Column]:

@@ -37,7 +37,7 @@ class CreateReservation(base.ShowOne):
 
     notes = (
         'A request in a file is JSON or YAML, with the keys that "reservation '
-        'show" has\nunder "request"; options count more than the file.'
+        'show" has\nunder "request"; options take precedence over the file.'
     )
     examples = (
         (

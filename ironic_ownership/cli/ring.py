@@ -129,16 +129,16 @@ class ComparePolicy(Comparison):
     """Show which nodes two lists of policies would assign differently.
 
     Nothing is changed. All live members would run list A, or list B. Only
-    what the policies alone want is compared: records and instances do not
-    count, "instances" tells how many nodes an operator would have to move.
+    the policies are compared, not records and instances: "instances" is the
+    number of nodes that you would have to move.
     """
 
     notes = """\
 A and B are lists of policies as in [ownership] policies, such as
 "conductor_group,peer_list". An option that is not given is as each member
 advertises it now, or else has its default. An option is for all members, or
-with HOST: before it for one. "shard_key" of one policy and of another are
-told apart by POLICY. before the name."""
+with HOST: before it for one. If two policies have an option of the
+same name, put POLICY. before it."""
     examples = (
         'policy compare all peer_list',
         'policy compare all shard_key --option h1:shard_key=rack1 --nodes',
@@ -162,7 +162,7 @@ told apart by POLICY. before the name."""
             default=[],
             metavar='[HOST:][POLICY.]NAME=VALUE',
             help='an option of these policies, for all members or for one; '
-            'may be repeated, and one for a host counts more',
+            'may be repeated, and one for a host takes precedence',
         )
         parser.add_argument('--nodes', action='store_true', help=_NODES)
         return parser

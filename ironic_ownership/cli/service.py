@@ -60,7 +60,7 @@ class ListMember(base.Lister):
 
     notes = """\
 Several processes of one host are active and standby: the one that is named
-in the records acts, the others wait for its end. "readable" tells whether
+in the records acts, and the others stand by. "readable" shows whether
 this installation knows the policies that a member advertises, in their
 contract version. A member that is not readable is left out of what this
 program decides. If the records do not answer, "role" is "unknown" and the

@@ -13,17 +13,16 @@ from ironic_ownership.cli.change import Body
 class SetService(change.ChangeOne):
     """Enable or disable a service, or force it down.
 
-    A disabled service is given no nodes and keeps those that it has. A
-    forced-down service loses its right to write immediately, even if its
-    process still runs; when that is taken back, it registers again by
-    itself.
+    A disabled service (cordon) gets no more nodes and keeps those that it
+    has. A forced-down service is fenced immediately, even if its process
+    still runs. After --up it registers again automatically.
     """
 
     operation = 'service:set'
     reason = 'why; stored in the event, see "event list"'
     notes = (
-        '"changed" names the settings that are not as before; a command that '
-        'is\nrepeated changes nothing.'
+        '"changed" names the settings that have changed; a repeated command '
+        'changes\nnothing.'
     )
     examples = (
         'service set rack1 --disable --disable-reason "new fans"',
@@ -34,13 +33,13 @@ class SetService(change.ChangeOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         for yes, no, dest, what in (
-            ('--disable', '--enable', 'disabled', 'give it no more nodes'),
-            ('--down', '--up', 'forced_down', 'take its right to write away'),
+            ('--disable', '--enable', 'disabled', 'cordon it: no more nodes'),
+            ('--down', '--up', 'forced_down', 'force it down: fence it'),
         ):
             group = parser.add_mutually_exclusive_group()
             for option, value, text in (
                 (yes, True, what),
-                (no, False, f'take {yes} back'),
+                (no, False, f'undo {yes}'),
             ):
                 group.add_argument(
                     option,
@@ -116,17 +115,16 @@ class DeleteService(change.ChangeCommand, base.Lister):
 class FailoverService(change.ChangeOne):
     """Make a standby the active process of its service.
 
-    The active process loses its right to write immediately, and stands by
-    from then on. No node changes owner. The command waits until the standby
-    has taken over.
+    The active process is fenced immediately, and stands by from then on. No
+    node changes owner. The command waits until the standby has taken over.
     """
 
     operation = 'service:failover'
     notes = """\
 Refused, with exit code 3, if no process stands by, if several do and none is
 named with --to, or if the service is forced down. If the standby does not
-take over, because it dies at this very moment, the exit code is 4, and the
-process that was active registers again by itself."""
+take over, because it dies at that moment, the exit code is 4, and the process
+that was active registers again automatically."""
     examples = (
         'service failover rack1 --dry-run',
         'service failover rack1 --to 4f6c --yes',

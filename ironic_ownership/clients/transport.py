@@ -106,8 +106,8 @@ class Service:
             data = None
         if not isinstance(data, dict):
             raise self.error(
-                f'The answer to {request_line(answer)} is no JSON object but '
-                f'{body_summary(answer)}',
+                f'The answer to {request_line(answer)} is not a JSON object '
+                f'but {body_summary(answer)}',
                 hint=self.endpoint_hint,
             )
         return data

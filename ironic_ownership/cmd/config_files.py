@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='append',
         default=[],
         metavar='FILE',
-        help='configuration file; may be repeated, the last value counts '
+        help='configuration file; may be repeated, the last value wins '
         '(default: ironic-ownership.conf in the usual places, such as '
         '/etc/ironic-ownership)',
     )

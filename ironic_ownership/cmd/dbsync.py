@@ -25,7 +25,7 @@ _DESCRIPTION = """\
 Create and upgrade the tables of the database that [database] connection
 names. A database on PostgreSQL or MariaDB needs "upgrade" once before the
 first start of any ironic-ownership service, and again after each upgrade of
-the package. An SQLite file is upgraded by itself.
+the package. An SQLite file is upgraded automatically.
 
 "purge" deletes old history; run it once a day, for example from cron. It may
 run next to all services, and may be interrupted.
@@ -123,7 +123,7 @@ def _moment(text: str) -> float:
         return columns.parse_moment(text).timestamp()
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no date such as 2025-01-31'
+            f'{text!r} is not a date such as 2025-01-31'
         ) from exc
 
 

@@ -226,7 +226,7 @@ def _abandon(before: Collection[threading.Thread], code: int) -> None:
     if not left:
         return
     LOG.warning(
-        'the process ends without threads that are no daemons, and that a '
+        'the process ends without threads that are not daemons, and that a '
         'plugin did not stop: %s',
         ', '.join(map(_described, left)),
     )

@@ -36,15 +36,15 @@ OPTS = (
         default=[],
         help='Ids of projects whose role "admin" is enough for everything. '
         'The role "admin" in the system always is, and in no other project: '
-        'a customer may be the admin of one. The rules of a policy file '
-        'count more.',
+        'a tenant may be the admin of one. The rules of a policy file take '
+        'precedence.',
     ),
     cfg.ListOpt(
         'service_projects',
         default=[],
         help='Ids of projects whose role "service" may make reservations, and '
-        'show, confirm and delete those that the same user made. That role in '
-        'another project may not: a customer may have it in one.',
+        'show, confirm and delete those that the same user made. The same '
+        'role in another project may not: a tenant may have it there.',
     ),
     cfg.HostAddressOpt(
         'host_ip',
@@ -90,8 +90,8 @@ OPTS = (
     cfg.BoolOpt(
         'public_metrics',
         default=False,
-        help='Answer /metrics without a token: Prometheus brings none. It '
-        'names services, and counts nodes.',
+        help='Answer /metrics without a token, which Prometheus does not '
+        'send. The metrics name services, and contain numbers of nodes.',
     ),
 )
 

@@ -16,8 +16,8 @@ _DEFAULT = (
         default=socket.gethostname(),
         sample_default='<host name of this machine>',
         help='Name of this service in the records, for its peers and for '
-        'operators. Case does not count: it is lower case everywhere. A '
-        'name of its own (a shard, a rack) allows to run the service on '
+        'operators. Case-insensitive: it is lower case everywhere. With a '
+        'name of its own (a shard, a rack) you can run the service on '
         'another machine later.',
     ),
     cfg.StrOpt(
@@ -75,16 +75,16 @@ _OWNERSHIP = (
         help='Seconds after which a refresh lists all nodes in scope again, '
         'at the latest. In between a refresh reads only the nodes that '
         'Ironic changed since the last one, and lists all of them if '
-        'anything does not add up. 0 lists them in every refresh.',
+        'the changes do not add up. 0 lists them in every refresh.',
     ),
     cfg.IntOpt(
         'handover_limit',
         mutable=True,
         default=5000,
         min=1,
-        help='At most this many nodes change owner by themselves in one '
+        help='At most this many nodes change owner automatically in one '
         'refresh of a service; the next refresh follows immediately. '
-        'Unowned nodes that get an owner do not count.',
+        'Unowned nodes that get an owner are not limited.',
     ),
     cfg.FloatOpt(
         'recovery_delay',
@@ -103,10 +103,10 @@ _OWNERSHIP = (
             ('out_of_service', 'all nodes are out of service'),
             ('schedulable', 'nodes stay as they are'),
         ),
-        help='What happens to nodes while no conductor of Ironic is alive. '
-        'Until one is, Ironic refuses every action. Choose schedulable if '
-        'you fear that the heartbeats of live conductors do not reach the '
-        'database of Ironic, and all nodes would go out of service at once. '
+        help='State of nodes while no conductor of Ironic is alive. Until one '
+        'is, Ironic refuses every action. Choose schedulable if the '
+        'heartbeats of live conductors may fail to reach the database of '
+        'Ironic: all nodes would go out of service at once. '
         'All processes need the same value.',
     ),
     cfg.StrOpt(
@@ -116,9 +116,9 @@ _OWNERSHIP = (
             ('any', 'a service acts on them, and logs a warning'),
             ('own', 'a service is refused, as for free nodes'),
         ),
-        help='What a service may do to its nodes with an instance that have '
-        'left its shard or conductor group. They stay with it until you move '
-        'them. All processes need the same value.',
+        help='Whether a service may act on its nodes with an instance that '
+        'have left its shard or conductor group. They stay with it until you '
+        'move them. All processes need the same value.',
     ),
     cfg.FloatOpt(
         'mass_loss_share',
@@ -126,10 +126,10 @@ _OWNERSHIP = (
         default=0.25,
         min=0,
         max=1,
-        help='When more than this share of the own nodes is missing from '
-        'Ironic in one refresh, no record is deleted and the loss is '
-        'reported; all nodes that Ironic lists are served. 1 allows any '
-        'loss. Related: mass_loss_minimum.',
+        help='If more than this share of its nodes is missing from Ironic in '
+        'one refresh, a service deletes no record and reports the loss; it '
+        'serves all nodes that Ironic lists. 1 allows any loss. '
+        'Related: mass_loss_minimum.',
     ),
     cfg.IntOpt(
         'mass_loss_minimum',
@@ -154,8 +154,8 @@ _OWNERSHIP = (
         mutable=True,
         default=600,
         min=1,
-        help='Seconds after which an own node that is not in scope any more '
-        'is looked up in Ironic again by its uuid.',
+        help='Seconds after which a service looks up a node of its own that '
+        'is no longer in scope in Ironic again, by its uuid.',
     ),
 )
 

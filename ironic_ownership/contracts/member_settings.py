@@ -176,4 +176,4 @@ def _frozen(value: Any) -> Value:
         return tuple(map(str, value))
     if value is None or isinstance(value, str | int | float):
         return value
-    raise TypeError(f'a {type(value).__name__} is no value of an option')
+    raise TypeError(f'a {type(value).__name__} is not a value of an option')

@@ -84,12 +84,12 @@ _SECRET = re.compile(
 def fault(name: object) -> str | None:
     """Return why a field cannot be requested; ``None`` if it can."""
     if not isinstance(name, str):
-        return f'{name!r} is no name of a field'
+        return f'{name!r} is not the name of a field'
     field, _, key = name.partition('.')
     if name == 'extra':
         return None
     if field not in NODE_FIELDS:
-        return f'{field!r} is no field that can be requested'
+        return f'{field!r} is not a field that can be requested'
     if field in KEYED and not key:
         return f'{field!r} may hold secrets: request {field}.KEY'
     if key and field not in KEYED:

@@ -84,6 +84,6 @@ def as_map(value: model.Value) -> dict[str, str]:
     """
     pairs = () if value is None else value
     if not isinstance(pairs, tuple) or not all(':' in one for one in pairs):
-        raise ValueError(f'{value!r} is no map')
+        raise ValueError(f'{value!r} is not a map')
     found = (one.partition(':') for one in pairs)
     return {name.strip(): text.strip() for name, _, text in found}

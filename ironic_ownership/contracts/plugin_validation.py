@@ -29,7 +29,7 @@ def policy_fault(target: object) -> str | None:
     assert isinstance(target, type) and issubclass(target, policy.Policy)
     fields: object = target.node_fields
     if not isinstance(fields, tuple):
-        return f'its node_fields {fields!r} are no tuple'
+        return f'its node_fields {fields!r} are not a tuple'
     for field in fields:
         fault = node_fields.fault(field)
         if fault is None and target.contract_version < 2 and field != 'extra':
@@ -55,10 +55,10 @@ def _attribute_fault(target: type[policy.Policy]) -> str | None:
     if target.__getattribute__ is not object.__getattribute__:
         return 'it defines __getattribute__'
     if type(target.deprecated) is not str:
-        return 'its deprecated is no text'
+        return 'its deprecated is not a text'
     for name in _FLAGS:
         if type(getattr(target, name, False)) is not bool:
-            return f'its {name} is no flag'
+            return f'its {name} is not a flag'
     return None
 
 
@@ -73,7 +73,7 @@ def _fault(target: object, *bases: type) -> str | None:
         and sum(issubclass(target, base) for base in bases) == 1
     ):
         one_of = ' or '.join(base.__name__ for base in bases)
-        return f'{target!r} is no subclass of {one_of}'
+        return f'{target!r} is not a subclass of {one_of}'
     version = getattr(target, 'contract_version', None)
     if not isinstance(version, int):
         return 'it declares no contract_version'
@@ -99,7 +99,7 @@ def _options_fault(declared: object, version: int) -> str | None:
     for option in declared:
         for name in (option.name, *option.aliases):
             if not isinstance(name, str) or not _NAME.fullmatch(name):
-                return f'{name!r} is no name of an option'
+                return f'{name!r} is not the name of an option'
         if not isinstance(option.type, options.OptionType):
             return f'the option {option.name!r} has no OptionType'
     names = [
@@ -130,5 +130,5 @@ def _assigner_fault(target: type[policy.AssignerPolicy]) -> str | None:
         return 'choose and reads_owners need contract_version = 2'
     share = target.extra_movement
     if not isinstance(share, int | float) or not 0 <= share <= 1:
-        return f'its extra_movement {share!r} is no share from 0 to 1'
+        return f'its extra_movement {share!r} is not a share from 0 to 1'
     return None

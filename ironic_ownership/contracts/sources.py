@@ -62,7 +62,7 @@ def fault(declared: object, options: set[str]) -> str | None:
     for source in declared:
         name = source.name
         if not isinstance(name, str) or not name.isidentifier():
-            return f'{name!r} is no name of a source'
+            return f'{name!r} is not the name of a source'
         if name in options or names.count(name) > 1:
             return f'two options or sources are called {name!r}'
         if not callable(source.read):

@@ -69,7 +69,7 @@ def committing(where: str) -> Iterator[None]:
             f'database {where} did not answer a commit: {_one_line(exc)}; '
             'the change may have been committed or not',
             hint='Read the records before you repeat it; a service does so '
-            'by itself, and "move resume" continues a move',
+            'automatically, and "move resume" continues a move',
         ) from exc
 
 

@@ -154,7 +154,7 @@ class Conditions:
             if took is not None:
                 self._took[loop] = took
         self.clear(ended(loop), f'the {loop} loop works again')
-        self.clear(hangs(loop), f'the {loop} loop goes on')
+        self.clear(hangs(loop), f'the {loop} loop continues')
 
     @property
     def standing(self) -> dict[str, str]:

@@ -30,7 +30,10 @@ def unknown(
     :param known: existing names; the nearest are suggested.
     """
     return exceptions.NotFoundError(
-        f'{what} {name!r} is not known', hint=nearest(name, known)
+        f'{what} {name!r} is not known',
+        hint=nearest(name, known)
+        if known
+        else f'No {what}s are registered yet',
     )
 
 

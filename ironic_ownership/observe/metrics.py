@@ -305,7 +305,7 @@ def _waits(health: Health) -> Iterator[Family]:
     )
     yield Family(
         f'{PREFIX}_waiting',
-        'What the last refresh left for later: '
+        'Changes that the last refresh postponed: '
         + '; '.join(f'{name}: {text}' for name, text in _WAITS.items())
         + '.',
         ('service', 'what'),

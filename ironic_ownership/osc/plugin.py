@@ -37,7 +37,7 @@ def build_option_parser(
         action='append',
         metavar='FILE',
         help='configuration file of ironic-ownership; may be repeated, the '
-        f'last value counts (Env: {FILE_VARIABLE}; default: '
+        f'last value wins (Env: {FILE_VARIABLE}; default: '
         'ironic-ownership.conf in the usual places, such as '
         '/etc/ironic-ownership)',
     )

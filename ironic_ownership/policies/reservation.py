@@ -27,8 +27,8 @@ class ReservationPolicy(policy.AssignerPolicy):
             OptionType.INTEGER,
             'Seconds after which an unconfirmed reservation is deleted. It '
             'is confirmed by "ironic-ownership reservation '
-            'confirm", and by itself once the provision state of its node '
-            'is not "available" any more. 0: never.',
+            'confirm", and automatically once the provision state of its '
+            'node is no longer "available". 0: never.',
             default=3600,
             minimum=0,
         ),

@@ -43,8 +43,8 @@ def build(wired: Container, *, embedded: bool) -> Host:
     settings = wired.settings
     if wired.conf.ownership.policies is None:
         LOG.info(
-            '[ownership] policies is not set. What follows from the options '
-            'that are set: %s',
+            '[ownership] policies is not set. The options that are set imply: '
+            '%s',
             ', '.join(wired.policy_names),
         )
     context = _context(wired)

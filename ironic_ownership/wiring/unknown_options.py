@@ -136,7 +136,7 @@ def find(
         if place not in known:
             near = _nearest(place, {*known, *_FOREIGN})
             yield (
-                f'[{group}] is no group of options{near and f": {near}"}',
+                f'[{group}] is not a group of options{near and f": {near}"}',
                 bool(_nearest(place, ours, _CLOSE)),
             )
             continue
@@ -145,9 +145,9 @@ def find(
                 why = _REMOVED[place, name]
                 yield f'[{group}] {name} was removed: {why}', True
             elif name not in known[place]:
-                near = _suggestion(place, name, known)
+                what = f'[{group}] {name} is not an option, and has no effect'
                 yield (
-                    f'[{group}] {name} is no option, and has no effect{near}',
+                    what + _suggestion(place, name, known),
                     place in strict
                     or bool(_nearest(name, ours.get(place, ()), _CLOSE)),
                 )

@@ -78,7 +78,7 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         broken.NamesStranger: '',
         broken.NamesDead: '',
         planted.LongReason: 'as a reason',
-        planted.TextOfItsOwn: 'which is no host',
+        planted.TextOfItsOwn: 'which is not a host',
         planted.NamesStrangerByWeights: 'stranger',
     },
     'order_of_the_members_means_nothing': {

@@ -25,7 +25,7 @@ COLUMNS: Columns[problems.Problem] = (
         'kind',
         lambda p: str(p.kind),
         schemas.codes(problems.Kind),
-        'What the subjects are.',
+        'Kind of the subjects.',
     ),
     Column(
         'count',
@@ -119,7 +119,8 @@ OPERATIONS = (
             problems=schemas.array(schemas.thing(COLUMNS)),
         ),
         description='Reads Ironic, the records and the members, and changes '
-        'nothing. What does not answer is a problem of severity "unknown".',
+        'nothing. A part that does not answer is a problem of severity '
+        '"unknown".',
         columns=COLUMNS,
     ),
     Operation(

@@ -27,7 +27,7 @@ COLUMNS: Columns[node_listing.RecordedNode] = (
     Column(
         'state',
         type=schemas.one_of('owned', 'filtered', 'unowned'),
-        help='As far as the record tells.',
+        help='As far as the record shows.',
     ),
     Column('instance_uuid', 'record.instance_uuid', TEXT_OR_NULL),
     Column('shard', 'record.shard', TEXT_OR_NULL),
@@ -61,8 +61,8 @@ _FILTERS = (
     ),
     Parameter(
         'conductor_group',
-        'Only nodes that were last seen in this conductor group; case does '
-        'not count, and empty is the default group.',
+        'Only nodes that were last seen in this conductor group '
+        '(case-insensitive); empty is the default group.',
         schemas.GROUP,
     ),
 )

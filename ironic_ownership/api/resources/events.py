@@ -66,8 +66,8 @@ _MOMENT = {
 _FILTERS = (
     Parameter(
         'service',
-        'Only events of this service, or of nodes that it lost or got; case '
-        'does not count.',
+        'Only events of this service, or of nodes that it lost or got '
+        '(case-insensitive).',
         schemas.HOST,
         metavar='HOST',
     ),
@@ -162,7 +162,7 @@ def _seconds(text: str | None) -> float | None:
     except (ValueError, OverflowError) as exc:
         # As for a name: it fits the schema, and cannot exist.
         raise exceptions.NotFoundError(
-            f'{text!r} is no time: {exc}',
+            f'{text!r} is not a time: {exc}',
             hint='Write it as 2025-01-31 or 2025-01-31T22:00:00Z',
         ) from exc
 
@@ -178,7 +178,7 @@ def _position(text: str | None) -> EventPosition | None:
     match = _MARKER.fullmatch(text)
     if match is None:
         raise exceptions.NotFoundError(
-            f'{text!r} is no marker of this list',
+            f'{text!r} is not a marker of this list',
             hint='Follow the "next" of a page',
         )
     return EventPosition(float(match[1]), int(match[2]))

@@ -29,7 +29,7 @@ COLUMNS: Columns[Reading] = (
     Column(
         'role',
         type=schemas.one_of('active', 'standby', 'unknown'),
-        help='What the process is to its host; unknown if the records do not '
+        help='Role of the process for its host; unknown if the records do not '
         'answer.',
     ),
     Column('machine', _of_process('machine'), TEXT_OR_NULL),

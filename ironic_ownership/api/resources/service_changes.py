@@ -199,9 +199,9 @@ OPERATIONS = (
             'The service as it is now, or would be.', CHANGE, **schemas.CHANGE
         ),
         description='A disabled service is given no nodes and keeps those '
-        'that it has. A forced-down service loses its right to write '
-        'immediately; when that is taken back, it registers again by itself. '
-        'A repeated request changes nothing.',
+        'that it has. A forced-down service is fenced immediately; when '
+        'that is cleared, it registers again automatically. A repeated '
+        'request changes nothing.',
         parameters=(HOST,),
         body=_SET,
         errors=(404, 503),
@@ -242,10 +242,10 @@ OPERATIONS = (
             gates=_gates(_FAILOVER_GATES),
             **schemas.CHANGE,
         ),
-        description='The active process loses its right to write '
-        'immediately. No node changes owner. The answer waits up to half a '
-        'minute until the standby has taken over; "done" tells whether it '
-        'has. 409 lists the gates if one fails.',
+        description='The active process is fenced immediately. No node '
+        'changes owner. The answer waits up to half a minute until the '
+        'standby has taken over; "done" shows whether it has. 409 lists '
+        'the gates if one fails.',
         parameters=(HOST,),
         body=schemas.body(
             {

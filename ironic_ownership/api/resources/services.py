@@ -27,7 +27,7 @@ _Row = dict[str, columns.Cell]
 MEMBER_VALUES = schemas.described(
     THING,
     'Values that the service advertises for itself alone, such as a weight; '
-    'they are no part of what makes peers.',
+    'peers may have different ones.',
 )
 
 

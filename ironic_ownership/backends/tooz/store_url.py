@@ -30,7 +30,7 @@ class StoreURL:
                 parts.port  # noqa: B018 - raises if it is no port
         except ValueError:
             # Without its cause, which may quote a password.
-            raise _fault('is no URL') from None
+            raise _fault('is not a URL') from None
         if not parts.scheme:
             raise _fault('has no scheme such as etcd3+http://')
         return parts

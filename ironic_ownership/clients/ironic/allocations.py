@@ -184,7 +184,7 @@ class IronicAllocations(allocations.Allocations):
 
 def _read(data: object) -> allocations.Allocation:
     if not isinstance(data, dict) or not nodes.is_uuid(data.get('uuid')):
-        raise exceptions.IronicError('The answer of Ironic is no allocation')
+        raise exceptions.IronicError("Ironic's answer is not an allocation")
     try:
         state = State(data.get('state') or State.ALLOCATING)
     except ValueError as exc:

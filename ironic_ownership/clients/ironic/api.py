@@ -270,7 +270,7 @@ def pages(
         page = body.get(collection)
         if not isinstance(page, list):
             raise exceptions.IronicError(
-                f'The answer of Ironic is no list of {collection}'
+                f"Ironic's answer is not a list of {collection}"
             )
         yield page
         # The server's link is only a sign that there is a next page: it lacks

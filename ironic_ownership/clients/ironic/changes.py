@@ -84,9 +84,7 @@ def _rows(body: dict[str, Any]) -> Sequence[dict[str, Any]]:
     if not isinstance(rows, list) or not all(
         isinstance(data, dict) for data in rows
     ):
-        raise exceptions.IronicError(
-            'The answer of Ironic is no list of nodes'
-        )
+        raise exceptions.IronicError("Ironic's answer is not a list of nodes")
     return rows
 
 

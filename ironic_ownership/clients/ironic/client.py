@@ -241,7 +241,7 @@ class IronicClient(bare_metal.BareMetal):
                     return str(row['uuid'])
         except (KeyError, TypeError, AttributeError) as exc:
             raise exceptions.IronicError(
-                'The answer of Ironic is no list of nodes'
+                "Ironic's answer is not a list of nodes"
             ) from exc
         return None
 
@@ -263,7 +263,7 @@ class IronicClient(bare_metal.BareMetal):
                 counts[name] = counts.get(name, 0) + int(row['count'])
         except (KeyError, TypeError, ValueError) as exc:
             raise exceptions.IronicError(
-                'The answer of Ironic is no count of shards'
+                "Ironic's answer is not a count of shards"
             ) from exc
         return counts
 

@@ -255,7 +255,7 @@ MOVE = (
     ),
     Gate(
         'source_stopped',
-        'its owner has stopped, or is none, or can release the node',
+        'it is unowned, or its owner has stopped or can release it',
         'Make sure that it has stopped, then: ironic-ownership service set '
         '{case.source} --down',
         _source_stopped,

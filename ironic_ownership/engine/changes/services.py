@@ -283,10 +283,7 @@ def _standby_alive(failover: Failover) -> str | None:
         return f'no process stands by for {host}'
     listed = ', '.join(chosen or standbys)
     if wanted and not chosen:
-        return (
-            f'{wanted} is no live process that stands by for {host}; these '
-            f'do: {listed}'
-        )
+        return f'{wanted} is not a live standby of {host}; these are: {listed}'
     return f'{len(chosen)} processes could take over: {listed}'
 
 

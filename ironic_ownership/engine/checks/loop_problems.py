@@ -57,12 +57,12 @@ CODES = frozenset(
 )
 
 _RETRIES = (
-    'Remove the cause that the message names: the service retries by itself, '
-    'at the latest after [ownership] refresh_interval'
+    'Remove the cause that the message names: the service retries '
+    'automatically, at the latest after [ownership] refresh_interval'
 )
 _ENDED = (
-    'Its log has the traceback: repair the package that it names. The loop is '
-    'started again by itself, and a restart of the service starts all of them'
+    'Its log has the traceback: repair the package that it names. The loop '
+    'restarts automatically, and a restart of the service restarts all of them'
 )
 _CREDENTIAL = (
     'Give the user of [ironic] the role that the message names, and restart '
@@ -71,12 +71,12 @@ _CREDENTIAL = (
 )
 _SOURCES = (
     'Make the source readable, or repair the package that the message names: '
-    'the service retries by itself, and goes on with the last snapshot'
+    'the service retries automatically, and continues with the last snapshot'
 )
 _NOTIFICATIONS = (
     'Start the message broker, or correct [notifications] transport_url and '
-    'restart the service. It retries by itself, and the events wait in the '
-    'history'
+    'restart the service. It retries automatically, and the events wait '
+    'in the history'
 )
 _HINTS: Mapping[str, str] = {
     Loop.CREDENTIAL: _CREDENTIAL,

@@ -58,7 +58,7 @@ def contested(seen: Deployment, problem: Check) -> Iterator[Problem]:
         problem,
         lambda s: s.decision.contest is Contest.CONTESTED,
         lambda s: s.decision.contenders,
-        '{nodes} admitted by services that are no peers: {hosts}',
+        '{nodes} admitted by services that are not peers: {hosts}',
         'Give these services filters that do not overlap, such as a shard_key '
         'each; or, without a shard key, the same policies and options. Until '
         'then an owner on record keeps its nodes, and no service claims the '

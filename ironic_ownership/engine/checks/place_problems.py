@@ -80,7 +80,7 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
         needed = conductors.needed(driver, group)
         supported = conductors.supports(driver, group)
         if supported:
-            why = f'driver {driver!r} is back in {where} since a short time'
+            why = f'driver {driver!r} has only just come back in {where}'
             hint = 'They return to service after [ownership] recovery_delay'
         else:
             why = f'no live conductor has the driver {driver!r} in {where}'

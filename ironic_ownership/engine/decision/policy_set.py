@@ -268,13 +268,13 @@ class PolicySet:
             owner, reason = self._plain(chosen.host), chosen.reason
             if type(reason) is not str or len(reason) > MAX_REASON:
                 raise self._fault(
-                    f'gave {_short(reason)} as a reason, which is no text of '
-                    f'at most {MAX_REASON} characters'
+                    f'gave {_short(reason)} as a reason, which is not a text '
+                    f'of at most {MAX_REASON} characters'
                 )
             return owner, reason
         if type(chosen) in _HOSTS:
             return chosen
-        raise self._fault(f'named {_short(chosen)}, which is no host')
+        raise self._fault(f'named {_short(chosen)}, which is not a host')
 
     def _checked(self, chosen: Any, hosts: Collection[str]) -> Decision:
         """Return the decision of an answer that names one of the hosts."""
@@ -285,7 +285,7 @@ class PolicySet:
         if owner in hosts:
             return Decision(owner, Reason.ASSIGNED, note=note)
         raise self._fault(
-            f'named {_short(owner)}, which is none of its live peers '
+            f'named {_short(owner)}, which is not one of its live peers '
             f'{", ".join(hosts)}'
         )
 
@@ -311,7 +311,7 @@ class PolicySet:
             shares = {peer.host: float(found[peer.host]) for peer in peers}
             total = sum(shares.values())
             if not 0 < total < math.inf or min(shares.values()) < 0:
-                raise ValueError(f'{found!r} are no shares')
+                raise ValueError(f'{found!r} are not shares')
         return {host: share / total for host, share in shares.items()}
 
     @staticmethod

@@ -140,8 +140,8 @@ def check_snapshot(value: object) -> None:
     """
     if not _is_value(value):
         raise TypeError(
-            f'it returned a {type(value).__name__}, which is no text, number, '
-            'tuple of texts or None'
+            f'it returned a {type(value).__name__}, which is not a text, '
+            'number, tuple of texts or None'
         )
     too_large = size_fault(
         model.MemberSettings(

@@ -108,13 +108,14 @@ class ConditionMonitor(Worker):
             if busy is not None and busy[1] > one.limit():
                 found.report(
                     conditions.hangs(one.loop),
-                    f'the {one.loop} loop stands still: {busy[0]} has not '
+                    f'the {one.loop} loop hangs: {busy[0]} has not '
                     f'returned for more than {one.limit():g} s',
                     code=HANGS,
                 )
             elif busy is None:
                 found.clear(
-                    conditions.hangs(one.loop), f'the {one.loop} loop goes on'
+                    conditions.hangs(one.loop),
+                    f'the {one.loop} loop continues',
                 )
         for loop in self.scheduler.running_for(2 * self.interval()):
             found.clear(conditions.ended(loop), f'the {loop} loop runs again')

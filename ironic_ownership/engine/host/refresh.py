@@ -393,5 +393,5 @@ def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
         raise exceptions.FencedError(
             f'{host} has no right to write: its service was fenced, forced '
             'down or deleted, or registered by another process',
-            hint='It registers again by itself, unless it is forced down',
+            hint='It registers again automatically, unless it is forced down',
         )

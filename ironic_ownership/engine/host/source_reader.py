@@ -149,8 +149,8 @@ class SourceReader(Worker):
         if failures:
             raise exceptions.SourceError(
                 '; '.join(failures),
-                hint='Make it readable, or repair that package: it is read '
-                'again by itself',
+                hint='Make it readable, or repair that package: the service '
+                'retries automatically',
             )
 
     def _report(self, tuning: Tuning) -> None:

@@ -77,7 +77,7 @@ class TakeOver(Worker):
         try:
             self._record_deaths(hosts)
             while self.take_over(hosts):
-                LOG.debug('handover limit reached, the take-over goes on')
+                LOG.debug('handover limit reached, the take-over continues')
         finally:
             # After an error too: the refresh does what is left.
             self.refresh()

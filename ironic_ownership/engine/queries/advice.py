@@ -111,7 +111,9 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
         move = _move(explanation, explanation.preferred_owner)
         down = f'{_PROGRAM} service set {host}'
         if row is None:
-            yield f'{host} is no service: start it, or move the node: {move}'
+            yield (
+                f'{host} is not a service: start it, or move the node: {move}'
+            )
         elif row.forced_down:
             yield (
                 f'{host} is forced down: {down} --up; or, if it has stopped: '
@@ -268,7 +270,9 @@ def _gone(explanation: Explanation) -> Iterator[str]:
             f'{status.uuid} --reason TEXT'
         )
     if status.owner_alive:
-        yield f'{status.owner} deletes a record without an instance by itself'
+        yield (
+            f'{status.owner} deletes records without an instance automatically'
+        )
     else:
         yield f'{_PROGRAM} compute node delete {status.uuid}'
 

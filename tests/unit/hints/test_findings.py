@@ -421,7 +421,7 @@ def _stalled(s: TestFindings, code: str) -> Story:
     _report(s, 'host1', broken)
     found = yield
     # A restart is advised for what is checked at the start only.
-    advised = 'restart' if loop is Loop.CREDENTIAL else 'retries by itself'
+    advised = 'restart' if loop is Loop.CREDENTIAL else 'retries automatically'
     s.assertIn(advised, found['hint'])
     _report(s, 'host1', Condition(str(loop), s.shared.clock()))
 

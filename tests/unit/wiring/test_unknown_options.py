@@ -9,7 +9,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring import unknown_options
 from tests.unit import configurations
 
-NO_EFFECT = '[{}] {} is no option, and has no effect'
+NO_EFFECT = '[{}] {} is not an option, and has no effect'
 SAMPLES = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership'
 
 NOVA_CONF = """
@@ -151,11 +151,11 @@ class TestUnknownOptions(configurations.ConfiguredCase):
 
     def test_mistyped_group(self) -> None:
         self.assertEqual(
-            ('[owership] is no group of options: did you mean ownership?',),
+            ('[owership] is not a group of options: did you mean ownership?',),
             self.faults('[owership]\npolicies = all'),
         )
         self.assertEqual(
-            ['[xyz] is no group of options'], self.remarks('[xyz]\na = 1')
+            ['[xyz] is not a group of options'], self.remarks('[xyz]\na = 1')
         )
 
     def test_what_seems_to_be_ours_is_a_fault(self) -> None:
@@ -220,4 +220,4 @@ class TestUnknownOptions(configurations.ConfiguredCase):
             'audit_middleware_notifications',
         ):
             (remark,) = self.remarks(f'[{group}]\nenabled = true')
-            self.assertIn(f'[{group}] is no group of options', remark)
+            self.assertIn(f'[{group}] is not a group of options', remark)
