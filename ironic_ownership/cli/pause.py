@@ -18,7 +18,7 @@ def _seconds(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None or not int(match[1]):
         raise argparse.ArgumentTypeError(
-            f'{text!r} is no duration such as 90m, 2h or 1d'
+            f'{text!r} is not a duration such as 90m, 2h or 1d'
         )
     return int(match[1]) * _SECONDS[match[2]]
 
