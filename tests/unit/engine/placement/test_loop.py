@@ -75,6 +75,10 @@ class TestLoop(unittest.TestCase):
         self.assertFalse(thread.is_alive())
         self.assertEqual([self.seen] * 2, self.reporter.reports)
 
+    def test_nothing_is_reported_before_the_first_refresh(self) -> None:
+        self.assertTrue(self.loop.attempt())
+        self.assertEqual([], self.reporter.reports)
+
     def test_newer_refresh_interrupts_an_older_one(self) -> None:
         self.loop._seen = self.seen
         self.loop.attempt()
