@@ -129,3 +129,7 @@ class TestLoop(unittest.TestCase):
         self.loop._seen = self.seen
         with self.assertLogs(LOGGER, 'ERROR'):
             self.assertTrue(self.loop.attempt())
+
+    def test_withdrawal_is_forwarded_immediately(self) -> None:
+        self.loop.withdraw('a node')
+        self.assertEqual(['a node'], self.reporter.withdrawn)

@@ -235,6 +235,23 @@ class TestConditions(unittest.TestCase):
             found = removed(request(**wish), node(1, **has))
             self.assertEqual(expected, found, (wish, has))
 
+    def test_nodes_are_evaluated_alike_in_any_order_and_number(self) -> None:
+        equal = [{'cpus': value} for value in (1, True, 1.0, '1')]
+        odd = [PROPERTIES, {'cpus': ['64'], 'n': {}}]
+        eight = {'cpus': '8', 'memory_mb': '8'}
+        small = [eight, {'cpus': '8'}, {**eight, 'memory_mb': '16'}]
+        for sizes, wish, expected in (
+            (equal, {'vcpus': 1}, {}),
+            (odd, {'vcpus': 1}, {'vcpus': 1}),
+            (small, {'vcpus': 8, 'memory_mb': 16}, {'memory_mb': 2}),
+        ):
+            nodes = [node(n, properties=has) for n, has in enumerate(sizes)]
+            for few in (0, 1000):
+                for some in (nodes, nodes[::-1]):
+                    with mock.patch.object(selection, '_FEW', few):
+                        found = removed(request(**wish), *some)
+                        self.assertEqual(expected, found)
+
     def test_certain_node_is_found_by_uuid_or_name(self) -> None:
         nodes = [node(1), node(171, name='Odd')]
         for wanted in (nodes[1].uuid, nodes[1].uuid.upper(), 'Odd'):
@@ -249,6 +266,40 @@ class TestConditions(unittest.TestCase):
         )
         self.assertEqual((nodes[0],), choice.candidates)
         self.assertEqual({'policies': 1}, dict(choice.removed))
+
+    def test_every_node_is_counted_for_the_first_condition_it_misses(
+        self,
+    ) -> None:
+        wish = request(
+            resource_class='gold',
+            traits=['CUSTOM_A'],
+            memory_mb=1024,
+            extra_specs={'capabilities:boot_mode': 's== uefi'},
+        )
+        nodes = [
+            node(1, instance_uuid=OTHER),
+            node(2),
+            node(3, resource_class='silver'),
+            node(4, traits=()),
+            node(5, properties={'memory_mb': 1000}),
+            node(6, properties={'memory_mb': 1024}),
+            node(7, maintenance=True),
+            node(8),
+        ]
+        choice = selection.choose(wish, nodes, evaluate, owned={nodes[1].uuid})
+        self.assertEqual(
+            [
+                ('instance', 1),
+                ('owned', 1),
+                ('resource_class', 1),
+                ('trait:CUSTOM_A', 1),
+                ('capabilities:boot_mode', 1),
+                ('memory_mb', 1),
+                ('maintenance', 1),
+            ],
+            list(choice.removed.items()),
+        )
+        self.assertEqual((nodes[7],), choice.candidates)
 
 
 def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
