@@ -79,6 +79,12 @@ class TestMemberSettings(unittest.TestCase):
         self.assertEqual(settings, again)
         self.assertEqual(settings.to_json(), again.to_json())
 
+    def test_order_of_options_means_nothing(self) -> None:
+        self.assertEqual(
+            model.PolicySettings.of('p', {'a': 1, 'b': 2}),
+            model.PolicySettings.of('p', {'b': 2, 'a': 1}),
+        )
+
     def test_text_of_another_form_is_a_value_error(self) -> None:
         for text in (
             '',

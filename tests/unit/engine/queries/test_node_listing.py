@@ -131,3 +131,9 @@ class ListTest(QueryCase):
         self.assertEqual({'other'}, self.names(shard='s2'))
         self.assertEqual({*'abcde', 'gone'}, self.names(shard='s1'))
         self.assertEqual(set(), self.names(shard='s2', service='h1'))
+
+    def test_unknown_names_are_refused(self) -> None:
+        for filters in ({'service': 'h2'}, {'shard': 's3'}):
+            with self.assertRaises(exceptions.OwnershipError) as caught:
+                self.listing(**filters)
+            self.assertEqual('not_found', caught.exception.code)
