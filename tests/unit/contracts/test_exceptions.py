@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import unittest
 
@@ -42,6 +43,14 @@ class TestErrors(unittest.TestCase):
         ):
             self.assertLess(len(text), 10_000)
             self.assertGreater(len(text.encode()), 500)
+
+    def test_every_error_has_a_code_of_its_own(self) -> None:
+        family = [
+            error
+            for _, error in inspect.getmembers(exceptions, inspect.isclass)
+            if issubclass(error, exceptions.OwnershipError)
+        ]
+        self.assertEqual(len(family), len({error.code for error in family}))
 
 
 class TestReasons(unittest.TestCase):

@@ -97,6 +97,10 @@ class ColumnsTest(unittest.TestCase):
         ):
             self.assertEqual(said, columns.readable(cell))
 
+    def test_moment_is_in_utc(self) -> None:
+        self.assertEqual('1970-01-01T00:00:00+00:00', columns.moment(0.4))
+        self.assertIsNone(columns.moment(None))
+
 
 class ComputeNodeTest(unittest.TestCase):
     def test_ironic_is_believed_before_the_record(self) -> None:

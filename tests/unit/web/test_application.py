@@ -173,3 +173,19 @@ class FormTest(app_case.SiteCase):
             exceptions.ConfigurationError, 'enable_proxy_headers_parsing'
         ):
             self.build('[oslo_middleware]\nenable_proxy_headers_parsing = 1')
+
+
+class StatusTest(app_case.SiteCase):
+    def test_details_are_for_programs(self) -> None:
+        said = errors.form_of(
+            exceptions.NodeOutOfServiceError('u', 'd', 'g', ['c1']), 'req-1'
+        )
+        self.assertEqual(
+            {
+                'uuid': 'u',
+                'driver': 'd',
+                'conductor_group': 'g',
+                'needed': ('c1',),
+            },
+            said['error']['details'],
+        )

@@ -241,6 +241,10 @@ class TestReleaseNodes(HandOverCase):
         self.release()
         self.assertEqual([None], owners)
 
+    def test_unowned_node_is_unchanged(self) -> None:
+        self.release()
+        self.assertEqual(['unchanged'], self.release())
+
     def test_node_that_its_owner_would_claim_again_is_refused(self) -> None:
         self.assertEqual(['not_given_back'], self.release(world.uuid(2)))
         self.assertEqual('host1', self.owners()[2])
