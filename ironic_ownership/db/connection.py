@@ -73,7 +73,7 @@ class Database:
         )
         self._timeout = timeout
 
-    @property
+    @functools.cached_property
     def where(self) -> str:
         """The URL without its password and query, for messages."""
         return shown(self.engine.url)

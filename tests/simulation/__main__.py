@@ -51,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
             options.schedules and sums.schedules >= options.schedules
         ):
             break
-        found = violation(Plan.of(seed), times, sums)
+        found = violation(stories.varied(seed), times, sums)
         if found is not None:
             broken += 1
             _tell(seed, found, times, options)
@@ -68,7 +68,7 @@ def _tell(
     times: Times,
     options: argparse.Namespace,
 ) -> None:
-    plan = Plan.of(seed)
+    plan = stories.varied(seed)
     if options.minimise:
         plan = minimised(plan, times, found.law)
         found = violation(plan, times, Result()) or found

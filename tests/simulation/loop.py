@@ -195,7 +195,7 @@ class Loop:
             elif timers and timers[0][0] <= until:
                 self.now, at_once = timers[0][0], 0
             else:
-                self.now = until
+                self.now = max(self.now, until)
                 return
 
     def kill(self, process: Process) -> None:

@@ -86,8 +86,14 @@ MUTANTS = (
     Mutant(
         'the place of a live process is taken',
         'db/registration.py',
-        'alive is None or active in alive\n',
-        'alive is None\n',
+        'if alive is None or active in alive or came_back:',
+        'if alive is None:',
+    ),
+    Mutant(
+        'a late request of a standby replaces a process that came back',
+        'db/registration.py',
+        'if alive is None or active in alive or came_back:',
+        'if alive is None or active in alive:',
     ),
     Mutant(
         'a failover keeps the epoch and the right',
@@ -447,7 +453,6 @@ def main() -> int:
         output = hunt(
             mutant,
             *('--minutes', given.minutes, '--seed', given.seed),
-            *('--stories', '1'),
         )
         sums = re.search(
             r'(\d+) schedules, (\d+) violations, ([\d.]+) s', output

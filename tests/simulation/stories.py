@@ -7,7 +7,9 @@ its duration. What it leaves open is the choice of the seed.
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
+import random
 import re
 from collections.abc import Iterator
 
@@ -69,6 +71,37 @@ def _faults(lines: list[str]) -> Iterator[Planned]:
             int(found['lasts'] or 0) / HEARTBEAT,
             tuple(found['named'].split()),
         )
+
+
+def varied(seed: int) -> Plan:
+    """Return the plan of a seed: each second is a story with variations."""
+    free = Plan.of(seed)
+    rng = random.Random(f'story {seed}')
+    if rng.random() < 0.5:
+        return free
+    path = rng.choice(sorted(DIRECTORY.glob('*.txt')))
+    told = plan(path.read_text(), seed)
+    return dataclasses.replace(
+        told,
+        clustered=told.clustered or free.clustered,
+        in_database=told.in_database and free.in_database,
+        slowness=free.slowness,
+        refreshes=free.refreshes,
+        churns=free.churns,
+        faults=tuple(
+            sorted(
+                (
+                    dataclasses.replace(
+                        one,
+                        at=max(one.at + rng.uniform(-1, 1), 1.0),
+                        lasts=one.lasts * rng.uniform(0.5, 1.5),
+                    )
+                    for one in told.faults
+                ),
+                key=lambda one: one.at,
+            )
+        ),
+    )
 
 
 def every(seeds: int) -> Iterator[tuple[str, Plan]]:
