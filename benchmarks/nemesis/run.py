@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -23,6 +25,9 @@ from benchmarks.nemesis.processors import Processors
 from benchmarks.nemesis.schedule import Kind
 from benchmarks.nemesis.storm import Fault, Storm
 from lab import process
+
+EVENTS = 'events.jsonl'
+"""File in the directory of a run: each event, as the model replays it."""
 
 _AROUND = 25.0
 """Seconds of the time line before a violation."""
@@ -201,6 +206,9 @@ class Run:
         self._read_answers()
         earlier = self._events
         self._events = self.observer.events(self.history.known)
+        with (self.cluster.directory / EVENTS).open('a') as file:
+            for event in self._events:
+                print(json.dumps(dataclasses.asdict(event)), file=file)
         for event in self._events:
             self.history.follow(event)
             if self.cluster.scopes.is_exclusive and _takes(event):

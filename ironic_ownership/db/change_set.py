@@ -153,7 +153,7 @@ class ChangeSet:
         owner: str | None = row['host']
         return owner
 
-    def _claim(self, claim: records.Claim) -> bool:
+    def _claim(self, claim: records.Claim) -> bool:  # Model: Claim
         node, seen = claim.node, claim.seen_host
         if self._owner(node.uuid) != seen:
             return False
@@ -207,7 +207,7 @@ class ChangeSet:
         self._availability_event(row, claim.availability)
         return True
 
-    def _may_take_from(self, claim: records.Claim) -> bool:
+    def _may_take_from(self, claim: records.Claim) -> bool:  # Model: MayTake
         if claim.node.instance_uuid or claim.uuid in self.open_instances:
             # Law 2, regardless of the decision: only an operator moves it.
             return False
@@ -277,7 +277,7 @@ class ChangeSet:
                 reason=reason,
             )
 
-    def _give_up(
+    def _give_up(  # Model: Release
         self,
         change: records.Release | records.Delete,
         kind: EventKind,

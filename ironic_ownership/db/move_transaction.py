@@ -58,7 +58,7 @@ class _Locked:
     linked_nodes: LockedNodes
 
 
-def carry_out(
+def carry_out(  # Model: Move
     conn: sa.Connection,
     linked: LinkedTables,
     move: moves.Move,

@@ -23,7 +23,7 @@ _LARGEST_GAP = 1 << 32
 one is not met by chance."""
 
 
-def register(
+def register(  # Model: Register
     conn: sa.Connection,
     linked: LinkedTables,
     host: str,
@@ -109,7 +109,7 @@ def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
     )
 
 
-def retire(
+def retire(  # Model: Retire
     conn: sa.Connection, host: str, epoch: int, *, grace: float
 ) -> None:
     """Give up the active place: the last write of a process that stops.
@@ -143,7 +143,7 @@ def retire(
     )
 
 
-def fail_over(
+def fail_over(  # Model: FailOver
     conn: sa.Connection,
     host: str,
     *,

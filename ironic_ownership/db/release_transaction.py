@@ -32,7 +32,7 @@ _OWNERSHIP = (
 )
 
 
-def release(
+def release(  # Model: HandOver
     conn: sa.Connection,
     linked: LinkedTables,
     nodes: Sequence[moves.NodeMove],

@@ -72,7 +72,7 @@ _MAX_REASON = 255
 """Characters of a reason in an event."""
 
 
-def change(
+def change(  # Model: ForceDown, ForceUp
     conn: sa.Connection,
     linked: LinkedTables,
     host: str,

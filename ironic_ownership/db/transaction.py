@@ -130,7 +130,7 @@ def lock_service(
     return lock_services(conn, {host}).get(host)
 
 
-def check_right(
+def check_right(  # Model: IsCurrent
     host: str, epoch: int, service: change_set.ServiceState | None
 ) -> None:
     """Refuse a writer that is fenced or not the last one registered."""

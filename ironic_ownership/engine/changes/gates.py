@@ -44,7 +44,7 @@ def _is_ironic(case: Case) -> str | None:
     return other and f'its hypervisor type in the cell is {other}'
 
 
-def _source_stopped(case: Case) -> Found | str | None:
+def _source_stopped(case: Case) -> Found | str | None:  # Model: Moves
     if case.record is None:
         return unknown('no compute node is on record')
     if case.source is None:

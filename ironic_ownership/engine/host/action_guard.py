@@ -281,7 +281,7 @@ class Permission:
         claim = request_header.Claim(self.host, self.epoch, self._uuid)
         return {request_header.HEADER: claim.header(self._key, method, url)}
 
-    def read(self) -> model.ComputeNode:
+    def read(self) -> model.ComputeNode:  # Model: Permit
         """Confirm it, and return the record; errors as :meth:`confirm`."""
         # Times count from before the read: its answer may be delayed.
         started = self._context.clock()

@@ -66,7 +66,7 @@ class Plan:
         self.filtered += other.filtered
 
 
-def build(
+def build(  # Model: Plans
     host: str,
     nodes: Iterable[model.Node],
     decisions: decide.Decisions,

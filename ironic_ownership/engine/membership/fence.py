@@ -189,7 +189,7 @@ class Fence:
         with self._lock:
             return self._until - self._clock()
 
-    def lease(self) -> Lease:
+    def lease(self) -> Lease:  # Model: MayAct
         """Return the right as it is now.
 
         :raises FencedError: if there is no right to act at this moment.

@@ -189,7 +189,7 @@ class LocalMember:
             LOG.debug('the own service row cannot be read: %s', exc)
             return False
 
-    def leave(self, grace: float = 0.0) -> None:
+    def leave(self, grace: float = 0.0) -> None:  # Model: Stop
         """Give up the right to act, the active role and the membership.
 
         :param grace: seconds for which this service is expected back.
@@ -239,7 +239,7 @@ class LocalMember:
             return True
         return False
 
-    def _beat(self) -> None:
+    def _beat(self) -> None:  # Model: Tick
         started = self._clock()
         if self.is_member:
             self._backend.beat()
@@ -255,7 +255,7 @@ class LocalMember:
             self._backend.advertise(settings)
             self._joined_with = settings
 
-    def _join(self) -> None:
+    def _join(self) -> None:  # Model: Join
         own = self._registration.identity
         self._backend.join(own.host, own.incarnation, own.settings)
         self.is_member, self._joined_with = True, own.settings

@@ -164,7 +164,9 @@ class Registration:
                 # A new object: the answer to a request sent before is ignored.
                 self._state = dataclasses.replace(self._state)
 
-    def update(self, siblings: frozenset[str] | None) -> None:
+    def update(
+        self, siblings: frozenset[str] | None
+    ) -> None:  # Model: Requests
         """Send the next request if one is needed; apply a result.
 
         :param siblings: other incarnations of the host that may be alive;
@@ -187,7 +189,7 @@ class Registration:
             if found is not None:
                 self._become(found, instead_of=state)
 
-    def check(self) -> bool:
+    def check(self) -> bool:  # Model: CheckEpoch
         """Read the own service row, and follow it. Any thread. One query.
 
         A right that has ended is dropped at once, without waiting for the
@@ -266,7 +268,7 @@ class Registration:
             return None
         return Active(epoch, identity.settings)
 
-    def _become(
+    def _become(  # Model: Registered
         self, new: State, *, instead_of: State, loss: str = ''
     ) -> bool:
         with self._lock:
