@@ -9,6 +9,8 @@ from oslo_config import cfg
 
 from ironic_ownership_nova import options, settings
 
+_ETC = pathlib.Path(__file__).parents[2] / 'etc' / 'ironic_ownership'
+
 
 class SettingsTest(unittest.TestCase):
     def setUp(self) -> None:
@@ -52,6 +54,16 @@ class SettingsTest(unittest.TestCase):
         )
         found = self.read()
         self.assertEqual((self.nova, own, more), found.files)
+        self.assertTrue(found.follows_records)
+
+    def test_file_of_nova_may_have_all_options(self) -> None:
+        kolla = _ETC / 'kolla' / 'nova-compute-ironic.conf'
+        self.write(
+            'nova.conf',
+            kolla.read_text().replace('/etc/nova/nova.conf', self.nova),
+        )
+        found = self.read()
+        self.assertEqual((self.nova, self.nova), found.files)
         self.assertTrue(found.follows_records)
 
     def test_host_is_that_of_nova_and_inventories_are_its_own(self) -> None:

@@ -11,8 +11,12 @@ import tomllib
 import unittest
 from typing import Any
 
+import yaml
+from oslo_config import iniparser
+
 ROOT = pathlib.Path(__file__).parents[2]
-_FILE = ROOT / 'etc' / 'ironic_ownership' / 'container' / 'Containerfile'
+_ETC = ROOT / 'etc' / 'ironic_ownership'
+_FILE = _ETC / 'container' / 'Containerfile'
 
 
 def _project(directory: str = '.') -> dict[str, Any]:
@@ -45,6 +49,65 @@ class TestManualPages(unittest.TestCase):
                 self.assertIn(name, page.lower(), 'run tools/genman')
         for option in ('--new-services', '--skip-invalid', '--request-id'):
             self.assertTrue(option in page, f'{option}: run tools/genman')
+
+
+class TestFilesForDeployments(unittest.TestCase):
+    """Files that operators of kolla, Helm and packages copy."""
+
+    def test_each_directory_is_installed(self) -> None:
+        data = _project()['tool']['setuptools']['data-files']
+        listed = {name for names in data.values() for name in names}
+        for name in ('examples', 'kayobe', 'kolla', 'openstack-helm'):
+            self.assertIn(f'etc/ironic_ownership/{name}/*', listed)
+        self.assertIn('etc/ironic_ownership/packages/*', listed)
+
+    def test_each_file_can_be_read_by_its_format(self) -> None:
+        read = {'.conf': _sections, '.yml': yaml.safe_load}
+        read['.yaml'] = read['.yml']
+        seen = 0
+        for name in ('kayobe', 'kolla', 'openstack-helm', 'packages'):
+            for path in (_ETC / name).iterdir():
+                if path.suffix in read:
+                    seen += 1
+                    self.assertTrue(read[path.suffix](path.read_text()), path)
+        self.assertEqual(7, seen)
+
+    def test_files_of_all_ways_have_the_same_options(self) -> None:
+        secret = yaml.safe_load(
+            (_ETC / 'openstack-helm' / 'secret.yaml').read_text()
+        )
+        (helm,) = secret['stringData'].values()
+        beside = _sections((_ETC / 'examples/beside-nova.conf').read_text())
+        kolla = _sections(
+            (_ETC / 'kolla/nova-compute-ironic.conf').read_text()
+        )
+        self.assertEqual(set(beside), set(_sections(helm)))
+        self.assertLess(set(beside), set(kolla))
+
+    def test_launcher_of_the_unit_is_a_program_of_the_driver(self) -> None:
+        unit = (_ETC / 'packages/nova-compute.service.d.conf').read_text()
+        (program,) = _project('nova_driver')['project']['scripts']
+        self.assertIn(f'/bin/{program} ', unit)
+
+
+class _Sections(iniparser.BaseParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+        self.section = ''
+
+    def new_section(self, section: str) -> None:
+        self.section = section
+
+    def assignment(self, key: str, value: list[str]) -> None:
+        self.found.append((self.section, key))
+
+
+def _sections(text: str) -> list[tuple[str, str]]:
+    """Return the options of a configuration, as OpenStack reads it."""
+    parser = _Sections()
+    parser.parse(text.splitlines())
+    return parser.found
 
 
 class TestContainerFile(unittest.TestCase):
