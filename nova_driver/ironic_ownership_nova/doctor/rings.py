@@ -74,6 +74,12 @@ def _candidates(
     sizes: Collection[int] = range(1, len(some) + 1)
     if len(some) > _MOST_HOSTS:
         sizes = (1, len(some) - 1)
+        # Peers without a free node, of which there are few.
+        others = sorted(every - hosts)
+        subsets += [hosts | {one} for one in others]
+        subsets += [
+            hosts | {*more} for more in itertools.combinations(others, 2)
+        ]
     for size in sizes:
         subsets += map(frozenset, itertools.combinations(sorted(some), size))
     return list(dict.fromkeys(subsets))

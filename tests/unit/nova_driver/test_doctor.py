@@ -305,22 +305,32 @@ class RingsTest(unittest.TestCase):
         self.assertEqual([], [*rings.of_rings(of)])
 
     @hypothesis.given(
-        st.sets(st.sampled_from('abcdefgh'), min_size=2),
+        st.sets(st.sampled_from('abcdef'), min_size=2),
+        st.sets(st.sampled_from('abcdef')),
         st.integers(0, 1000),
-        st.integers(1, 40),
+        st.integers(1, 12),
     )
-    @hypothesis.settings(deadline=None, max_examples=40)
+    @hypothesis.settings(deadline=None, max_examples=60)
     def test_no_ring_is_ever_taken_for_a_fault(
-        self, hosts: set[str], first: int, number: int
+        self, hosts: set[str], others: set[str], first: int, number: int
     ) -> None:
-        # Those with a free node; the others are live peers.
+        # Peers without a free node are live, and others with lists of their
+        # own may be.
         uuids = [world.uuid(first + n) for n in range(number)]
-        rows = split(uuids, dict.fromkeys(sorted(hosts), sorted(hosts)))
         nodes: dict[str, list[str]] = {}
-        for one in rows:
+        for one in split(uuids, dict.fromkeys(sorted(hosts), sorted(hosts))):
             nodes.setdefault(str(one.host), []).append(one.name)
-        lists = rings.inferred(nodes, hosts)
+        lists = rings.inferred(nodes, hosts | others)
         self.assertEqual(1, len({*lists.values()}))
+
+    def test_large_ring_with_a_peer_without_a_free_node(self) -> None:
+        hosts = [f'h{number:02}' for number in range(9)]
+        nodes: dict[str, list[str]] = {}
+        for one in split(MANY, dict.fromkeys(hosts, hosts)):
+            nodes.setdefault(str(one.host), []).append(one.name)
+        del nodes['h04']
+        lists = rings.inferred(nodes, [*hosts, 'x', 'y'])
+        self.assertEqual({frozenset(hosts)}, {*lists.values()})
 
 
 class ExaminationTest(unittest.TestCase):
