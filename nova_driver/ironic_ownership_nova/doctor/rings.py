@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.policies.ring import Ring
@@ -20,69 +20,37 @@ from ironic_ownership_nova.doctor.snapshot import Key, Snapshot, key_of, named
 Rows = Mapping[str, Mapping[Key, Sequence[str]]]
 """Nodes by the canonical name of their service, and by shard and group."""
 
-_MOST_HOSTS = 6
-"""Services of which all subsets are tried; of more, a few."""
-
 
 def of_rings(seen: Snapshot) -> Iterator[Finding]:
     """Return services whose free nodes no common ring explains."""
     free, deployed = _rows_of_live(seen)
     for group in _sharing(free):
         lists = inferred(
-            {host: [*itertools.chain(*free[host].values())] for host in group},
-            group | (deployed.keys() & seen.live),
+            {host: [*itertools.chain(*free[host].values())] for host in group}
         )
         if len({*lists.values()}) > 1:
             yield _disagreement(free, lists)
     yield from _out_of_scope(free, deployed)
 
 
-def inferred(
-    nodes: Mapping[str, Sequence[str]], live: Collection[str]
-) -> dict[str, frozenset[str]]:
-    """Return the list of peers that the rows of each service fit.
+def inferred(nodes: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Return the longest list of peers that the rows of each service fit.
 
-    One that all of them fit, if there is any. Otherwise the longest for each,
-    because a shorter one gives it more nodes and so fits more easily.
+    If all use one ring, it is all of them, also if that ring has more peers:
+    on a ring with fewer hosts, those that are left keep their nodes. A peer
+    that owns a row of the service on a ring is on no list that is part of
+    it, so there is one longest list.
 
     :param nodes: free nodes by service.
-    :param live: other services, which may be peers without a free node.
     """
-    fits: dict[str, list[frozenset[str]]] = {host: [] for host in nodes}
-    candidates = _candidates(frozenset(nodes), frozenset(live))
-    for peers in candidates:
-        ring = Ring(peers)
-        alike = [
-            host
-            for host in nodes
-            if host in peers and {*ring.owners(nodes[host])} <= {host}
-        ]
-        if len(alike) == len(nodes):
-            return dict.fromkeys(nodes, peers)
-        for host in alike:
-            fits[host].append(peers)
-    return {host: max(found, key=len) for host, found in fits.items()}
-
-
-def _candidates(
-    hosts: frozenset[str], live: frozenset[str]
-) -> list[frozenset[str]]:
-    """Return lists of peers, those of all the hosts first."""
-    every = live | hosts
-    some = every if len(every) <= _MOST_HOSTS else hosts
-    subsets: list[frozenset[str]] = [hosts, every]
-    sizes: Collection[int] = range(1, len(some) + 1)
-    if len(some) > _MOST_HOSTS:
-        sizes = (1, len(some) - 1)
-        # Peers without a free node, of which there are few.
-        others = sorted(every - hosts)
-        subsets += [hosts | {one} for one in others]
-        subsets += [
-            hosts | {*more} for more in itertools.combinations(others, 2)
-        ]
-    for size in sizes:
-        subsets += map(frozenset, itertools.combinations(sorted(some), size))
-    return list(dict.fromkeys(subsets))
+    every = frozenset(nodes)
+    found = {}
+    for host, rows in nodes.items():
+        peers = every
+        while rivals := {*Ring(peers).owners(rows)} - {host}:
+            peers -= rivals
+        found[host] = peers
+    return found
 
 
 def _rows_of_live(seen: Snapshot) -> tuple[Rows, Rows]:

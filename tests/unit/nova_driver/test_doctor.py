@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import unittest
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -305,32 +306,40 @@ class RingsTest(unittest.TestCase):
         self.assertEqual([], [*rings.of_rings(of)])
 
     @hypothesis.given(
-        st.sets(st.sampled_from('abcdef'), min_size=2),
-        st.sets(st.sampled_from('abcdef')),
+        st.sets(st.sampled_from('abcdefgh'), min_size=2),
         st.integers(0, 1000),
-        st.integers(1, 12),
+        st.integers(1, 40),
     )
-    @hypothesis.settings(deadline=None, max_examples=60)
+    @hypothesis.settings(deadline=None, max_examples=40)
     def test_no_ring_is_ever_taken_for_a_fault(
-        self, hosts: set[str], others: set[str], first: int, number: int
+        self, hosts: set[str], first: int, number: int
     ) -> None:
-        # Peers without a free node are live, and others with lists of their
-        # own may be.
+        # Some peers may have no free node.
         uuids = [world.uuid(first + n) for n in range(number)]
         nodes: dict[str, list[str]] = {}
         for one in split(uuids, dict.fromkeys(sorted(hosts), sorted(hosts))):
             nodes.setdefault(str(one.host), []).append(one.name)
-        lists = rings.inferred(nodes, hosts | others)
-        self.assertEqual(1, len({*lists.values()}))
+        lists = rings.inferred(nodes)
+        self.assertEqual({frozenset(nodes)}, {*lists.values()})
 
-    def test_large_ring_with_a_peer_without_a_free_node(self) -> None:
-        hosts = [f'h{number:02}' for number in range(9)]
+    @hypothesis.given(
+        st.dictionaries(
+            st.sampled_from(MANY), st.sampled_from('abcd'), min_size=2
+        )
+    )
+    @hypothesis.settings(deadline=None, max_examples=40)
+    def test_list_is_the_longest_that_fits(self, of: dict[str, str]) -> None:
         nodes: dict[str, list[str]] = {}
-        for one in split(MANY, dict.fromkeys(hosts, hosts)):
-            nodes.setdefault(str(one.host), []).append(one.name)
-        del nodes['h04']
-        lists = rings.inferred(nodes, [*hosts, 'x', 'y'])
-        self.assertEqual({frozenset(hosts)}, {*lists.values()})
+        for uuid, host in of.items():
+            nodes.setdefault(host, []).append(uuid)
+        for host, peers in rings.inferred(nodes).items():
+            sizes = {
+                len(some) + 1
+                for size in range(len(nodes))
+                for some in itertools.combinations({*nodes} - {host}, size)
+                if {*Ring([host, *some]).owners(nodes[host])} == {host}
+            }
+            self.assertEqual(max(sizes), len(peers))
 
 
 class ExaminationTest(unittest.TestCase):
