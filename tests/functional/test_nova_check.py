@@ -16,6 +16,7 @@ from tests.functional.support import (
     cells,
     command_line,
     databases,
+    hosts,
     ironics,
     placements,
 )
@@ -304,6 +305,24 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
         for name in ('Ironic', 'Placement'):
             self.assertIn(f'{name} was not read', err)
         self.assertIn('--cloud', err)
+        # As a nova.conf has them.
+        path = self.directory / 'nova.conf'
+        path.write_text(
+            hosts.text_of(
+                {
+                    'ironic': {
+                        'auth_type': 'none',
+                        'endpoint_override': self.server.endpoint,
+                    },
+                    'placement': self.placement_server.options(),
+                }
+            )
+        )
+        done = command_line.run(
+            *('--config-file', str(path), 'nova', 'check', '--cell', self.url)
+        )
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn('Placement: 1 provider', done.stderr)
         self.write('compute_nodes', "host = 'gone'", f"uuid = '{node}'")
         code, out, _ = self.run_check('-f', 'json')
         self.assertEqual(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pathlib
+import re
 import unittest
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
+from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.policies.ring import Ring
 from ironic_ownership_nova.cell import model as cell
@@ -230,6 +233,8 @@ class FindingsTest(unittest.TestCase):
         self.assertIn('host2', found.what)
 
 
+_PAGE = pathlib.Path(__file__).parents[3] / 'doc/source/run/nova-check.rst'
+
 MANY = [world.uuid(number) for number in range(1, 61)]
 
 
@@ -383,6 +388,21 @@ class ExaminationTest(unittest.TestCase):
         self.assertEqual(['no_service'], [one.code for one in done.findings])
         self.assertEqual(2, len(done.skipped))
         self.assertIn('Ironic was not read', done.skipped[0])
+
+
+class AdviceTest(unittest.TestCase):
+    def test_every_code_has_its_entry_in_the_page(self) -> None:
+        text = _PAGE.read_text()
+        self.assertEqual({*ADVICE}, {*re.findall(r'^``(\w+)``$', text, re.M)})
+
+    def test_every_command_exists(self) -> None:
+        commands = app.Registry()
+        for advice in ADVICE.values():
+            for words in re.findall(
+                r'"ironic-ownership ([a-z ]+)', advice.repair
+            ):
+                _, _, rest = commands.find_command(words.split())
+                self.assertEqual([], rest, words)
 
 
 class ReportTest(unittest.TestCase):
