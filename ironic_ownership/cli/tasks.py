@@ -40,6 +40,9 @@ TASKS: Mapping[str, tuple[str, ...]] = {
         'service drain',
         'service failover',
         'service delete',
+        'pause',
+        'pause list',
+        'resume',
     ),
     'Clean up deleted nodes': (
         'compute node check-delete',
