@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 import types
 from collections.abc import Mapping, Sequence
 
@@ -52,6 +53,15 @@ class LatestChanges:
     nodes: Sequence[ChangedNode]
     read_at: float
     complete: bool
+
+
+class Enforcement(enum.Enum):
+    """State of the middleware in Ironic, as a request shows it."""
+
+    ENFORCED = 'enforced'
+    ABSENT = 'absent'
+    OTHER_KEY = 'other_key'
+    NO_RECORDS = 'no_records'
 
 
 class BareMetal(abc.ABC):
@@ -178,6 +188,13 @@ class BareMetal(abc.ABC):
 
         :returns: by shard; the key ``None`` is for nodes without one.
         """
+
+    def enforcement(self, shared_key: str) -> Enforcement:
+        """Return whether Ironic refuses the requests of former owners.
+
+        :param shared_key: with which services sign their requests.
+        """
+        return Enforcement.ENFORCED
 
     @abc.abstractmethod
     def conductors(self) -> Sequence[model.Conductor]:

@@ -198,6 +198,7 @@ class Container(Stores):
                     (lambda: self.reservations) if complete else None,
                     lambda: self.companion if complete else None,
                     lambda: self.placement_of() if placement else None,
+                    self.shared_key if complete else '',
                 ),
                 sharded=self.sharded,
             )
@@ -283,6 +284,11 @@ class Container(Stores):
     def own_scope_only(self) -> bool:
         """True if deployed nodes outside of a service's scope are refused."""
         return bool(self.conf.ownership.scope_of_deployed_nodes == 'own')
+
+    @property
+    def shared_key(self) -> str:
+        """The key with which requests to Ironic are signed; may be empty."""
+        return self.conf.enforcement.shared_key or ''
 
     @property
     def service(self) -> str:

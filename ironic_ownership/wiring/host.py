@@ -82,7 +82,7 @@ def build(wired: Container, *, embedded: bool) -> Host:
         on_epoch_change=_follow_settings(context),
         has_readers=embedded,
         own_scope_only=wired.own_scope_only,
-        shared_key=wired.conf.enforcement.shared_key or '',
+        shared_key=wired.shared_key,
         # The memory of a program that embeds the service is its own.
         free_memory=(lambda: None) if embedded else heap.trim,
     )

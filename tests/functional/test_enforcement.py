@@ -11,10 +11,16 @@ from typing import Any, NamedTuple
 import testtools
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.request_header import HEADER, Claim
-from lab import ironic, ironic_tokens, process
+from lab import ironic, ironic_api, ironic_tokens, process
 from lab.enrolment import Enrolment
-from tests.functional.support import command_line, databases, keystones
+from tests.functional.support import (
+    command_line,
+    databases,
+    ironics,
+    keystones,
+)
 
 KEY = 'a key for the tests of the middleware'
 _numbers = itertools.count(1)
@@ -295,6 +301,25 @@ class TestOthers(EnforcementCase):
             token='invalid',
         )
         self.assertEqual((403, 'header_required'), bad[:2])
+
+
+class TestProbe(EnforcementCase):
+    def test_check_sees_whether_ironic_enforces(self) -> None:
+        client = ironics.open_ironic(self.server.endpoint)
+        self.assertIs(Enforcement.ENFORCED, client.enforcement(KEY))
+        self.assertIs(Enforcement.OTHER_KEY, client.enforcement('z' * 32))
+        with_it = self.server.middleware
+        self.addCleanup(self.restart, with_it)
+        self.restart(None)
+        self.assertIs(Enforcement.ABSENT, client.enforcement(KEY))
+        broken = 'mysql+pymysql://user@127.0.0.1:1/nothing'
+        self.restart({**(with_it or {}), 'connection': broken})
+        self.assertIs(Enforcement.NO_RECORDS, client.enforcement(KEY))
+
+    def restart(self, middleware: ironic_api.Middleware) -> None:
+        self.server.stop()
+        self.server.middleware = middleware
+        self.server.start()
 
 
 class TestOutage(EnforcementCase):

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +30,8 @@ if TYPE_CHECKING:
 LOG = log.getLogger(__name__)
 
 Params = Sequence[tuple[str, str]]
+Sign = Callable[[Any], Any]
+"""As ``auth`` of the library requests: changes a request before it is sent."""
 
 PAGE_SIZE = 1000
 """Most items on one page of Ironic, by default."""
@@ -143,6 +151,17 @@ class IronicAPI(transport.API):
             return {}
         return self._json(answer, _DONE)
 
+    def answer_to_write(
+        self, method: str, path: str, body: Any, sign: Sign
+    ) -> requests.Response:
+        """Send one request that writes, and return any answer.
+
+        :param sign: adds headers to the request, before each attempt.
+        :raises IronicUnavailableError: if there is no answer.
+        """
+        path = self._ready() + path
+        return self._send(method, path, self._minor, body=body, sign=sign)
+
     def _ready(self) -> str:
         if self._prefix is None:
             self.negotiate()
@@ -157,6 +176,7 @@ class IronicAPI(transport.API):
         *,
         body: Any = None,
         request_id: str | None = None,
+        sign: Sign | None = None,
     ) -> requests.Response:
         request_id = request_id or self._request_id
         started = time.monotonic()
@@ -168,6 +188,7 @@ class IronicAPI(transport.API):
             json=body,
             microversion=None if minor is None else f'1.{minor}',
             global_request_id=request_id,
+            requests_auth=sign,
         )
         LOG.debug(
             '%s %s %s: %s, %s bytes, %.3f s, %s',

@@ -20,6 +20,7 @@ from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import (
     api,
     changes,
+    enforcement,
     errors,
 )
 from ironic_ownership.clients.ironic.nodes import (
@@ -266,6 +267,9 @@ class IronicClient(bare_metal.BareMetal):
                 "Ironic's answer is not a count of shards"
             ) from exc
         return counts
+
+    def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
+        return enforcement.probe(self._api, shared_key)
 
     def conductors(self) -> Sequence[model.Conductor]:
         # A conductor that died stays on the list, so it contains every one

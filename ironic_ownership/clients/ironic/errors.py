@@ -79,6 +79,15 @@ def _is_ironic(answer: requests.Response) -> bool:
     return _VERSION_HEADER in answer.headers
 
 
+def code_of(answer: requests.Response) -> str | None:
+    """Return the reason code in an error of the middleware."""
+    try:
+        message = json.loads(answer.content)['error_message']
+        return str(json.loads(message)['code'])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
 def _error_text(answer: requests.Response) -> str:
     try:
         message = json.loads(answer.content)['error_message']

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator, Mapping
 
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     ALL,
@@ -34,6 +35,31 @@ def no_conductor(seen: Deployment, problem: Check) -> Iterator[Problem]:
             seen.conductors.names,
             'Start the conductors, or find out why their heartbeats do '
             'not reach the database of Ironic',
+        )
+
+
+_NOT_ENFORCED = {
+    Enforcement.ABSENT: 'it has no middleware "ownership". Install '
+    'ironic-ownership-middleware there, and set [api] middleware = ownership '
+    'in ironic.conf; or remove [enforcement] shared_key here',
+    Enforcement.OTHER_KEY: 'it refuses every request signed with the key of '
+    'this configuration. Compare [enforcement] shared_key with [ownership] '
+    'shared_keys in ironic.conf, and the clocks of both machines',
+    Enforcement.NO_RECORDS: 'it cannot read the records, and refuses the '
+    'requests of all services. Compare [ownership] connection in ironic.conf '
+    'with [database] connection here; the log of Ironic has the cause',
+}
+
+
+@check('enforcement', IRONIC, _ERROR, Kind.PART, 'not_enforced')
+def not_enforced(seen: Deployment, problem: Check) -> Iterator[Problem]:
+    """Report that Ironic does not enforce ownership as configured."""
+    if seen.enforcement in _NOT_ENFORCED:
+        text, _, hint = _NOT_ENFORCED[seen.enforcement].partition('. ')
+        yield problem(
+            f'Ironic does not enforce ownership as configured: {text}',
+            ('enforcement',),
+            hint,
         )
 
 

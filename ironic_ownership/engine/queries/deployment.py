@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal
+from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
 from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.placement import Placement
@@ -75,6 +75,8 @@ class Deployment:
     :param companion: what a companion has read, with its ``checks``.
     :param reporting: whether the local configuration reports to Placement.
     :param on_fault: as of :class:`PeerGroups`.
+    :param enforcement: whether Ironic enforces ownership; ``None`` if it is
+        not configured here.
     """
 
     interpret: policy_set.Interpreter
@@ -102,6 +104,7 @@ class Deployment:
     companion: Any = None
     reporting: bool = False
     on_fault: OnFault = raise_fault
+    enforcement: Enforcement | None = None
 
     def require(self) -> None:
         """Raise the error of the first part that did not answer, if any."""
@@ -226,6 +229,8 @@ class Sources:
     companion: Callable[[], Companion | None] = lambda: None
     # Read only next to a companion.
     placement: Callable[[], Placement | None] = lambda: None
+    # Empty where nothing is sent to Ironic that needs a signature.
+    shared_key: str = ''
 
 
 def read(sources: Sources, *, sharded: bool) -> Deployment:
@@ -274,6 +279,12 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
         Part.IRONIC,
         lambda: _nodes(sources.ironic(), records or {}, sharded),
     )
+    enforcement = None
+    if sources.shared_key:
+        enforcement = attempt(
+            Part.IRONIC,
+            lambda: sources.ironic().enforcement(sources.shared_key),
+        )
     view = attempt(
         Part.MEMBERSHIP,
         lambda: sources.backend().view().serving(services.values()),
@@ -290,6 +301,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
         reports=reports or {},
         pauses=pauses or (),
         companion=companion and companion.read(attempt, sources.placement),
+        enforcement=enforcement,
     )
 
 

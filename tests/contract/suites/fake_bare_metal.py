@@ -11,6 +11,7 @@ from ironic_ownership.contracts.bare_metal import (
     SUMMARY,
     BareMetal,
     ChangedNode,
+    Enforcement,
     LatestChanges,
 )
 
@@ -26,6 +27,7 @@ class FakeBareMetal(BareMetal):
     :ivar fail_with: raised by every call while it is set.
     :ivar failures: raised by one method only, by the method's name.
     :ivar calls: (method, argument) of each call, failed ones included.
+    :ivar middleware: state of the middleware.
     :ivar changed_at: time of the last change of a node, if it ever changed.
     """
 
@@ -42,7 +44,11 @@ class FakeBareMetal(BareMetal):
         self.fail_with: Exception | None = None
         self.failures: dict[str, Exception] = {}
         self.calls: list[tuple[str, Any]] = []
+        self.middleware = Enforcement.ABSENT
         self.put(*nodes)
+
+    def enforcement(self, shared_key: str) -> Enforcement:
+        return self.middleware
 
     def put(self, *nodes: model.Node) -> None:
         """Add nodes, or replace those of the same uuid."""

@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, reservations
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.records import Report
 from ironic_ownership.contracts.reservations import Request
@@ -300,6 +301,18 @@ def _no_conductor(s: TestFindings) -> Story:
     s.ironic.workers = []
     yield
     s.ironic.workers = None
+
+
+@case('not_enforced')
+def _not_enforced(s: TestFindings) -> Story:
+    s.wired.shared_key = 'k' * 32
+    for state in Enforcement:
+        s.ironic.middleware = state
+        found = 'not_enforced' in s.findings()
+        s.assertEqual(state is not Enforcement.ENFORCED, found)
+    s.ironic.middleware = Enforcement.ABSENT
+    yield
+    s.ironic.middleware = Enforcement.ENFORCED
 
 
 @case('conductors_unknown')

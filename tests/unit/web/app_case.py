@@ -31,6 +31,7 @@ class Wired(Wiring):
     own_scope_only = False
     permission_lifetime = 0.0
     service = 'here'
+    shared_key = ''
 
     def __init__(self, database, ironic, backend) -> None:
         super().__init__(None)
