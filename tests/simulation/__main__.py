@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         first = secrets.randbelow(10**9)
     print(f'seeds from {first}', flush=True)
     seed, broken = first, 0
-    for title, plan in stories.every(options.stories):
+    for title, plan in stories.every(options.stories, options.story):
         if broken >= options.violations:
             break
         found = violation(plan, times, sums)
@@ -107,6 +107,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument('--schedules', type=int, default=0)
     parser.add_argument('--violations', type=int, default=1)
     parser.add_argument('--stories', type=int, default=0)
+    parser.add_argument('--story', default='*')
     parser.add_argument('--histories', type=pathlib.Path)
     parser.add_argument('--scale', type=float, default=1.0)
     parser.add_argument('--minimise', action='store_true')

@@ -442,6 +442,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='python -m tests.simulation.mutants')
     parser.add_argument('--minutes', default='1')
     parser.add_argument('--seed', default='1')
+    parser.add_argument('--stories', default='0')
+    parser.add_argument('--story', default='*')
     parser.add_argument('names', nargs='*')
     given = parser.parse_args()
     reproducible('tests.simulation.mutants')
@@ -453,6 +455,7 @@ def main() -> int:
         output = hunt(
             mutant,
             *('--minutes', given.minutes, '--seed', given.seed),
+            *('--stories', given.stories, '--story', given.story),
         )
         sums = re.search(
             r'(\d+) schedules, (\d+) violations, ([\d.]+) s', output

@@ -104,9 +104,9 @@ def varied(seed: int) -> Plan:
     )
 
 
-def every(seeds: int) -> Iterator[tuple[str, Plan]]:
-    """Return each story with some seeds, by its title."""
-    for path in sorted(DIRECTORY.glob('*.txt')):
+def every(seeds: int, name: str = '*') -> Iterator[tuple[str, Plan]]:
+    """Return each story of a name with some seeds, by its title."""
+    for path in sorted(DIRECTORY.glob(f'{name}.txt')):
         text = path.read_text()
         for seed in range(1, seeds + 1):
             yield text.splitlines()[0], plan(text, seed)
