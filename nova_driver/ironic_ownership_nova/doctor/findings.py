@@ -149,8 +149,8 @@ def _unserved(seen: Snapshot) -> Iterator[Finding]:
         some = key in served
         yield Finding(
             'node_unserved',
-            f'no row in the cell; its {named(key)} '
-            f'{"has rows" if some else "has no row at all"}',
+            f'no row in the cell; {"other nodes" if some else "no other node"}'
+            f' with {named(key)} {"have" if some else "has"} one',
             tuple(uuids),
             'See the log of the nova-compute that serves it for the error of '
             'its last pass'

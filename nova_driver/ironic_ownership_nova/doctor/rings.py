@@ -104,7 +104,7 @@ def _disagreement(free: Rows, lists: Mapping[str, frozenset[str]]) -> Finding:
     if alone:
         return Finding(
             'shared_without_ring',
-            f'{", ".join(hosts)} have free nodes of {where}, and no ring '
+            f'{", ".join(hosts)} have free nodes with {where}, and no ring '
             f'divides them ({detail})',
             tuple(hosts),
             'Give each service a shard or conductor group of its own; or, '
@@ -114,7 +114,8 @@ def _disagreement(free: Rows, lists: Mapping[str, frozenset[str]]) -> Finding:
         )
     return Finding(
         'peer_lists_differ',
-        f'{", ".join(hosts)} divide {where} by different lists of peers '
+        f'{", ".join(hosts)} divide the nodes with {where} by different lists '
+        'of peers '
         f'({detail})',
         tuple(hosts),
         'Compare [ironic] peer_list and [DEFAULT] host of their nova.conf. '
@@ -139,9 +140,10 @@ def _out_of_scope(free: Rows, deployed: Rows) -> Iterator[Finding]:
                 continue  # they share a ring that gave it no node of these
             yield Finding(
                 'deployed_out_of_scope',
-                f'it has an instance on {host}, whose free nodes are of '
-                f'{" or ".join(sorted(map(named, own)))}; its {named(key)} '
-                f'is that of {", ".join(sorted(others))}',
+                f'it has an instance on {host}, whose free nodes have '
+                f'{" or ".join(sorted(map(named, own)))}; it has '
+                f'{named(key)}, as the free nodes of '
+                f'{", ".join(sorted(others))}',
                 tuple(uuids),
                 f'Move it: stop {host}, force it down, and nova-manage db '
                 'ironic_compute_node_move',

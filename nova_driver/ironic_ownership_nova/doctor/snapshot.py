@@ -30,10 +30,12 @@ def key_of(node: model.Node) -> Key:
 def named(key: Key) -> str:
     """Return a shard and a conductor group for people."""
     shard, group = key
-    return (
-        f'{f"shard {shard}" if shard else "no shard"} and '
-        f'{f"conductor group {group}" if group else "no conductor group"}'
-    )
+    parts = []
+    if shard:
+        parts.append(f'shard {shard}')
+    if group:
+        parts.append(f'conductor group {group}')
+    return ' and '.join(parts) or 'no shard and no conductor group'
 
 
 @dataclasses.dataclass(frozen=True)
