@@ -242,6 +242,18 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
             'no such colour',
         )
 
+    def test_policy_that_cannot_say_its_settings_is_refused(self) -> None:
+        dist = self.install(
+            'mute',
+            'from ironic_ownership.contracts import policy\n'
+            'class Policy(policy.FilterPolicy):\n'
+            '    contract_version = 1\n'
+            '    def settings(self): raise LookupError("no words")\n',
+        )
+        self.assert_fault(
+            '[ownership]\npolicies = mute', "'mute'", dist, 'no words'
+        )
+
     def test_backend_whose_option_is_taken_is_a_fault(self) -> None:
         self.install(
             'rival',

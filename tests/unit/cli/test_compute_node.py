@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.api.resources import compute_node_records, compute_nodes
-from ironic_ownership.cli import compute_node
+from ironic_ownership.cli import compute_node, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
 
@@ -149,3 +149,9 @@ class RecordedTest(ListCase):
         self.assertEqual(['u2', 'u3', 'u4', 'u5'], [row[0] for row in rows])
         self.assertEqual('compute_node_record:list', self.queries[0]['name'])
         self.assertEqual('a', self.queries[0]['service'])
+
+    def test_what_needs_ironic_is_refused(self) -> None:
+        for words in (['--long'], ['--state', 'orphan']):
+            self.assertRaises(
+                errors.UsageError, self.rows, '--recorded', *words
+            )

@@ -122,6 +122,14 @@ class TestJSON(unittest.TestCase):
         cliffs.emit_list(NAMES, rows, theirs, how)
         self.assertEqual(theirs.getvalue(), ours.getvalue())
 
+    def test_no_rows_are_an_empty_list(self) -> None:
+        for noindent in (True, False):
+            out = io.StringIO()
+            formatters.JSON().emit_list(
+                NAMES, iter(()), out, args(noindent=noindent)
+            )
+            self.assertEqual([], json.loads(out.getvalue()))
+
 
 class TestCSV(unittest.TestCase):
     @given(

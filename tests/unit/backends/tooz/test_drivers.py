@@ -70,6 +70,14 @@ class TestFind(unittest.TestCase):
         ):
             self.refused(url, f'{name} in the URL', 'member_ttl')
 
+    def test_options_of_the_driver_pass(self) -> None:
+        for url in (
+            'etcd3+https://h?ca_cert=/ca&cert_cert=/c&cert_key=/k',
+            'zookeeper://h?use_ssl=true&ca=/ca',
+            'redis://h?ssl=true&ssl_ca_certs=/ca&db=3',
+        ):
+            drivers.find(url, 20, 5)
+
     def test_several_servers_are_refused_where_one_is_meant(self) -> None:
         drivers.find('etcd3+http://a:1,b:2', 20, 5)
         drivers.find('zookeeper://a:1,b:2', 20, 5)
@@ -108,6 +116,14 @@ class TestBackend(unittest.TestCase):
                 (Capability.SHARED, CONSENSUS | {'redis'}),
             ):
                 self.assertEqual(name in stores_, capability in found)
+
+    def test_missing_tooz_is_refused_naming_the_extras(self) -> None:
+        with (
+            mock.patch('importlib.util.find_spec', return_value=None),
+            self.assertRaises(exceptions.ConfigurationError) as caught,
+        ):
+            self.build('etcd3+http://h')
+        self.assertIn('.[etcd]', str(caught.exception))
 
     def test_class_can_be_listed_without_tooz(self) -> None:
         code = (

@@ -37,6 +37,11 @@ class TestTranslation(unittest.TestCase):
             'ConnectionFailedError: refused', self.message_of(hidden)
         )
 
+    def test_cause_of_an_error_without_text_is_shown(self) -> None:
+        error = OSError()
+        error.__cause__ = ValueError('the reason')
+        self.assertIn('ValueError: the reason', self.message_of(error))
+
     def test_errors_of_ours_pass(self) -> None:
         with (
             self.assertRaises(exceptions.NotMemberError),
