@@ -31,7 +31,9 @@ SPECIFICATION = {
 }
 
 _texts = st.text(
-    st.characters(exclude_categories=('Cs', 'Cc', 'Z')),
+    st.characters(
+        exclude_categories=('Cs', 'Cc', 'Z'), exclude_characters='/'
+    ),
     min_size=1,
     max_size=20,
 )

@@ -170,7 +170,7 @@ class TestRules(ExplainCase):
                 ['host1, host2', 'host9'],
                 [
                     'Give host1, host2 filters that do not',
-                    'host9 is no service',
+                    'host9 is not a service',
                 ],
             ),
             (
@@ -258,7 +258,7 @@ class TestRules(ExplainCase):
             [world.member('host1', A)],
             world.record(1, 'host3', 'i'),
         )
-        self.assert_advises(said, 'host3 is no service', MOVE + 'host1')
+        self.assert_advises(said, 'host3 is not a service', MOVE + 'host1')
         rows = [model.Service('host3', forced_down=True)]
         said = self.explain(
             world.node(1, shard='a', instance_uuid='i'),
