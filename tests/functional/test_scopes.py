@@ -172,7 +172,7 @@ class ScopesTest(hosts.HostsTestCase):
             (line,) = first.lines(f'on record with {peer}')
             self.assertIn(' WARNING ', line)
             self.assertIn('compute node move ', line)
-            self.assertIn('--service ironic', line)
+            self.assertIn('--to ironic', line)
         self.assertEqual(
             changes, [e for e in self.deployment.events() if e.node_uuid]
         )

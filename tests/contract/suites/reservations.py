@@ -76,13 +76,14 @@ class ReservationContract(records.RecordsContract):
         reservation_id: str,
         error: type[Exception] = exceptions.ReservationConflictError,
         epoch: int | None = None,
+        number: int = 1,
     ) -> None:
-        """See the first node refused to a reservation."""
+        """See a node refused to a reservation."""
         self.assert_nothing_changes(
             error,
             self.reservations.activate,
             reservation_id,
-            records.node(1),
+            records.node(number),
             epoch=self.epoch if epoch is None else epoch,
         )
 
@@ -256,53 +257,31 @@ class ActivationContract(ReservationContract):
         self.assertEqual(first, again)
         self.assertEqual(before, self.state())
 
-    def test_node_that_the_service_owns_already_can_be_reserved(self) -> None:
-        self.assert_applied('host1', self.epoch, records.claim(1))
-        self.reserve()
-        self.assertEqual(
-            ('host1', INSTANCE), (self.owner(1), self.instance(1))
-        )
-
-    def test_instance_that_was_seen_before_stays_the_same(self) -> None:
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            records.claim(1, instance_uuid=INSTANCE),
-        )
-        self.reserve()
-        self.assertEqual(
-            ('host1', INSTANCE), (self.owner(1), self.instance(1))
-        )
-
-    def test_node_that_was_released_or_forgotten_can_be_reserved(self) -> None:
-        for number, change in (
-            (1, Release(records.uuid(1))),
-            (2, Delete(records.uuid(2))),
+    def test_node_of_the_service_or_of_none_can_be_reserved(self) -> None:
+        for number, *before in (
+            (1, records.claim(1)),
+            # Its instance was seen before.
+            (2, records.claim(2, instance_uuid=records.uuid(902))),
+            (3, records.claim(3), Release(records.uuid(3))),
+            (4, records.claim(4), Delete(records.uuid(4))),
         ):
-            self.assert_applied('host1', self.epoch, records.claim(number))
-            self.assert_applied('host1', self.epoch, change)
+            for change in before:
+                self.assert_applied('host1', self.epoch, change)
             self.reserve(number)
-            self.assertEqual('host1', self.owner(number))
+            self.assertEqual(
+                ('host1', records.uuid(900 + number)),
+                (self.owner(number), self.instance(number)),
+            )
 
-    def test_node_of_another_service_is_refused(self) -> None:
+    def test_node_of_another_service_or_instance_is_refused(self) -> None:
         two = self.register('host2')
         self.assert_applied('host2', two, records.claim(1))
-        begun = self.reservations.begin(wanted())
-        self.assert_not_activated(begun.id)
-
-    def test_node_with_another_instance_is_refused(self) -> None:
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            records.claim(1, instance_uuid=records.uuid(950)),
-        )
-        begun = self.reservations.begin(wanted())
-        self.assert_not_activated(begun.id)
-
-    def test_two_instances_do_not_get_one_node(self) -> None:
-        self.reserve()
-        begun = self.reservations.begin(wanted(2))
-        self.assert_not_activated(begun.id)
+        other = records.claim(2, instance_uuid=records.uuid(950))
+        self.assert_applied('host1', self.epoch, other)
+        self.reserve(3)
+        for number in (1, 2, 3):
+            begun = self.reservations.begin(wanted(10 + number))
+            self.assert_not_activated(begun.id, number=number)
 
     def test_what_is_not_wanted_any_more_is_refused(self) -> None:
         begun = self.reservations.begin(wanted())
@@ -440,29 +419,29 @@ class EndContract(ReservationContract):
         )
         self.assertEqual(before, self.state())
 
-    def test_node_whose_instance_went_before_is_released(self) -> None:
-        made = self.reserve()
-        self.assert_applied('host1', self.epoch, Update(records.node(1)))
-        self.reservations.close(made.id, 'gone')
-        self.assertIsNone(self.owner(1))
-
-    def test_node_that_has_become_another_instances_stays(self) -> None:
-        made = self.reserve()
-        other = records.node(1, instance_uuid=records.uuid(950))
-        self.assert_applied('host1', self.epoch, Update(other))
-        self.reservations.close(made.id, 'gone')
-        self.assertEqual(
-            ('host1', records.uuid(950)), (self.owner(1), self.instance(1))
-        )
-
-    def test_node_that_was_let_go_and_taken_by_another_stays(self) -> None:
-        made = self.reserve()
+    def test_node_is_released_unless_it_is_anothers_by_now(self) -> None:
         two = self.register('host2')
-        self.assert_applied('host1', self.epoch, Update(records.node(1)))
-        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
-        self.assert_applied('host2', two, records.claim(1))
-        self.reservations.close(made.id, 'gone')
-        self.assertEqual('host2', self.owner(1))
+        made = [self.reserve(number) for number in (1, 2, 3)]
+        other = records.uuid(950)
+        for host, epoch, change in (
+            # Its instance went before.
+            ('host1', self.epoch, Update(records.node(1))),
+            (
+                'host1',
+                self.epoch,
+                Update(records.node(2, instance_uuid=other)),
+            ),
+            ('host1', self.epoch, Update(records.node(3))),
+            ('host1', self.epoch, Release(records.uuid(3))),
+            ('host2', two, records.claim(3)),
+        ):
+            self.assert_applied(host, epoch, change)
+        for one in made:
+            self.reservations.close(one.id, 'gone')
+        self.assertEqual(
+            [(None, None), ('host1', other), ('host2', None)],
+            [(self.owner(n), self.instance(n)) for n in (1, 2, 3)],
+        )
 
     def test_service_without_a_right_writes_nothing(self) -> None:
         made = self.reserve()
