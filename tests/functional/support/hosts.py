@@ -288,6 +288,9 @@ class HostsTestCase(ironics.IronicTestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        # The first node ever is only made to be copied, and deleted again: no
+        # service may see it.
+        self.enrolment.enrol(0)
         self.deployment = self.deploy()
 
     def deploy(self, connection: str | None = None) -> Deployment:
