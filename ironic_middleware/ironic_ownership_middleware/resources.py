@@ -48,6 +48,8 @@ def change(method: str, path: str, query: str = '') -> Change | None:
 
     :param path: ``PATH_INFO``, without encoded characters.
     """
+    if method in READS and '_method' not in urllib.parse.unquote(query):
+        return None  # nearly every request
     asked = urllib.parse.parse_qs(query)
     methods = {method, *(m.upper() for m in asked.get('_method', ()))}
     if methods <= READS:

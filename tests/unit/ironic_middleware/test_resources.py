@@ -54,7 +54,10 @@ class ResourcesTest(unittest.TestCase):
         self.assertEqual({UUID}, found and found.uuids)
 
     def test_method_in_the_query_counts(self) -> None:
-        for query in ('_method=patch', 'a=b&_method=POST'):
+        for query in (
+            *('_method=patch', 'a=b&_method=POST'),
+            '%5fm%65thod=patch',
+        ):
             found = change('GET', f'/v1/nodes/{UUID}', query)
             self.assertEqual({UUID}, found and found.uuids)
         self.assertIsNone(change('GET', f'/v1/nodes/{UUID}', '_method=get'))
