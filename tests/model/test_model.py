@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 import pathlib
 import re
+import tempfile
 import unittest
 
 from tests.model import mutants, tlc, trace
+from tests.simulation.test_simulation import FIXED, simulate
 
 _PACKAGE = tlc.HERE.parents[1] / 'ironic_ownership'
 _PAGE = (tlc.HERE / 'Ownership.tla').read_text()
 _CONFIG = (tlc.HERE / 'Ownership.cfg').read_text()
+_NAMES = ('actor', 'writer', 'node', 'source', 'target')
 _HISTORY = tlc.HERE / 'nemesis.jsonl'
 _SOURCE = re.compile(r'^\\\* (\S+\.py): (.+)$')
 
@@ -57,6 +60,31 @@ class TestNames(unittest.TestCase):
             for action in re.findall(r'\w+', line)
         }
         self.assertEqual(set(), named - _actions().keys())
+
+
+class TestSimulation(unittest.TestCase):
+    def test_histories_of_schedules_are_histories_of_the_model(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            simulate(
+                *('--seed', FIXED, '--schedules', '4', '--histories', name)
+            )
+            histories = [
+                trace.read(path)
+                for path in sorted(pathlib.Path(name).iterdir())
+            ]
+        # One search for all: the services of each are others.
+        events = [
+            {
+                key: f'{value} of {number}'
+                if value is not None and key in _NAMES
+                else value
+                for key, value in event.items()
+            }
+            for number, history in enumerate(histories)
+            for event in history
+        ]
+        self.assertGreater(len(events), 50)
+        self.assertIsNone(trace.first_refused(events))
 
 
 class TestHistories(unittest.TestCase):
