@@ -144,6 +144,12 @@ class ExampleTest(testtools.TestCase):
             for path in directory.glob('*.conf')
         }
         self.assertEqual(
-            {'one-machine': 'rack1', 'shard': 'rack1', 'peers': 'compute1'},
+            {
+                'beside-nova': 'vm',
+                'one-machine': 'rack1',
+                'peers': 'compute1',
+                'placement-health': 'rack1',
+                'shard': 'rack1',
+            },
             hosts,
         )

@@ -30,10 +30,10 @@ TWICE = (
 )
 BREAKING = (
     # base class, body of the class, cause
-    ('', 'class Policy: pass', 'no subclass'),
-    ('', 'Policy = 5', 'no subclass'),
-    ('Policy', ONE, 'no subclass'),
-    ('FilterPolicy, policy.AssignerPolicy', ASSIGNS, 'no subclass'),
+    ('', 'class Policy: pass', 'not a subclass'),
+    ('', 'Policy = 5', 'not a subclass'),
+    ('Policy', ONE, 'not a subclass'),
+    ('FilterPolicy, policy.AssignerPolicy', ASSIGNS, 'not a subclass'),
     ('FilterPolicy', 'pass', 'contract_version'),
     ('FilterPolicy', 'contract_version = "1"', 'contract_version'),
     ('AssignerPolicy', ONE, 'assign'),

@@ -19,7 +19,8 @@ _PLACES = (
     'etc',
 )
 _FROM_AN_INDEX = re.compile(
-    r'pip install \W?ironic-own|ownership\[(api|health|etcd|mysql|journal|not)'
+    r'pip install \W?ironic-own|'
+    r'(?<!/ironic-)ownership\[(api|health|etcd|mysql|journal|not)'
 )
 
 

@@ -393,6 +393,14 @@ def _settings_unreadable(s: TestFindings) -> Story:
     s.restart('host1', world.ALL)
 
 
+@case('paused')
+def _paused(s: TestFindings) -> Story:
+    s.serve('host1')
+    s.run_command('pause --for 2h --reason cables --yes')
+    found = yield
+    s.carry_out(found['hint'])
+
+
 @case('imbalance')
 def _imbalance(s: TestFindings) -> Story:
     for number in range(1, 13):
