@@ -95,6 +95,8 @@ def show(app: Any) -> None:
     """Write the help of the program to its standard output."""
     app.parser.print_help(app.stdout)
     app.stdout.writelines(f'{line}\n' for line in _lines(app))
+    # An error at the end of the process would be ignored.
+    app.stdout.flush()
 
 
 def _lines(app: Any) -> Iterator[str]:
