@@ -358,6 +358,11 @@ def reload(site: Site) -> Undo:
     return lambda: request(1.0)
 
 
+def _reload(site: Site, one: ServiceProcess) -> None:
+    if one.built is not None:
+        one.built.reload.request(site.tuning(one.host))
+
+
 @_of(CHANGES)
 def reload_peers(site: Site) -> Undo:
     """Name the peers of a ring, all but one, in the services one by one."""
@@ -372,9 +377,8 @@ def reload_peers(site: Site) -> Undo:
             site.policies[name] = settings
         for one in site.machines.values():
             if one.built is not None:
-                request = functools.partial(
-                    one.built.reload.request, site.tuning(one.host)
-                )
+                # As the file is then: a late request reads the last change.
+                request = functools.partial(_reload, site, one)
                 delay = site.loop.rng.uniform(0, site.times.heartbeat)
                 site.loop.spawn(one, 'reload', request, delay)
 
