@@ -42,7 +42,7 @@ class ImportGatesTest(unittest.TestCase):
         down = dataclasses.replace(stopped, forced_down=True)
         for values, gate, hint in (
             ({'node': None}, 'node_exists', 'Remove it'),
-            ({'record': world.record(1, 'old')}, 'not_owned', '--service new'),
+            ({'record': world.record(1, 'old')}, 'not_owned', '--to new'),
             ({'service': None}, 'service_known', '--new-services'),
             ({'service': stopped}, 'service_may_write', 'Start it, and'),
             ({'service': down}, 'service_may_write', 'service set new --up'),
