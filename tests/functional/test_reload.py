@@ -56,7 +56,7 @@ class ReloadTest(reload_case.ReloadsTestCase):
         (line,) = host.lines(reload_case.RELOADED)
         self.assertIn('shard_key.shard_key: s1 -> s2', line)
         self.assertIn(' -> g2', line)
-        (line,) = host.lines(' WARNING ')
+        (line,) = host.lines('options that need a restart')
         for name in ('[DEFAULT] use_json', '[membership] member_ttl'):
             self.assertIn(name, line)
         # What it owned stays on record with it until it is moved.

@@ -144,8 +144,10 @@ def _record_writes(reader: sqlite3.Connection) -> None:
 
 def _write(reader: sqlite3.Connection, commit: _Commit) -> None:
     reader.execute('BEGIN IMMEDIATE')
-    for (name, key), row in commit.rows.items():
+    for name, key in commit.rows:
         reader.execute(f'DELETE FROM {name} WHERE {_KEYS[name]} = ?', (key,))
+    # After all of them: a row may have the unique value of another before.
+    for (name, _), row in commit.rows.items():
         if row is not None:
             places = ', '.join('?' * len(row))
             reader.execute(f'INSERT INTO {name} VALUES ({places})', row)

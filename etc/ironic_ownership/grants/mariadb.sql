@@ -11,4 +11,5 @@ GRANT INSERT, UPDATE ON ironic_ownership.moves TO 'ironic_ownership'@'%';
 GRANT INSERT, UPDATE ON ironic_ownership.node_moves TO 'ironic_ownership'@'%';
 GRANT INSERT, UPDATE ON ironic_ownership.reservations TO 'ironic_ownership'@'%';
 GRANT INSERT, UPDATE ON ironic_ownership.outbox TO 'ironic_ownership'@'%';
+GRANT INSERT, DELETE ON ironic_ownership.pauses TO 'ironic_ownership'@'%';
 GRANT INSERT ON ironic_ownership.events TO 'ironic_ownership'@'%';

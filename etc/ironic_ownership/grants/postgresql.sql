@@ -11,5 +11,6 @@ GRANT INSERT, UPDATE ON moves TO ironic_ownership;
 GRANT INSERT, UPDATE ON node_moves TO ironic_ownership;
 GRANT INSERT, UPDATE ON reservations TO ironic_ownership;
 GRANT INSERT, UPDATE ON outbox TO ironic_ownership;
+GRANT INSERT, DELETE ON pauses TO ironic_ownership;
 GRANT INSERT ON events TO ironic_ownership;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ironic_ownership;
