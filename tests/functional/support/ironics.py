@@ -10,7 +10,7 @@ import http.server
 import ssl
 import threading
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import testtools
 from oslo_config import cfg
@@ -170,3 +170,32 @@ class RecordingProxy:
             return answer.status, answer.getheaders(), answer.read()
         finally:
             upstream.close()
+
+
+class HoldingProxy(RecordingProxy):
+    """Holds some requests back, as an Ironic does that takes its time."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self._path: str | None = None
+        self._asked, self._go_on = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def holding(self, path: str) -> Iterator[threading.Event]:
+        """Hold all requests for a path back until the end of the context.
+
+        :yields: set when the first one has come.
+        """
+        self._asked, self._go_on = threading.Event(), threading.Event()
+        self._path = path
+        try:
+            yield self._asked
+        finally:
+            self._path = None
+            self._go_on.set()
+
+    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+        if urllib.parse.urlsplit(handler.path).path == self._path:
+            self._asked.set()
+            self._go_on.wait()
+        super().hand_on(handler)
