@@ -120,11 +120,20 @@ class NovaTestCase(testtools.TestCase):
 
     def delete_server(self, uuid: str, node: str) -> None:
         """Delete a server through the API; nothing of it remains."""
+        # Of a host that has just started, which does not report for the first
+        # seconds, Nova would delete the server in its database alone.
+        process.wait_for(lambda: self._is_up(uuid), f'service of {uuid}')
         self.api.delete(uuid)
         process.wait_for(lambda: self._is_free(node), f'end of {uuid}')
         found = self.cloud.placement.request('GET', f'/allocations/{uuid}')
         self.assertEqual({}, found['allocations'])
         self.assertEqual([], self.cloud.neighbours.unknown)
+
+    def _is_up(self, server: str) -> bool:
+        [host] = [r['host'] for r in self.instances() if r['uuid'] == server]
+        path = f'/os-services?binary=nova-compute&host={host}'
+        [service] = self.api.request('GET', path)['services']
+        return bool(service['state'] == 'up')
 
     def _is_free(self, uuid: str) -> bool:
         node = self.ironic_node(uuid)
