@@ -67,7 +67,8 @@ class ChangeCommand(base.Shown[Any]):
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         trial = {'dry_run': dry_run}
         if one.body is None:
-            return self.api.call(one.name, path=path, query=trial)
+            query = {**base.query_of(one, vars(parsed_args)), **trial}
+            return self.api.call(one.name, path=path, query=query)
         body = {**self.body(parsed_args), **trial}
         return self.api.call(one.name, path=path, body=body)
 

@@ -95,11 +95,6 @@ class EndPause(change.ChangeCommand, base.Lister):
     operation = 'pause:end'
     examples = ('resume --yes', 'resume --pause req-...')
 
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        query = base.query_of(self.described, vars(parsed_args))
-        query['dry_run'] = dry_run
-        return self.api.call(self.operation, query=query)
-
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         found = self.operate(parsed_args)['pauses']
         return self.rows(self.described.columns, found)

@@ -78,23 +78,19 @@ def _begin(request: Request) -> Answer:
     body = request.body
     seconds, reason = body['seconds'], body['reason']
     group = body.get('conductor_group')
-    scope = body.get('shard'), None if group is None else group.lower()
-    if body.get('dry_run', False):
-        now = request.context.records.now()
-        ends = now + seconds
+    shard, group = body.get('shard'), None if group is None else group.lower()
+    dry_run, records = body.get('dry_run', False), request.context.records
+    if dry_run:
+        now = records.now()
         pause = Pause(
-            request.request_id, *scope, now, ends, request.actor, reason
+            *(request.request_id, shard, group),
+            *(now, now + seconds, request.actor, reason),
         )
     else:
-        pause = request.context.records.begin_pause(
-            request.origin,
-            seconds,
-            reason,
-            shard=scope[0],
-            conductor_group=scope[1],
+        pause = records.begin_pause(
+            request.origin, seconds, reason, shard=shard, conductor_group=group
         )
-    cells = columns.cells(PAUSE, pause)
-    return request.changed(cells, dry_run=body.get('dry_run', False))
+    return request.changed(columns.cells(PAUSE, pause), dry_run=dry_run)
 
 
 def _end(request: Request) -> Answer:

@@ -263,10 +263,10 @@ def _reported(seen: Deployment, part: str) -> dict[str, str]:
 def paused(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find pauses of automatic changes of owner."""
     for pause in seen.pauses:
-        left = math.ceil((pause.ends_at - pause.began_at) / 60)
+        minutes = math.ceil((pause.ends_at - pause.began_at) / 60)
         yield problem(
             f'{pause.actor} paused automatic changes of owner of '
-            f'{pause.scope} for {left} min: {pause.reason}',
+            f'{pause.scope} for {minutes} min: {pause.reason}',
             [pause.request_id],
             'Run "ironic-ownership resume" when the work is done; the pause '
             'ends automatically in any case',
