@@ -45,7 +45,6 @@ class ThirdPartyCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.forget()
-        self.addCleanup(self.forget)
 
     def install(
         self,
@@ -64,6 +63,8 @@ class ThirdPartyCase(unittest.TestCase):
         number = next(_NUMBERS)
         distribution = distribution or f'third-party-{number}'
         module = module or f'third_party_{number}'
+        # With each one: a test may clean up between two of them.
+        self.addCleanup(self.forget)
         site = pathlib.Path(tempfile.mkdtemp())
         # A thread that no one waits for may still import from there.
         self.addCleanup(shutil.rmtree, site, ignore_errors=True)
