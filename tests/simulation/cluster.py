@@ -3,16 +3,19 @@
 Each process uses one server. A transaction runs on its server alone; at its
 commit it is refused if a row that it has written was written by another one
 that its server had not applied when it began. What it only read is not
-protected. The other servers apply the rows a moment later.
+protected. So it is for unique values. The other servers apply the rows a
+moment later.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import sqlite3
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.db import connection, tables
@@ -30,6 +33,14 @@ _KEYS = {
     if len(table.primary_key)
 }
 """The key of a row, as SQL, by its table."""
+
+_UNIQUE = [
+    (table.name, [column.name for column in found.columns])
+    for table in tables.metadata.sorted_tables
+    for found in (*table.constraints, *table.indexes)
+    if isinstance(found, sa.UniqueConstraint) or getattr(found, 'unique', 0)
+]
+"""Columns whose values no two rows of a table have."""
 
 _Key = tuple[str, str]
 
@@ -89,7 +100,11 @@ class Cluster(Database):
         if any(self._last.get(key, 0) > mine.seen for key in found):
             mine.abort(db_exc.DBDeadlock)
             raise db_exc.DBDeadlock('certification failed')
-        rows = {k: mine.row(*k, _KEYS[k[0]]) for k in sorted(found)}
+        rows = {
+            key: mine.row(*key, _KEYS[key[0]])
+            for key in sorted(found)
+            if key[0] in _KEYS
+        }
         mine.forget_written()
         self._commits += 1
         self._last |= dict.fromkeys(found, self._commits)
@@ -123,36 +138,47 @@ class Cluster(Database):
 def _record_writes(reader: sqlite3.Connection) -> None:
     """Let a server note the keys of the rows that a transaction writes."""
     reader.execute('CREATE TABLE written_rows (name TEXT, key TEXT)')
-    for name, key in _KEYS.items():
-        columns = [part.strip() for part in key.split("|| '/' ||")]
+    keys = [
+        (name, [part.strip() for part in key.split("|| '/' ||")])
+        for name, key in _KEYS.items()
+    ]
+    for name, columns in (*keys, *_UNIQUE):
+        noted = name
+        if (name, columns) in _UNIQUE:
+            noted = '.'.join((name, *columns))
         for event, rows in (
             ('INSERT', ('NEW',)),
             ('UPDATE', ('OLD', 'NEW')),
             ('DELETE', ('OLD',)),
         ):
-            notes = ''.join(
-                f"INSERT INTO written_rows VALUES ('{name}', "
-                + " || '/' || ".join(f'{row}.{one}' for one in columns)
-                + '); '
-                for row in rows
-            )
+            notes = ''
+            for row in rows:
+                key = " || '/' || ".join(f'{row}.{one}' for one in columns)
+                notes += (
+                    f"INSERT INTO written_rows SELECT '{noted}', {key} "
+                    f'WHERE {key} IS NOT NULL; '
+                )
             reader.execute(
-                f'CREATE TRIGGER written_{name}_{event} AFTER {event} '
+                f'CREATE TRIGGER "written_{noted}_{event}" AFTER {event} '
                 f'ON {name} BEGIN {notes} END'
             )
 
 
 def _write(reader: sqlite3.Connection, commit: _Commit) -> None:
-    reader.execute('BEGIN IMMEDIATE')
-    for name, key in commit.rows:
-        reader.execute(f'DELETE FROM {name} WHERE {_KEYS[name]} = ?', (key,))
-    # After all of them: a row may have the unique value of another before.
-    for (name, _), row in commit.rows.items():
-        if row is not None:
-            places = ', '.join('?' * len(row))
-            reader.execute(f'INSERT INTO {name} VALUES ({places})', row)
-    if reader.execute(
-        "SELECT 1 FROM sqlite_master WHERE name = 'written_rows'"
-    ).fetchone():
-        reader.execute('DELETE FROM written_rows')
-    reader.execute('COMMIT')
+    # Left in a transaction, the database could not be restored.
+    with contextlib.closing(reader.cursor()) as cursor, reader:
+        cursor.execute('BEGIN IMMEDIATE')
+        for name, key in commit.rows:
+            cursor.execute(
+                f'DELETE FROM {name} WHERE {_KEYS[name]} = ?', (key,)
+            )
+        # After all of them: a row may have the unique value of another
+        # before.
+        for (name, _), row in commit.rows.items():
+            if row is not None:
+                places = ', '.join('?' * len(row))
+                cursor.execute(f'INSERT INTO {name} VALUES ({places})', row)
+        if cursor.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'written_rows'"
+        ).fetchone():
+            cursor.execute('DELETE FROM written_rows')

@@ -5,13 +5,22 @@ Each run is a process of its own, without random hashes: a seed repeats it.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import unittest
 
-from tests.simulation import mutants, stories
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+from ironic_ownership.db import tables
+from tests.simulation import cluster, mutants, stories
+from tests.simulation.database import Connection
+from tests.simulation.loop import Loop, Process
 
 FIXED = '20000'
 THREE = ('--schedules', '3')
@@ -43,6 +52,66 @@ class TestLaws(unittest.TestCase):
             for _ in range(2)
         )
         self.assertEqual(first, second)
+
+
+class TestCluster(unittest.TestCase):
+    """The database with several writers, without a product around it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.loop = Loop(1)
+        self.database = cluster.Cluster(self.loop, 60.0)
+        self.numbers = itertools.count(1)
+        self.database.committed = lambda *_: None
+        self.addCleanup(setattr, Connection, 'database', None)
+
+    def insert(self, *requests: str) -> list[type[BaseException] | None]:
+        """Insert a move for each request, each on a server of its own."""
+        errors: list[type[BaseException] | None] = []
+
+        def insert(server: int, request: str) -> None:
+            insertion = sa.insert(tables.moves).values(
+                id=next(self.numbers),
+                request_id=request,
+                destination='ha',
+                actor='operator',
+                overrides='',
+                created_at=0.0,
+            )
+            engine = self.database.files[server].port._writer
+            try:
+                with engine.connect() as conn:
+                    conn.execute(insertion)
+                    conn.commit()
+                errors.append(None)
+            except Exception as exc:  # noqa: BLE001 - which is the result
+                errors.append(type(exc))
+
+        for given in enumerate(requests, 1):
+            process = Process(self.loop, f'client {given}')
+            self.loop.spawn(
+                process, 'insert', functools.partial(insert, *given)
+            )
+        self.loop.run(self.loop.now + 10, lambda: False)
+        return errors
+
+    def test_unique_values_are_certified(self) -> None:
+        self.assertEqual([None, None], self.insert('a', 'b'))
+        errors = self.insert('c', 'c')
+        self.assertEqual({None, db_exc.DBDeadlock}, set(errors))
+
+    def test_it_is_restored_after_a_server_failed_to_apply_a_commit(
+        self,
+    ) -> None:
+        copy = self.database.save()
+        self.insert('a')
+        reader = self.database.files[2].reader
+        row = cluster._Commit(9, {('moves', '9'): (9, 'too few values')})
+        with self.assertRaises(sqlite3.OperationalError):
+            cluster._write(reader, row)
+        self.database.restore(copy)
+        found = self.database.query('SELECT * FROM moves').fetchall()
+        self.assertEqual([], found)
 
 
 class TestStories(unittest.TestCase):
