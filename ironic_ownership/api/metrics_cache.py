@@ -17,7 +17,7 @@ from oslo_log import log
 from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
-from ironic_ownership.engine.checks import runner
+from ironic_ownership.engine.checks import overview, runner
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership.observe import metrics
 
@@ -34,9 +34,11 @@ class _Snapshot:
 
     :param at: of the clock, in seconds.
     :param took: seconds.
+    :param checked: the result of the check that the metrics come from.
     """
 
     families: Sequence[metrics.Family]
+    checked: overview.Checked
     at: float
     took: float
 
@@ -96,6 +98,21 @@ class Gauges:
         age = self._clock() - found.at
         return [*found.families, *metrics.taken(found.took, age)]
 
+    def last_check(self) -> tuple[overview.Checked, float] | None:
+        """Return the last check and its age in seconds, and wait for none.
+
+        Starts a refresh if it is due.
+        """
+        with self._lock:
+            with contextlib.suppress(Exception):  # logged where it failed
+                self._collect()
+            if self._refresh is None and self._is_due():
+                self._refresh = Call(self._snapshot, 'metrics')
+            found = self._cached
+        if found is None:
+            return None
+        return found.checked, self._clock() - found.at
+
     def _wait(self, refresh: Call[_Snapshot]) -> None:
         if self._waiting.acquire(blocking=False):
             try:
@@ -119,12 +136,13 @@ class Gauges:
     def _snapshot(self) -> _Snapshot:
         try:
             began = self._clock()
-            families = families_of(self._read())
+            seen = self._read()
+            families, checked = families_of(seen), overview.checked(seen)
             now = self._clock()
         except Exception:  # raised again where it is waited for
             LOG.exception('the metrics could not be refreshed')
             raise
-        return _Snapshot(families, now, now - began)
+        return _Snapshot(families, checked, now, now - began)
 
 
 def families_of(seen: Deployment) -> list[metrics.Family]:

@@ -19,7 +19,7 @@ from cliff.formatters import base
 
 from ironic_ownership.api import resources
 from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
-from ironic_ownership.cli import deadline, errors, formatters
+from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.observe import columns
 
@@ -47,21 +47,25 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     :cvar options: of argparse, by parameter, where the schema does not tell.
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
+    :cvar watches: whether it has --watch.
     :cvar program: the words before a command.
     :cvar examples: lines for the end of its help.
     :cvar uses_api: whether it calls operations, or runs locally only.
     :ivar exit_code: of the program, unless an error is raised.
+    :ivar remarks: what --watch shows below the table; ``None`` without it.
     """
 
     operation: ClassVar[str] = ''
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
+    watches: ClassVar[bool] = False
     program: ClassVar[str] = errors.PROG
     uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
     notes: ClassVar[str] = ''
     exit_code = errors.ExitCode.DONE
+    remarks: list[str] | None = None
 
     @property
     def wiring(self) -> Wiring:
@@ -87,6 +91,9 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""
+        if self.remarks is not None:
+            self.remarks.append(texts.printable(text))
+            return
         self.app.stderr.write(f'{errors.PROG}: {texts.printable(text)}\n')
 
     def say_faults(
@@ -111,15 +118,20 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def warn(self, body: Mapping[str, Any]) -> None:
         """Log the warnings of an answer; they make the result degraded."""
         for text in body.get('warnings', ()):
-            LOG.warning('%s', ' '.join(text.split()))
+            self._remark(text)
             self.exit_code = errors.ExitCode.DEGRADED
         self.note(body)
 
-    @staticmethod
-    def note(body: Mapping[str, Any]) -> None:
+    def note(self, body: Mapping[str, Any]) -> None:
         """Log the remarks of an answer; the exit code stays."""
         for text in body.get('notes', ()):
+            self._remark(text)
+
+    def _remark(self, text: str) -> None:
+        if self.remarks is None:
             LOG.warning('%s', ' '.join(text.split()))
+        else:
+            self.say(' '.join(text.split()))
 
     def words(self, cell: Any) -> Any:
         """Put a cell of a table into words."""
@@ -144,6 +156,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             _add(parser, self.described, self.options, self.limit)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
+        if self.watches:
+            watch.add_argument(parser)
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> Any:
@@ -159,10 +173,30 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command and return its exit code; that of cliff is 0."""
+        if (interval := getattr(parsed_args, 'watch', None)) is None:
+            self._once(parsed_args)
+            return self.exit_code
+        stdout = self.app.stdout
+
+        def read() -> str:
+            self.exit_code, self.remarks = errors.ExitCode.DONE, []
+            self.app.stdout = captured = watch.Captured(stdout)
+            try:
+                self._once(parsed_args)
+            finally:
+                self.app.stdout = stdout
+            return captured.getvalue() + ''.join(
+                f'{s}\n' for s in self.remarks
+            )
+
+        with watch.screen(stdout) as screen:
+            watch.repeat(read, screen, interval)
+        return self.exit_code
+
+    def _once(self, parsed_args: argparse.Namespace) -> None:
         super().run(parsed_args)
         if self.operation.partition(':')[0] in _OWNERS:
             self._say_pauses()
-        return self.exit_code
 
     def _say_pauses(self) -> None:
         # An older service has none, and the command itself has succeeded.

@@ -55,6 +55,7 @@ counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
     nothing = 'No problems found'
 
+    watches = True
     operation = 'check:show'
     long = f'name all subjects of a problem, not only {_FEW}'
 

@@ -165,6 +165,7 @@ class ShowMove(base.ShowOne):
     """Show one move: caller, time, reason, and nodes by state."""
 
     examples = ('move show req-... --nodes -f json',)
+    watches = True
     operation = 'move:show'
     options: ClassVar = {
         'nodes': {'help': 'also show the result of each node'}

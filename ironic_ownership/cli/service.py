@@ -31,6 +31,7 @@ without a ring that of all services without one."""
 class ListService(base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
+    watches = True
     operation, notes = 'service:list', f'{_NOTES}\n\n{_LONG_NOTES}'
     examples = ('service list', 'service list --long -f json')
 

@@ -139,6 +139,23 @@ class Report:
     digest: str | None
 
 
+class Tally(NamedTuple):
+    """Number of compute nodes on record with one owner and one reason.
+
+    :ivar host: the owner; ``None`` for nodes without one.
+    :ivar reason: a code of :class:`reasons.Reason`.
+    :ivar instances: those with an instance.
+    :ivar unavailable: those that nothing could be scheduled to when their
+        owner last evaluated them.
+    """
+
+    host: str | None
+    reason: str
+    nodes: int
+    instances: int
+    unavailable: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pause:
     """A time in which no node in a scope changes owner automatically.

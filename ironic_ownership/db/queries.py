@@ -143,10 +143,14 @@ COMPUTE_NODES = _RECORDS.where(
 
 COUNTS = (
     COMPUTE_NODES.with_only_columns(
-        _nodes.host, sa.func.count(), sa.func.count(_instances.open_node_uuid)
+        _nodes.host,
+        _nodes.reason,
+        sa.func.count(),
+        sa.func.count(_instances.open_node_uuid),
+        sa.func.count(_nodes.unavailable),
     )
-).group_by(_nodes.host)
-"""Compute nodes by owner: all, and those with an instance."""
+).group_by(_nodes.host, _nodes.reason)
+"""Compute nodes by owner and reason: all, with an instance, unavailable."""
 
 _LARGEST = 500
 _ASKED_BY = 'asked_by'

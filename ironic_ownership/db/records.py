@@ -251,8 +251,17 @@ class SqlRecords(connection.Port):
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
         """Count compute nodes by owner: (all, those with an instance)."""
-        found = self._database.select(queries.COUNTS, tuple)
-        return {host: (nodes, used) for host, nodes, used in found}
+        counted: dict[str | None, tuple[int, int]] = {}
+        for one in self.tallies():
+            nodes, used = counted.get(one.host, (0, 0))
+            counted[one.host] = nodes + one.nodes, used + one.instances
+        return counted
+
+    def tallies(self) -> Sequence[records.Tally]:
+        """Count compute nodes by owner and reason. One query."""
+        return self._database.select(
+            queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
+        )
 
     @connection.writes
     def apply(

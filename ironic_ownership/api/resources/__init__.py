@@ -23,6 +23,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'event': ('events',),
     'pause': ('pauses',),
     'reservation': ('reservations',),
+    'overview': ('overview',),
     'check': ('check',),
     'ring': ('rings', 'what_if'),
     'policy': ('what_if',),

@@ -109,7 +109,7 @@ _PASSING = frozenset(('owner_disabled', 'owner_away', 'owner_unregistered'))
 @check('owners that are gone', RECORDED, _ERROR, _NODE, *_OWNER_CODES)
 def left_behind(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find records whose owner does not serve: dead, gone, away, disabled."""
-    code_of = functools.lru_cache(functools.partial(_owner_code, seen))
+    code_of = functools.lru_cache(functools.partial(owner_code, seen))
     found: dict[tuple[str, str, bool], list[str]] = collections.defaultdict(
         list
     )
@@ -118,19 +118,33 @@ def left_behind(seen: Deployment, problem: Check) -> Iterator[Problem]:
         if host is not None and (code := code_of(host)) is not None:
             found[host, code, not deployed].append(record.uuid)
     for (host, code, is_free), uuids in sorted(found.items()):
-        passing = code in _PASSING or (is_free and code != _GONE)
-        yield problem(
-            f'{_count(uuids)} {"without" if is_free else "with"} an instance '
-            f'owned by {host}, {_STATES[code]}',
-            uuids,
-            _LEFT_HINTS.get(code, _STOPPED_HINT).format(host=host),
-            (host,),
-            code=code if is_free else f'{code}_with_instance',
-            severity=_WARNING if passing else _ERROR,
+        kind, severity, what, hint = left(
+            host, code, len(uuids), is_free=is_free
         )
+        yield problem(what, uuids, hint, (host,), code=kind, severity=severity)
 
 
-def _owner_code(seen: Deployment, host: str) -> str | None:
+def left(
+    host: str, code: str, nodes: int, *, is_free: bool
+) -> tuple[str, Severity, str, str]:
+    """Describe nodes of an owner that does not serve.
+
+    :param code: of :func:`owner_code`.
+    :param is_free: whether the nodes have no instance.
+    :returns: code, severity, description and hint.
+    """
+    passing = code in _PASSING or (is_free and code != _GONE)
+    those = f'{suggestions.counted(nodes, "node")} with{"out" * is_free}'
+    return (
+        code if is_free else f'{code}_with_instance',
+        _WARNING if passing else _ERROR,
+        f'{those} an instance owned by {host}, {_STATES[code]}',
+        _LEFT_HINTS.get(code, _STOPPED_HINT).format(host=host),
+    )
+
+
+def owner_code(seen: Deployment, host: str) -> str | None:
+    """Return why the owner of nodes does not serve; ``None`` if it does."""
     row, alive = seen.services.get(host), host in seen.view.hosts
     if row is None:
         return None if alive else _GONE

@@ -165,7 +165,7 @@ def loads(
         used[host] += record.instance_uuid is not None
         if nodes is not None:
             unusable[host] += not usable(nodes.get(record.uuid), conductors)
-    spread_of = _spreads(peer_groups, owned)
+    spread_of = spreads(peer_groups, owned)
     return {
         host: Load(
             owned[host],
@@ -177,9 +177,14 @@ def loads(
     }
 
 
-def _spreads(
+def spreads(
     peer_groups: PeerGroups | None, nodes_of: dict[str | None, int]
 ) -> dict[str, Spread]:
+    """Return by host how nodes are spread over it and those like it.
+
+    :param peer_groups: ``None`` if liveness is not known.
+    :raises PluginFaultError: if an assigner fails.
+    """
     if peer_groups is None:
         return {}
     found = {

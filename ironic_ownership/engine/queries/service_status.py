@@ -91,20 +91,28 @@ def read(records: Records, store: backend.MembershipBackend) -> ServiceListing:
 
     :raises RecordsError: if the records do not answer.
     """
-    rows = {row.host: row for row in records.services()}
-    counts = records.counts()
-    reports = records.condition_reports()
-    # A process that waits to start is no member, and may have no row.
-    waiting = {r.host for r in reports.values() if not r.is_outdated}
     view, warnings = None, []
     try:
         view = store.view()
     except exceptions.MembershipError as exc:
         warnings.append(f'liveness is unknown: {exc}')
+    return ServiceListing(of(records, view), tuple(warnings))
+
+
+def of(records: Records, view: model.View | None) -> list[ServiceStatus]:
+    """Return every service that has a row or is in a view, by host.
+
+    :param view: ``None`` if the membership backend does not answer.
+    """
+    rows = {row.host: row for row in records.services()}
+    counts = records.counts()
+    reports = records.condition_reports()
+    # A process that waits to start is no member, and may have no row.
+    waiting = {r.host for r in reports.values() if not r.is_outdated}
     seen = view.serving(rows.values()) if view else model.View()
     members = {m.host: m for m in seen.members}
     standbys = collections.Counter(m.host for m in seen.standbys)
-    found = [
+    return [
         ServiceStatus(
             rows.get(host, model.Service(host)),
             members.get(host),
@@ -115,7 +123,6 @@ def read(records: Records, store: backend.MembershipBackend) -> ServiceListing:
         )
         for host in sorted(rows.keys() | members.keys() | waiting)
     ]
-    return ServiceListing(found, tuple(warnings))
 
 
 def add_load(

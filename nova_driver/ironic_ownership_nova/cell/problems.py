@@ -49,6 +49,19 @@ class CellRows:
     hidden: frozenset[str] = frozenset()
 
     @property
+    def drifted(self) -> frozenset[str]:
+        """Nodes whose row does not name the owner on record."""
+        return frozenset(one.uuid for one in self.drift)
+
+    @property
+    def twice(self) -> frozenset[str]:
+        """Nodes that another service than the owner on record serves too."""
+        served = {one.uuid for one in self.drift if one.host is not None}
+        return frozenset(
+            served | {row.name for row in self.strays if row.host}
+        )
+
+    @property
     def checks(self) -> Sequence[Check]:
         """The checks of a cell."""
         return (

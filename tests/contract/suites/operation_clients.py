@@ -227,6 +227,7 @@ READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
     ('event:list', {}),
     ('event:list', {'query': {'node': 'node1', 'limit': 2}}),
     ('reservation:list', {}),
+    ('overview:show', {'query': {'check': True}}),
     ('check:show', {}),
     ('ring:show', {}),
     ('ring:preview', {'query': {'without': ['new'], 'nodes': True}}),

@@ -110,6 +110,7 @@ ROWS = (
     (f'reservation show {UNKNOWN}', 1),
     (f'reservation delete {UNKNOWN} --yes', 1),
     (f'reservation confirm {UNKNOWN}', 1),
+    ('overview --check', 4),
     ('check', 4),
     ('check --long', 4),
 )

@@ -1,0 +1,124 @@
+"""``overview``: whether every node is owned exactly once, on one screen."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ironic_ownership.api.resources.overview import COUNTS
+from ironic_ownership.cli import base, errors
+from ironic_ownership.observe import columns
+
+_MORE = 'read_at', 'check_age', 'warnings'
+_FULL = 12
+"""Characters of the bar of a share that is twice the mean or more."""
+
+_FEW = 20
+_STATES = {
+    'ok': 'All is well: every node has exactly one live owner.',
+    'warning': 'Every node has an owner; something needs your attention.',
+    'unknown': 'Not everything could be read.',
+    'error': 'Something is wrong: nodes may not be served.',
+}
+_Row = Mapping[str, Any]
+
+
+class Overview(base.ShowOne):
+    """Show whether every node is owned exactly once, and what is not well.
+
+    Counts come from the records, the membership and the Nova cell, within a
+    second for any number of nodes. Ironic is read with --check; the HTTP
+    service reads it in the background.
+    """
+
+    operation, more, watches = 'overview:show', _MORE, True
+    notes = """\
+The counts have to be zero. "Owned twice" compares the records with the rows
+of the Nova cell, and with Ironic if it was read. The exit code is 0 if all is
+well, else 4. Other formats have all findings, and those that are null could
+not be read."""
+    examples = (
+        'overview',
+        'overview --watch',
+        'overview --check -f json',
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
+        body = self.read(parsed_args)
+        if body['state'] != 'ok':
+            self.exit_code = errors.ExitCode.DEGRADED
+        return self.cells(self.described.columns, body, *self.more)
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        if parsed_args.formatter != 'table' or parsed_args.columns:
+            return super().produce_output(parsed_args, column_names, data)
+        shown = columns.printable(dict(zip(column_names, data, strict=True)))
+        self.app.stdout.write('\n'.join(_lines(shown)) + '\n')
+        return 0
+
+
+def _lines(body: _Row) -> Iterator[str]:
+    yield f'{_STATES[body["state"]]} {body["nodes"]} nodes.'
+    yield ''
+    for key in columns.keys(COUNTS):
+        number = body[key]
+        yield f'  {columns.heading(key):20}' + (
+            '      ?' if number is None else f'{number:7}'
+        )
+    age = body['check_age']
+    yield (
+        '  Ironic was not read: nodes without a record are not counted'
+        if age is None
+        else f'  Ironic was read {age:.0f} s ago'
+    )
+    yield from _services(body['services'])
+    yield from _findings(body['findings'])
+    if body['moves']:
+        yield from ('', 'Moves')
+    for move in body['moves']:
+        done = move['moved'] + move['unchanged'] + move['refused']
+        yield (
+            f'  {move["request_id"]} to {move["destination"]}: {done} of '
+            f'{done + move["planned"]} nodes done'
+        )
+
+
+def _services(services: Sequence[_Row]) -> Iterator[str]:
+    width = max((len(one['host']) for one in services), default=0)
+    yield from ('', f'Services{"":{max(width - 6, 1)}}nodes  of mean')
+    for one in services:
+        share = one['of_mean']
+        bar = '#' * round(min(share or 0, 2) * _FULL / 2)
+        state = [one['alive'], one['status']]
+        state += ['forced down'] * one['forced_down']
+        if one['conditions'] not in (None, 'ok'):
+            state.append(f'failing: {one["conditions"]}')
+        yield (
+            f'  {one["host"]:{width}} {one["nodes"]:6}  '
+            f'{"   -" if share is None else f"{share:4.2f}"} {bar:{_FULL}} '
+            f'{", ".join(state)}'
+        )
+
+
+def _findings(findings: Sequence[_Row]) -> Iterator[str]:
+    if findings:
+        yield from ('', 'Findings')
+    for one in findings[:_FEW]:
+        yield f'  {one["severity"]:8}{one["what"]}'
+        yield textwrap.fill(
+            one['hint'],
+            78,
+            initial_indent=' ' * 10,
+            subsequent_indent=' ' * 10,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    if len(findings) > _FEW:
+        yield f'  and {len(findings) - _FEW} more: ironic-ownership check'

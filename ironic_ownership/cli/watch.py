@@ -1,0 +1,146 @@
+"""Repetition of a read-only command: in place on a terminal, quiet in a pipe.
+
+A terminal always shows how old its table is, and since when it could not be
+read again. Into a pipe or file the table is written when it changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from ironic_ownership.cli import errors
+from ironic_ownership.contracts import exceptions, texts
+
+INTERVAL = 5
+"""Seconds between two reads by default."""
+
+_LONGEST = 3600
+_TICK = 1.0
+"""Seconds between two updates of the age."""
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    """Add --watch to a command."""
+    parser.add_argument(
+        '--watch',
+        nargs='?',
+        type=_seconds,
+        const=INTERVAL,
+        metavar='SECONDS',
+        help='repeat until you interrupt it: redrawn in place on a terminal, '
+        f'written when it changes elsewhere (default: {INTERVAL} s)',
+    )
+
+
+def _seconds(text: str) -> float:
+    if not 1 <= float(text) <= _LONGEST:
+        raise argparse.ArgumentTypeError(f'{text} is not in 1 to {_LONGEST}')
+    return float(text)
+
+
+class Captured(io.StringIO):
+    """Takes the output of a command, for the width of another stream."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        """Tell whether the text ends on a terminal."""
+        return bool(self._stream.isatty())
+
+
+class Screen(Protocol):
+    """Destination of the tables."""
+
+    def show(self, text: str, age: float, error: str) -> None:
+        """Show a table, its age in seconds and the error since then."""
+
+
+class Lines:
+    """A pipe or a file: a table or an error is written when it changes."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._last = ('', '')
+
+    def show(self, text: str, age: float, error: str) -> None:
+        """Write what is new."""
+        if (text, error) == self._last:
+            return
+        is_new = text != self._last[0]
+        self._last = text, error
+        if is_new:
+            self._stream.write(text)
+        if error:
+            self._stream.write(f'{errors.PROG}: {error}\n')
+        self._stream.flush()
+
+
+class Terminal:
+    """A terminal, redrawn in place by rich."""
+
+    def __init__(self, live: Any) -> None:
+        self._live = live
+
+    def show(self, text: str, age: float, error: str) -> None:
+        """Redraw the table, with a last line about its age."""
+        from rich.text import Text
+
+        found = Text(text)
+        if error:
+            found.append(f'{age:.0f} s old: {error}', 'bold red')
+        else:
+            found.append(f'{age:.0f} s old; Ctrl-C ends', 'dim')
+        self._live.update(found, refresh=True)
+
+
+@contextlib.contextmanager
+def screen(stream: Any) -> Iterator[Screen]:
+    """Return the screen for a stream."""
+    if not stream.isatty():
+        yield Lines(stream)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(file=stream)
+    with Live(
+        console=console, auto_refresh=False, vertical_overflow='crop'
+    ) as live:
+        yield Terminal(live)
+
+
+def repeat(
+    read: Callable[[], str],
+    shown: Screen,
+    interval: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> None:
+    """Read and show again and again, until the operator interrupts.
+
+    :param read: returns the table as text.
+    :param interval: seconds.
+    :raises OwnershipError: if the first read fails.
+    """
+    text, read_at, due = read(), clock(), clock() + interval
+    error = ''
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            shown.show(text, clock() - read_at, error)
+            sleep(min(_TICK, interval))
+            if clock() < due:
+                continue
+            try:
+                text, error = read(), ''
+                read_at = clock()
+            except exceptions.OwnershipError as exc:
+                error = texts.printable(errors.line(exc))
+            due = clock() + interval

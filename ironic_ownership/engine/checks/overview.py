@@ -1,0 +1,346 @@
+"""Overview: counts that have to be zero, findings by weight, what moves.
+
+Pure, except for :func:`read`. The records are counted by the database, so it
+costs the same for any number of nodes. A full check reads every node of
+Ironic: its result is kept by the caller, and shown with its age.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.companion import Companion
+from ironic_ownership.contracts.moves import Move
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import Pause, Tally
+from ironic_ownership.engine.checks import node_problems, runner
+from ironic_ownership.engine.checks.problem import (
+    CHECKS,
+    Problem,
+    Severity,
+)
+from ironic_ownership.engine.decision import policy_set
+from ironic_ownership.engine.decision.peer_groups import tolerant
+from ironic_ownership.engine.ports import Moves, Records
+from ironic_ownership.engine.queries import balance, service_status
+from ironic_ownership.engine.queries.deployment import Deployment, Part
+from ironic_ownership.engine.queries.service_status import ServiceStatus
+
+SUBJECTS = 100
+"""The maximum number of subjects that a finding names."""
+
+_MOVES = 20
+_NOT_READ = 'not_read'
+_DRIFTED = frozenset(
+    (Reason.RECORD_KEEPS, Reason.CONTESTED_KEEPS, Reason.FILTERED_KEEPS)
+)
+"""Rules that keep an owner to whom the policies do not give the node."""
+
+_WAITING = frozenset((Reason.RELEASED, Reason.RETURNED))
+_BY_POLICY = frozenset((Reason.UNASSIGNED,))
+"""Rules by which a node is unowned on purpose."""
+
+
+class _NotReadError(exceptions.OwnershipError):
+    """Stands for a part that the overview leaves out."""
+
+    code = _NOT_READ
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A problem, or several of one kind counted by the database.
+
+    :param count: number of its subjects.
+    :param subjects: the first of them, none if they were only counted.
+    """
+
+    code: str
+    severity: Severity
+    what: str
+    count: int
+    subjects: tuple[str, ...]
+    services: tuple[str, ...]
+    hint: str
+
+    @classmethod
+    def of(cls, one: Problem) -> Finding:
+        """Return the finding of a problem."""
+        return cls(
+            *(one.code, one.severity, one.what, len(one.subjects)),
+            *(one.subjects[:SUBJECTS], one.services, one.hint),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """The result of a full check, small enough to keep.
+
+    :param unowned: number of nodes of Ironic without a record that no
+        service is about to claim; ``waiting`` those that one is.
+    :param twice: nodes whose instance is another node's on record.
+    :param drifted: nodes whose owner is not the one that the policies want.
+    :param complete: whether every part answered.
+    """
+
+    findings: Sequence[Finding]
+    nodes: int
+    unowned: int
+    waiting: int
+    twice: frozenset[str]
+    drifted: int
+    complete: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Overview:
+    """The deployment on one screen.
+
+    :param owned_twice: ``None`` if neither Ironic nor a cell was read.
+    :param without_live_owner: ``None`` if the membership does not answer.
+    :param moves: those that are not finished.
+    """
+
+    nodes: int
+    unowned: int
+    owned_twice: int | None
+    drifted: int
+    without_live_owner: int | None
+    waiting: int
+    services: Sequence[ServiceStatus]
+    findings: Sequence[Finding]
+    moves: Sequence[Move]
+    pauses: Sequence[Pause]
+    complete: bool
+
+    @property
+    def state(self) -> str:
+        """The result in one word: error, unknown, warning or ok."""
+        severities = {one.severity for one in self.findings}
+        if Severity.ERROR in severities or self.unowned or self.owned_twice:
+            return 'error'
+        if Severity.UNKNOWN in severities or not self.complete:
+            return 'unknown'
+        warned = severities or self.drifted or self.without_live_owner
+        return 'warning' if warned else 'ok'
+
+
+def checked(seen: Deployment) -> Checked:
+    """Evaluate a whole deployment, as :func:`runner.check` does."""
+    problems = runner.check(seen)
+    states: collections.Counter[str] = collections.Counter()
+    try:
+        for status in seen.evaluated if not seen.unread else ():
+            decision = status.decision
+            if status.owner is not None:
+                states['drifted'] += (
+                    decision.owner != status.owner
+                    or decision.filtered
+                    or decision.reason in _DRIFTED
+                )
+            elif status.uuid not in seen.records:
+                is_due = decision.owner is not None
+                if is_due or decision.reason not in _BY_POLICY:
+                    states['waiting' if is_due else 'unowned'] += 1
+    except exceptions.PluginFaultError:
+        pass  # among the problems
+    return Checked(
+        [*map(Finding.of, problems)],
+        len(seen.nodes),
+        states['unowned'],
+        states['waiting'],
+        _served_twice(seen),
+        states['drifted'],
+        not seen.unread,
+    )
+
+
+def _served_twice(seen: Deployment) -> frozenset[str]:
+    """Return nodes with an instance that another service has on record."""
+    recorded = {
+        record.instance_uuid: record
+        for record in seen.records.values()
+        if record.instance_uuid is not None
+    }
+    found = set()
+    for uuid, node in seen.nodes.items():
+        other = recorded.get(node.instance_uuid or '')
+        own = seen.records.get(uuid)
+        if other is not None and (own is None or own.host != other.host):
+            found.add(uuid)
+    return frozenset(found)
+
+
+def read(
+    records: Records,
+    backend: MembershipBackend,
+    moves: Moves,
+    interpret: policy_set.Interpreter,
+    companion: Companion | None = None,
+    last: Checked | None = None,
+) -> tuple[Overview, Sequence[str]]:
+    """Read the overview from records, membership and cell; not from Ironic.
+
+    :param last: the result of the last full check, if there was one.
+    :returns: also a sentence for each thing that could not be read.
+    :raises RecordsError: if the records do not answer.
+    """
+    not_read = _NotReadError('not read')
+    unread: dict[Part, exceptions.OwnershipError] = dict.fromkeys(
+        (Part.IRONIC, Part.PLACEMENT), not_read
+    )
+
+    def attempt(part: Part, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except exceptions.OwnershipError as exc:
+            unread[part] = exc
+            return None
+
+    view = attempt(Part.MEMBERSHIP, backend.view)
+    listing = service_status.of(records, view)
+    rows = {one.row.host: one.row for one in listing}
+    policy_set.prepare(rows.values(), interpret)
+    cell = companion and companion.read(attempt, lambda: None)
+    seen = Deployment(
+        interpret,
+        rows,
+        view.serving(rows.values()) if view else model.View(),
+        unread=unread,
+        reports=records.condition_reports(),
+        pauses=records.pauses(),
+        companion=cell,
+        on_fault=tolerant(),
+    )
+    warnings = [
+        f'{part} is unknown: {error}'
+        for part, error in unread.items()
+        if error is not not_read
+    ]
+    tallies = records.tallies()
+    return (
+        _overview(
+            _with_load(listing, tallies, seen),
+            seen,
+            tallies,
+            moves.moves(unfinished=True, limit=_MOVES),
+            last,
+        ),
+        warnings,
+    )
+
+
+def _overview(
+    services: Sequence[ServiceStatus],
+    seen: Deployment,
+    tallies: Sequence[Tally],
+    moves: Sequence[Move],
+    last: Checked | None,
+) -> Overview:
+    lives = Part.MEMBERSHIP not in seen.unread
+    left = [*_left(seen, tallies)] if lives else []
+    cell = seen.companion
+    served: frozenset[str] = getattr(cell, 'twice', frozenset())
+    drift: frozenset[str] = getattr(cell, 'drifted', frozenset())
+    unowned = [one for one in tallies if one.host is None]
+    kept = _nodes(
+        t for t in tallies if t.host is not None and t.reason in _DRIFTED
+    )
+    return Overview(
+        nodes=_nodes(tallies) + (last.unowned + last.waiting if last else 0),
+        unowned=(last.unowned if last else 0)
+        + _nodes(t for t in unowned if t.reason not in _WAITING | _BY_POLICY),
+        owned_twice=len(served | (last.twice if last else frozenset()))
+        if last or cell
+        else None,
+        drifted=max(kept, last.drifted if last else 0) + len(drift),
+        without_live_owner=sum(f.count for f in left) if lives else None,
+        waiting=(last.waiting if last else 0)
+        + _nodes(t for t in unowned if t.reason in _WAITING),
+        services=services,
+        findings=_findings(seen, left, last),
+        moves=moves,
+        pauses=seen.pauses,
+        complete=(last is None or last.complete)
+        and all(e.code == _NOT_READ for e in seen.unread.values()),
+    )
+
+
+def _nodes(tallies: Iterable[Tally]) -> int:
+    return sum(one.nodes for one in tallies)
+
+
+def _with_load(
+    services: Sequence[ServiceStatus],
+    tallies: Sequence[Tally],
+    seen: Deployment,
+) -> Sequence[ServiceStatus]:
+    """Add the shares, and the unavailable nodes by the records."""
+    owned: collections.Counter[str | None] = collections.Counter()
+    unavailable: collections.Counter[str | None] = collections.Counter()
+    for one in tallies:
+        owned[one.host] += one.nodes
+        unavailable[one.host] += one.unavailable
+    known = None if Part.MEMBERSHIP in seen.unread else seen.peer_groups
+    try:
+        spreads = balance.spreads(known, owned)
+    except exceptions.PluginFaultError:  # a finding of the full check
+        spreads = {}
+    return [
+        dataclasses.replace(
+            one,
+            unavailable=unavailable[one.row.host],
+            of_mean=spreads[one.row.host].of_mean(one.row.host)
+            if one.row.host in spreads
+            else None,
+        )
+        for one in services
+    ]
+
+
+def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Finding]:
+    """Yield nodes whose owner does not serve, as the database counts them."""
+    counted: collections.Counter[tuple[str, str, bool]] = collections.Counter()
+    for one in tallies:
+        if one.host is None:
+            continue
+        code = node_problems.owner_code(seen, one.host)
+        if code is not None and code != 'owner_disabled':
+            counted[one.host, code, False] += one.instances
+            counted[one.host, code, True] += one.nodes - one.instances
+    for (host, code, is_free), number in sorted(counted.items()):
+        if number:
+            found, severity, what, hint = node_problems.left(
+                host, code, number, is_free=is_free
+            )
+            yield Finding(found, severity, what, number, (), (host,), hint)
+
+
+def _findings(
+    seen: Deployment, left: Sequence[Finding], last: Checked | None
+) -> Sequence[Finding]:
+    """Return what was found now, and of the last check what needs Ironic."""
+    checks = [
+        *CHECKS,
+        *(seen.companion.checks if seen.companion else ()),
+    ]
+    fresh = {
+        code
+        for one in checks
+        if not one.needs & {Part.IRONIC, Part.PLACEMENT}
+        for code in one.codes
+    } - {'imbalance'}  # of the list of all records
+    found = [
+        Finding.of(one) for one in runner.check(seen) if one.code != _NOT_READ
+    ]
+    old = [f for f in (last.findings if last else ()) if f.code not in fresh]
+    order = [*Severity]
+    return sorted(
+        [*left, *found, *old],
+        key=lambda f: (order.index(f.severity), -f.count),
+    )
