@@ -130,6 +130,10 @@ CHANGE: operation.Schema = {
 }
 """The keys of every answer to a change."""
 DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
+DRY_RUN_PARAMETER = operation.Parameter(
+    'dry_run', DRY_RUN['description'], FLAG
+)
+"""That of a change without a body."""
 HINT = described(
     TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import re
 from typing import ClassVar
 
 from ironic_ownership.cli import base
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.observe import columns
 
-_AGE = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
-_SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
 _KINDS = 'kinds:\n' + '\n'.join(
     f'  {kind:<20}  {kind.help}' for kind in EventKind
 )
@@ -25,14 +22,13 @@ happened to it, or to a node that it lost or got: who fenced it, and why.
 
 def _moment(text: str) -> str:
     """Return a date, a time or an age as a time with its offset."""
-    age = _AGE.fullmatch(text)
+    age = columns.parse_duration(text)
     try:
-        if age:
-            at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(
-                seconds=int(age[1]) * _SECONDS[age[2]]
-            )
-        else:
+        if age is None:
             at = columns.parse_moment(text)
+        else:
+            now = datetime.datetime.now(datetime.UTC)
+            at = now - datetime.timedelta(seconds=age)
         return at.astimezone(datetime.UTC).isoformat()
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(

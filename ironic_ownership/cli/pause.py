@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
 from ironic_ownership.api.resources.pauses import DAY
 from ironic_ownership.cli import base, change, errors
 from ironic_ownership.cli.change import Body
-
-_DURATION = re.compile(r'(\d{1,7})([smhd])', re.ASCII)
-_SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400}
+from ironic_ownership.observe import columns
 
 
 def _seconds(text: str) -> int:
-    match = _DURATION.fullmatch(text)
-    if match is None or not int(match[1]):
+    seconds = columns.parse_duration(text)
+    if not seconds:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not a duration such as 90m, 2h or 1d'
         )
-    return int(match[1]) * _SECONDS[match[2]]
+    return seconds
 
 
 class ListPause(base.Lister):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,8 @@ Cell = Any
 """``None``, a string, number or boolean, or lists and dicts of those."""
 
 _ACRONYMS = {'uuid': 'UUID'}
+_DURATION = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
+_SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
 
 
 TEXT: Mapping[str, Any] = {'type': 'string'}
@@ -139,6 +142,12 @@ def parse_moment(text: str) -> datetime.datetime:
     """
     at = datetime.datetime.fromisoformat(text)
     return at if at.tzinfo else at.replace(tzinfo=datetime.UTC)
+
+
+def parse_duration(text: str) -> int | None:
+    """Return the seconds of a duration such as 90m; ``None`` for others."""
+    match = _DURATION.fullmatch(text)
+    return int(match[1]) * _SECONDS[match[2]] if match else None
 
 
 def _value(value: Cell) -> str:

@@ -188,9 +188,7 @@ OPERATIONS = (
         _DELETED,
         description=f'{_RULES} 409 lists them if one fails.',
         parameters=(_UUID,),
-        query=(
-            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
-        ),
+        query=(schemas.DRY_RUN_PARAMETER,),
         errors=(404, 409, 502, 503),
     ),
     Operation(

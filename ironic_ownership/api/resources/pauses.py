@@ -177,7 +177,7 @@ OPERATIONS = (
                 schemas.NAME,
                 metavar='ID',
             ),
-            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
+            schemas.DRY_RUN_PARAMETER,
         ),
         errors=(404, 503),
         columns=PAUSE,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation, Parameter
+from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import HOST
@@ -223,9 +223,7 @@ OPERATIONS = (
         description='The gates are those of "ironic-ownership service '
         'delete"; 409 lists them if one fails.',
         parameters=(HOST,),
-        query=(
-            Parameter('dry_run', schemas.DRY_RUN['description'], schemas.FLAG),
-        ),
+        query=(schemas.DRY_RUN_PARAMETER,),
         errors=(404, 409, 502, 503),
         columns=GATES,
     ),

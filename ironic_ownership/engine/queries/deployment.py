@@ -69,7 +69,7 @@ class Deployment:
     :param unlisted: number of nodes without a shard that were not listed,
         because only nodes of a shard may be.
     :param unread: the error of each part that did not answer.
-    :param reservations: the open ones, if requested.
+    :param reservations: the open ones, if requested, as are ``pauses``.
     :param reports: what the services stored of their loops, by host.
     :param pauses: those that last.
     :param companion: what a companion has read, with its ``checks``.
@@ -271,10 +271,10 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
     reports = attempt(
         Part.RECORDS, lambda: sources.records().condition_reports()
     )
-    pauses = attempt(Part.RECORDS, lambda: sources.records().pauses())
-    reservations = None
+    reservations = pauses = None
     if (stored := sources.reservations) is not None:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
+        pauses = attempt(Part.RECORDS, lambda: sources.records().pauses())
     ironic = attempt(
         Part.IRONIC,
         lambda: _nodes(sources.ironic(), records or {}, sharded),
