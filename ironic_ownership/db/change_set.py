@@ -13,7 +13,7 @@ from typing import Any
 
 from ironic_ownership.contracts import availability, model, reasons, records
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.db import availability_columns, event_log
+from ironic_ownership.db import availability_columns, rows
 from ironic_ownership.db.linked_tables import NOTHING, LockedNodes
 
 # Not oslo.log, which no command needs to import.
@@ -332,14 +332,9 @@ class ChangeSet:
             )
         if after is not None:
             self.writes.new_instances.append(
-                {
-                    'uuid': after,
-                    'node_uuid': node.uuid,
-                    'open_node_uuid': node.uuid,
-                    'host': self.host,
-                    'created_at': self.now,
-                    'reason': reason,
-                }
+                rows.new_instance(
+                    after, node.uuid, self.host, self.now, reason
+                )
             )
             self._event(
                 EventKind.INSTANCE_OPENED,
@@ -354,8 +349,8 @@ class ChangeSet:
         if self.origin is not None:
             actor = self.origin.actor
             values['request_id'] = self.origin.request_id
-        row = event_log.row(self.now, actor, kind, **values)
-        self.writes.events.append(row)
+        event = rows.new_event(self.now, actor, kind, **values)
+        self.writes.events.append(event)
 
 
 def _is_refused(change: records.Change, objection: str | None) -> bool:

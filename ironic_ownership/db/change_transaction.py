@@ -14,9 +14,7 @@ from ironic_ownership.contracts import records
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db import (
     change_set,
-    marks,
     pauses,
-    queries,
     tables,
     transaction,
 )
@@ -102,18 +100,9 @@ def _lock(
     batch: Sequence[records.Change],
     origin: Origin | None,
 ) -> change_set.ChangeSet:
-    nodes: dict[str, change_set.Row] = {}
-    open_instances: dict[str, str] = {}
-    # Sorted, so that transactions lock nodes in the same order.
-    for uuids in queries.chunks(sorted(change.uuid for change in batch)):
-        rows = conn.execute(
-            sa.select(tables.compute_nodes)
-            .where(_nodes.uuid.in_(uuids))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        )
-        nodes.update((row.uuid, dict(row._mapping)) for row in rows)
-        open_instances.update(transaction.open_instances(conn, uuids))
+    nodes, open_instances = transaction.lock_nodes(
+        conn, [change.uuid for change in batch]
+    )
     linked_nodes = linked.lock(
         conn,
         {change.uuid for change in batch if isinstance(change, _OF_OWNERS)},
@@ -134,12 +123,12 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
         return
     transaction.raise_revisions(conn, decided.services)
     transaction.fence(conn, writes.fenced)
-    mark = marks.of(decided.services)
-    if writes.new_nodes:
-        conn.execute(
-            sa.insert(tables.compute_nodes),
-            [{**row, **mark} for row in writes.new_nodes],
-        )
+    mark = transaction.mark(decided.services)
+    transaction.add_rows(
+        conn,
+        tables.compute_nodes,
+        [{**row, **mark} for row in writes.new_nodes],
+    )
     for values, uuids in updates:
         transaction.update_rows(conn, _nodes.uuid, uuids, **values, **mark)
     # Of others nothing changes but the instance.
@@ -156,9 +145,7 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
         .where(_nodes.uuid == _instances.node_uuid)
         .scalar_subquery(),
     )
-    if writes.new_instances:
-        conn.execute(sa.insert(tables.instances), writes.new_instances)
+    transaction.add_rows(conn, tables.instances, writes.new_instances)
     decided.linked_nodes.assign(writes.claimed, decided.host)
     decided.linked_nodes.delete(writes.deleted)
-    if writes.events:
-        conn.execute(sa.insert(tables.events), writes.events)
+    transaction.add_rows(conn, tables.events, writes.events)

@@ -15,8 +15,6 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
-    event_log,
-    marks,
     queries,
     release_transaction,
     rows,
@@ -227,7 +225,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     stopped = {n.source for n in moved if n.uuid not in locked.released}
     _fence(stopped, locked)
     _record_instances(moved, locked)
-    mark = marks.of(locked.services)
+    mark = transaction.mark(locked.services)
     for uuids in queries.chunks([node.uuid for node in moved]):
         transaction.update_rows(
             conn,
@@ -257,24 +255,24 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
         )
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
     _store_results(done, locked)
-    if moved:
-        conn.execute(
-            sa.insert(tables.events),
-            [
-                event_log.row(
-                    now,
-                    move.actor,
-                    EventKind.NODE_MOVED,
-                    node_uuid=node.uuid,
-                    from_host=locked.owners[node.uuid],
-                    to_host=move.destination,
-                    instance_uuid=node.instance_uuid,
-                    reason=move.reason,
-                    request_id=move.request_id,
-                )
-                for node in moved
-            ],
-        )
+    transaction.add_rows(
+        conn,
+        tables.events,
+        [
+            rows.new_event(
+                now,
+                move.actor,
+                EventKind.NODE_MOVED,
+                node_uuid=node.uuid,
+                from_host=locked.owners[node.uuid],
+                to_host=move.destination,
+                instance_uuid=node.instance_uuid,
+                reason=move.reason,
+                request_id=move.request_id,
+            )
+            for node in moved
+        ],
+    )
 
 
 def _record_instances(
@@ -285,23 +283,18 @@ def _record_instances(
     found = {
         node.uuid: node.instance_uuid
         for node in moved
-        if node.instance_uuid != locked.instances.get(node.uuid)
+        if node.instance_uuid is not None
+        and node.instance_uuid != locked.instances.get(node.uuid)
     }
     if not found:
         return
     before = {u: locked.instances[u] for u in found if u in locked.instances}
     transaction.close_instances(conn, list(before), now)
-    conn.execute(
-        sa.insert(tables.instances),
+    transaction.add_rows(
+        conn,
+        tables.instances,
         [
-            {
-                'uuid': instance,
-                'node_uuid': uuid,
-                'open_node_uuid': uuid,
-                'host': move.destination,
-                'created_at': now,
-                'reason': _ADOPTED,
-            }
+            rows.new_instance(instance, uuid, move.destination, now, _ADOPTED)
             for uuid, instance in found.items()
         ],
     )

@@ -57,21 +57,23 @@ class SqlMoves(connection.Port):
                 created_at=now,
             )
         )
-        planned = [
-            {
-                'request_id': move.request_id,
-                'node_uuid': node.uuid,
-                'source': node.source,
-                'source_epoch': node.source_epoch,
-                'instance_uuid': node.instance_uuid,
-                'state': node.state.value,
-                'detail': node.detail,
-                'updated_at': now,
-            }
-            for node in nodes
-        ]
-        if planned:
-            conn.execute(sa.insert(tables.node_moves), planned)
+        transaction.add_rows(
+            conn,
+            tables.node_moves,
+            [
+                {
+                    'request_id': move.request_id,
+                    'node_uuid': node.uuid,
+                    'source': node.source,
+                    'source_epoch': node.source_epoch,
+                    'instance_uuid': node.instance_uuid,
+                    'state': node.state.value,
+                    'detail': node.detail,
+                    'updated_at': now,
+                }
+                for node in nodes
+            ],
+        )
 
     def carry_out(
         self, request_id: str, nodes: Sequence[NodeMove]
@@ -215,7 +217,11 @@ class SqlMoves(connection.Port):
 
     def find(self, request_id: str) -> Move | None:
         """Return one move, if it exists."""
-        return self._database.read(lambda conn: _find(conn, request_id))
+
+        def work(conn: sa.Connection) -> list[Move]:
+            return _with_counts(conn, conn.execute(_row_of(request_id)).all())
+
+        return next(iter(self._database.read(work)), None)
 
     def nodes(
         self, request_id: str, *, state: NodeState | None = None
@@ -286,12 +292,6 @@ class SqlMoves(connection.Port):
         found = self._database.select(statement, tuple)
         # Compared here: in SQL nothing differs from a null.
         return [uuid for uuid, owner, host in found if owner != host]
-
-
-def _find(conn: sa.Connection, request_id: str) -> Move | None:
-    found = conn.execute(_row_of(request_id)).all()
-    whole = _with_counts(conn, found)
-    return whole[0] if whole else None
 
 
 def _row_of(request_id: str) -> sa.Select[Any]:

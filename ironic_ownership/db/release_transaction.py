@@ -16,9 +16,7 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
-    event_log,
-    marks,
-    queries,
+    rows,
     service_admin,
     tables,
     transaction,
@@ -26,10 +24,6 @@ from ironic_ownership.db import (
 from ironic_ownership.db.linked_tables import LinkedTables
 
 _nodes = tables.compute_nodes.c
-_OWNERSHIP = (
-    *(_nodes.uuid, _nodes.host, _nodes.released_by),
-    *(_nodes.held_by, _nodes.held_until),
-)
 
 
 def release(  # Model: HandOver
@@ -48,13 +42,13 @@ def release(  # Model: HandOver
     raised = known or transaction.lock_any_service(conn)
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
-    rows, instances = lock_nodes(conn, {node.uuid for node in nodes})
-    linked_nodes = linked.lock(conn, rows)
+    found, instances = lock_nodes(conn, {node.uuid for node in nodes})
+    linked_nodes = linked.lock(conn, found)
     now = transaction.now_of(conn)
     refused: dict[str, str] = {}
     released: dict[str | None, list[str]] = collections.defaultdict(list)
     for node in nodes:
-        row = rows.get(node.uuid)
+        row = found.get(node.uuid)
         objection = _against(
             node, row, instances, now, hand_over
         ) or linked_nodes.against_release(node.uuid)
@@ -62,7 +56,7 @@ def release(  # Model: HandOver
             refused[node.uuid] = objection
         elif row is not None:
             released[row['host']].append(node.uuid)
-    _write(conn, released, now, hand_over, marks.of(raised))
+    _write(conn, released, now, hand_over, transaction.mark(raised))
     return refused
 
 
@@ -81,23 +75,10 @@ def end(conn: sa.Connection, request_id: str, uuids: Collection[str]) -> None:
 def lock_nodes(
     conn: sa.Connection, uuids: Collection[str]
 ) -> tuple[dict[str, change_set.Row], dict[str, str]]:
-    """Lock compute nodes; return what decides about their owners.
-
-    :returns: rows, and open instances, by the node's uuid.
-    """
-    rows: dict[str, change_set.Row] = {}
-    instances: dict[str, str] = {}
-    # Sorted, so that transactions lock nodes in the same order.
-    for some in queries.chunks(sorted(uuids)):
-        for row in conn.execute(
-            sa.select(*_OWNERSHIP)
-            .where(_nodes.uuid.in_(some), _nodes.deleted_at.is_(None))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        ):
-            rows[row.uuid] = dict(row._mapping)
-        instances.update(transaction.open_instances(conn, some))
-    return rows, instances
+    """Lock nodes as ``transaction`` does; return those on record only."""
+    found, instances = transaction.lock_nodes(conn, uuids)
+    on_record = {u: r for u, r in found.items() if r['deleted_at'] is None}
+    return on_record, instances
 
 
 def _against(
@@ -151,10 +132,11 @@ def _write(
             **held,
             **mark,
         )
-        conn.execute(
-            sa.insert(tables.events),
+        transaction.add_rows(
+            conn,
+            tables.events,
             [
-                event_log.row(
+                rows.new_event(
                     now,
                     hand_over.actor,
                     EventKind.NODE_HANDED_OVER,

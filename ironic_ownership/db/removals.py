@@ -17,13 +17,10 @@ from ironic_ownership.contracts.records import SeenOwner
 from ironic_ownership.db import (
     change_set,
     connection,
-    marks,
-    tables,
     transaction,
 )
 from ironic_ownership.db.linked_tables import LockedNodes
 
-_nodes = tables.compute_nodes.c
 _CHANGED = 'the record changed in the last moment'
 
 
@@ -63,7 +60,7 @@ class SqlRemovals(connection.Port):
             uuid,
             updated_at=transaction.now_of(conn),
             **change_set.BEING_DELETED,
-            **marks.of(locked.services),
+            **transaction.mark(locked.services),
         )
         return None
 
@@ -97,7 +94,7 @@ class SqlRemovals(connection.Port):
             reason=reasons.Reason.NODE_GONE.value,
             updated_at=now,
             deleted_at=now,
-            **marks.of(locked.services),
+            **transaction.mark(locked.services),
         )
         transaction.add_event(
             conn,
@@ -139,7 +136,7 @@ class SqlRemovals(connection.Port):
         transaction.close_instances(conn, [uuid], now)
         # An unowned node has no service whose row would certify this.
         transaction.update_node(
-            conn, uuid, updated_at=now, **marks.of(locked.services)
+            conn, uuid, updated_at=now, **transaction.mark(locked.services)
         )
         transaction.add_event(
             conn,
@@ -175,12 +172,13 @@ class SqlRemovals(connection.Port):
                 return _CHANGED
         is_owned = bool(services)
         services = services or transaction.lock_any_service(conn)
-        found = conn.execute(
-            sa.select(_nodes.host, _nodes.reason)
-            .where(_nodes.uuid == uuid, _nodes.deleted_at.is_(None))
-            .with_for_update()
-        ).first()
-        if found is None or found.host != seen.host:
+        nodes, instances = transaction.lock_nodes(conn, [uuid])
+        found = nodes.get(uuid)
+        if (
+            found is None
+            or found['deleted_at'] is not None
+            or found['host'] != seen.host
+        ):
             return _CHANGED
         if (
             seen.host is not None
@@ -189,12 +187,12 @@ class SqlRemovals(connection.Port):
             and transaction.lock_service(conn, seen.host) is not None
         ):
             return _CHANGED
-        now_open = transaction.open_instances(conn, [uuid]).get(uuid)
+        now_open = instances.get(uuid)
         if now_open != instance:
             is_now = f'its instance on record is now {now_open or "none"}'
             return is_now if instance else _CHANGED
         linked_nodes = self._linked.lock(conn, [uuid])
         if objection := linked_nodes.against_deletion(uuid, seen.host):
             return objection
-        deleted = change_set.is_being_deleted(dict(found._mapping))
+        deleted = change_set.is_being_deleted(found)
         return _Locked(services, deleted, linked_nodes)

@@ -18,7 +18,6 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import (
     change_set,
-    marks,
     rows,
     tables,
     transaction,
@@ -33,40 +32,36 @@ CLOSED = ReservationState.CLOSED
 
 
 def first(
-    conn: sa.Connection, which: sa.ColumnElement[bool]
+    conn: sa.Connection,
+    which: sa.ColumnElement[bool],
+    *,
+    lock: bool = False,
 ) -> Reservation | None:
-    """Return the reservation for which a condition holds, if there is one."""
-    row = conn.execute(sa.select(tables.reservations).where(which)).first()
+    """Return the reservation for which a condition holds, if there is one.
+
+    :param lock: whether to lock it until the end of the transaction.
+    """
+    statement = sa.select(tables.reservations).where(which)
+    if lock:
+        statement = statement.with_for_update()
+    row = conn.execute(statement).first()
     return None if row is None else rows.reservation(row)
 
 
-def known(conn: sa.Connection, reservation_id: str) -> Reservation:
+def known(
+    conn: sa.Connection, reservation_id: str, *, lock: bool = False
+) -> Reservation:
     """Return a reservation.
 
+    :param lock: whether to lock it until the end of the transaction.
     :raises NotFoundError: if it does not exist.
     """
-    found = first(conn, _reservations.id == reservation_id)
+    found = first(conn, _reservations.id == reservation_id, lock=lock)
     if found is None:
-        raise _unknown(reservation_id)
+        raise exceptions.NotFoundError(
+            f'there is no reservation {reservation_id}'
+        )
     return found
-
-
-def _unknown(reservation_id: str) -> exceptions.NotFoundError:
-    return exceptions.NotFoundError(
-        f'there is no reservation {reservation_id}'
-    )
-
-
-def locked(conn: sa.Connection, reservation_id: str) -> Reservation:
-    """Lock a reservation until the end of the transaction."""
-    row = conn.execute(
-        sa.select(tables.reservations)
-        .where(_reservations.id == reservation_id)
-        .with_for_update()
-    ).first()
-    if row is None:
-        raise _unknown(reservation_id)
-    return rows.reservation(row)
 
 
 def change(
@@ -119,9 +114,9 @@ def activate(
     # Read without a lock, because services are locked first.
     before = known(conn, reservation_id)
     services = _check_may_own(conn, linked, before.host, epoch)
-    record = transaction.lock_node(conn, node.uuid)
-    instance = _open_instance(conn, node.uuid)
-    now = locked(conn, before.id)
+    nodes, instances = transaction.lock_nodes(conn, [node.uuid])
+    record, instance = nodes.get(node.uuid), instances.get(node.uuid)
+    now = known(conn, before.id, lock=True)
     if now.state is ACTIVE and now.node_uuid == node.uuid:
         return now
     if now.state is not PENDING:
@@ -144,7 +139,7 @@ def activate(
             hint='Run ironic-ownership nova check',
         )
     linked_nodes.assign([node.uuid], now.host)
-    mark = marks.of(services)
+    mark = transaction.mark(services)
     origin = origin or Origin(before.host)
     _take(conn, now, node, record, instance, origin, mark)
     return change(
@@ -188,16 +183,19 @@ def close(
         of_service = epoch if host == before.host else None
         services |= check_writer(conn, host, of_service)
     services = services or transaction.lock_any_service(conn)
-    record = None if uuid is None else transaction.lock_node(conn, uuid)
+    nodes, instances = transaction.lock_nodes(conn, [uuid] if uuid else [])
+    record = nodes.get(uuid or '')
     if record is not None and record['host'] not in (None, owner):
         # The owner has changed in between.
         transaction.lock_service(conn, record['host'])
-    now = locked(conn, before.id)
+    now = known(conn, before.id, lock=True)
     if now.state is CLOSED:
         return now
     if record is not None:
         origin = origin or Origin(before.host)
-        _give_back(conn, now, record, origin, marks.of(services))
+        instance = instances.get(record['uuid'])
+        mark = transaction.mark(services)
+        _give_back(conn, now, record, instance, origin, mark)
     return change(
         conn,
         now.id,
@@ -220,10 +218,6 @@ def _check_may_own(
             hint=f'Enable it: ironic-ownership service set {host} --enable',
         )
     return services
-
-
-def _open_instance(conn: sa.Connection, uuid: str) -> str | None:
-    return transaction.open_instances(conn, [uuid]).get(uuid)
 
 
 def _check_free(
@@ -265,24 +259,16 @@ def _take(
         **mark,
     }
     if record is None:
-        conn.execute(
-            sa.insert(tables.compute_nodes).values(
-                uuid=node.uuid, created_at=now, **owned
-            )
-        )
+        row = {'uuid': node.uuid, 'created_at': now, **owned}
+        transaction.add_rows(conn, tables.compute_nodes, [row])
     else:
         transaction.update_node(conn, node.uuid, **owned)
     if instance is None:
-        conn.execute(
-            sa.insert(tables.instances).values(
-                uuid=reservation.instance_uuid,
-                node_uuid=node.uuid,
-                open_node_uuid=node.uuid,
-                host=reservation.host,
-                created_at=now,
-                reason=reasons.Reason.RESERVED.value,
-            )
+        opened = rows.new_instance(
+            *(reservation.instance_uuid, node.uuid, reservation.host),
+            *(now, reasons.Reason.RESERVED.value),
         )
+        transaction.add_rows(conn, tables.instances, [opened])
     transaction.add_event(
         conn,
         now,
@@ -300,11 +286,11 @@ def _give_back(
     conn: sa.Connection,
     reservation: Reservation,
     record: change_set.Row,
+    instance: str | None,
     origin: Origin,
     mark: change_set.Row,
 ) -> None:
     uuid, owner = record['uuid'], record['host']
-    instance = _open_instance(conn, uuid)
     if owner is None or record['deleted_at'] is not None:
         return
     # An operator has moved the node, which is free and belongs to the other.

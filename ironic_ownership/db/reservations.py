@@ -26,7 +26,6 @@ from ironic_ownership.db.reservation_transaction import (
     close,
     first,
     known,
-    locked,
 )
 
 _reservations = tables.reservations.c
@@ -69,7 +68,7 @@ class SqlReservations(connection.Port):
             return existing
         now = transaction.now_of(conn)
         row = rows.new_reservation(reservation, now, lifetime)
-        conn.execute(sa.insert(tables.reservations), [row])
+        transaction.add_rows(conn, tables.reservations, [row])
         return dataclasses.replace(
             reservation,
             created_at=now,
@@ -86,7 +85,7 @@ class SqlReservations(connection.Port):
         :raises ReservationConflictError: if it is not active.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = locked(conn, reservation_id)
+        before = known(conn, reservation_id, lock=True)
         if before.state is not ReservationState.ACTIVE:
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state}, so it '
@@ -121,7 +120,7 @@ class SqlReservations(connection.Port):
         """
         host = known(conn, reservation_id).host
         check_writer(conn, host, epoch)
-        before = locked(conn, reservation_id)
+        before = known(conn, reservation_id, lock=True)
         if seen is not None and _version(seen) != _version(before):
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state} by now: '
@@ -147,7 +146,7 @@ class SqlReservations(connection.Port):
         :param detail: why it could not be deleted.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = locked(conn, reservation_id)
+        before = known(conn, reservation_id, lock=True)
         if before.state is not DELETING or before.node_uuid is None:
             return before
         return change(

@@ -1,4 +1,4 @@
-"""Convert rows to the contracts' values, and reservations to rows.
+"""Convert rows to the contracts' values, and values to rows.
 
 A value that another release or a person wrote into a row must not make all
 other rows unreadable: it becomes one that admits or requests nothing.
@@ -17,6 +17,7 @@ from ironic_ownership.contracts import (
     moves,
     reasons,
 )
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
@@ -27,6 +28,11 @@ from ironic_ownership.db import queries
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 """Stands for settings that this release cannot read."""
 
+_OF_EVENT = (
+    *('node_uuid', 'from_host', 'to_host', 'instance_uuid', 'reason'),
+    'request_id',
+)
+_LONGEST_REASON = 255
 _REASONS = {reason.value: reason for reason in reasons.Reason}
 
 
@@ -122,6 +128,33 @@ def member(row: Any) -> model.Member:
 def event(row: Any) -> model.Event:
     """Build an event from a row of ``events``."""
     return model.Event(**row._mapping)
+
+
+def new_event(
+    at: float, actor: str, kind: EventKind, **values: str | None
+) -> dict[str, Any]:
+    """Return the row of an event; ``at`` is the database's clock.
+
+    :param values: columns; a reason that is too long is cut.
+    """
+    found = {name: values.get(name) for name in _OF_EVENT}
+    if reason := found['reason']:
+        found['reason'] = reason[:_LONGEST_REASON]
+    return {'at': at, 'actor': actor, 'kind': kind.value, **found}
+
+
+def new_instance(
+    uuid: str, node_uuid: str, host: str, now: float, reason: str | None
+) -> dict[str, Any]:
+    """Return the row of an instance that is open from now on."""
+    return {
+        'uuid': uuid,
+        'node_uuid': node_uuid,
+        'open_node_uuid': node_uuid,
+        'host': host,
+        'created_at': now,
+        'reason': reason,
+    }
 
 
 def node_move(row: Any) -> moves.NodeMove:

@@ -45,7 +45,7 @@ services = sa.Table(
     # row is among its writes: databases with several writers compare those.
     sa.Column('revision', sa.BigInteger, nullable=False, server_default='0'),
     # How far the revision was raised with a mark on each record that changed:
-    # the rest was done by releases that write none. See ``marks``.
+    # the rest was done by releases that write none. See ``transaction``.
     sa.Column('marked', sa.BigInteger, nullable=False, server_default='0'),
     **_EXACT,
 )

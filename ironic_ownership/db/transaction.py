@@ -12,14 +12,14 @@ and of its new owner, and what happens to an unowned node writes the node's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import change_set, event_log, queries, tables
+from ironic_ownership.db import change_set, queries, rows, tables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -111,9 +111,43 @@ def insert_service(conn: sa.Connection, host: str, **values: Any) -> None:
 def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
     """Write the rows of services from which the transaction decides.
 
-    The transaction marks every record that it changes: see ``marks``.
+    The transaction marks every record that it changes: see :func:`mark`.
     """
     update_rows(conn, _services.host, hosts, **RAISED)
+
+
+def mark(
+    services: Mapping[str, change_set.ServiceState],
+) -> change_set.Row:
+    """Return the columns with the mark of a transaction, for every record.
+
+    A transaction raises the revision of each service from which it decides.
+    When it changes what is on record for a node, it also writes a mark into
+    that record, by which readers find it: one of these services, and the
+    revision that the service gets. The row of the service is locked until the
+    commit, so nothing else raises it between.
+
+    One service is enough, whichever it is: a reader follows the revisions of
+    all of them, and asks for the marks of each one that rose. So a mark under
+    any service that rose in the same commit is found by the reader that sees
+    the commit. A transaction that decides from no service raises one for its
+    mark: :func:`lock_any_service`.
+
+    ``services.marked`` rises with the revision, but not in releases that write
+    no marks, which may run at the same time. So the difference of the two
+    counts the changes that left none. As long as it is what it was, all
+    changes since are marked; if it differs, a reader reads everything. It
+    differs, too, after rows were purged (:func:`raise_unmarked`), and in the
+    row of a service that was deleted and made again: its first revision
+    contains the time, and its ``marked`` is 0.
+
+    :param services: locked and raised by the transaction. Without any there
+        is no mark: no service reads the records.
+    """
+    host = min(services, default=None)
+    if host is None:
+        return {}
+    return {'revision_host': host, 'revision': services[host].revision}
 
 
 def raise_unmarked(conn: sa.Connection) -> None:
@@ -177,36 +211,37 @@ def update_rows(
         )
 
 
-def lock_node(conn: sa.Connection, uuid: str) -> change_set.Row | None:
-    """Lock the record of one node, deleted or not."""
-    row = conn.execute(
-        sa.select(tables.compute_nodes)
-        .where(_nodes.uuid == uuid)
-        .with_for_update()
-    ).first()
-    return None if row is None else dict(row._mapping)
+def lock_nodes(
+    conn: sa.Connection, uuids: Collection[str]
+) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+    """Lock the records of nodes, deleted or not.
+
+    :returns: the records, and the open instances, by the node's uuid.
+    """
+    found: dict[str, change_set.Row] = {}
+    instances: dict[str, str] = {}
+    # Sorted, so that transactions lock nodes in the same order.
+    for some in queries.chunks(sorted(uuids)):
+        for row in conn.execute(
+            sa.select(tables.compute_nodes)
+            .where(_nodes.uuid.in_(some))
+            .order_by(_nodes.uuid)
+            .with_for_update()
+        ):
+            found[row.uuid] = dict(row._mapping)
+        # Not locked: an instance changes only under the lock of its node.
+        for row in conn.execute(
+            sa.select(_instances.open_node_uuid, _instances.uuid).where(
+                _instances.open_node_uuid.in_(some)
+            )
+        ):
+            instances[row.open_node_uuid] = row.uuid
+    return found, instances
 
 
 def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
     """Write columns of one node, whose record is locked."""
-    conn.execute(
-        sa.update(tables.compute_nodes)
-        .where(_nodes.uuid == uuid)
-        .values(**values)
-    )
-
-
-def open_instances(
-    conn: sa.Connection, uuids: Collection[str]
-) -> dict[str, str]:
-    """Return the open instances of at most one chunk of nodes, by node."""
-    # Not locked: an instance changes only under the lock of its node.
-    found = conn.execute(
-        sa.select(_instances.open_node_uuid, _instances.uuid).where(
-            _instances.open_node_uuid.in_(uuids)
-        )
-    )
-    return {row.open_node_uuid: row.uuid for row in found}
+    update_rows(conn, _nodes.uuid, [uuid], **values)
 
 
 def close_instances(
@@ -229,9 +264,14 @@ def add_event(
     kind: EventKind,
     **values: str | None,
 ) -> None:
-    """Insert one event; the parameters are those of ``event_log.row``."""
-    conn.execute(
-        sa.insert(tables.events).values(
-            **event_log.row(at, actor, kind, **values)
-        )
-    )
+    """Insert one event; the parameters are those of ``rows.new_event``."""
+    add_rows(conn, tables.events, [rows.new_event(at, actor, kind, **values)])
+
+
+def add_rows(
+    conn: sa.Connection, table: sa.Table, added: Sequence[change_set.Row]
+) -> None:
+    """Insert any number of rows with the same columns."""
+    # Without any, SQLAlchemy would insert one of defaults.
+    if added:
+        conn.execute(sa.insert(table), added)

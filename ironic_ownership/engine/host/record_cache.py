@@ -1,9 +1,9 @@
 """Cache of the records near a service: only what may have changed is read.
 
 Every transaction that changes a record raises the revision of a service, and
-marks the record with that service and revision (``db.marks``). A refresh reads
-the revisions of all services, and then the records with marks of those that
-rose, and of greater revisions than it knew.
+marks the record with that service and revision. A refresh reads the revisions
+of all services, and then the records with marks of those that rose, and of
+greater revisions than it knew.
 
 Why nothing is missed: a record has the mark of its last change, by a service
 *h* with a revision *r*. The row of *h* is locked until the commit, so the

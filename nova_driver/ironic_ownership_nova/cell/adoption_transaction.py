@@ -18,9 +18,7 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.db import (
     change_set,
-    event_log,
-    marks,
-    queries,
+    rows,
     tables,
     transaction,
 )
@@ -52,7 +50,7 @@ class _Writes:
 @dataclasses.dataclass(frozen=True)
 class _Locked:
     services: Mapping[str, change_set.ServiceState]
-    records: Mapping[str, Any]
+    records: Mapping[str, change_set.Row]
     open_instances: Mapping[str, str]
     cell: LockedRows
     now: float
@@ -86,17 +84,7 @@ def _lock(
 ) -> _Locked:
     hosts = {canonical_host(h) for h in _hosts(conn, companion)}
     services = _add_services(conn, companion, hosts)
-    records: dict[str, Any] = {}
-    open_instances: dict[str, str] = {}
-    for some in queries.chunks(uuids):
-        for row in conn.execute(
-            sa.select(_nodes.uuid, _nodes.host, _nodes.deleted_at)
-            .where(_nodes.uuid.in_(some))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        ):
-            records[row.uuid] = row
-        open_instances.update(transaction.open_instances(conn, some))
+    records, open_instances = transaction.lock_nodes(conn, uuids)
     cell = companion.lock(conn, uuids)
     assert isinstance(cell, LockedRows)
     now = transaction.now_of(conn)
@@ -176,14 +164,7 @@ def _adopt(
         if known is not None:
             writes.closed_on.append(uuid)
         writes.new_instances.append(
-            {
-                'uuid': instance,
-                'node_uuid': uuid,
-                'open_node_uuid': uuid,
-                'host': host,
-                'created_at': locked.now,
-                'reason': REASON,
-            }
+            rows.new_instance(instance, uuid, host, locked.now, REASON)
         )
     elif known is not None:
         writes.moved_on.setdefault(host, []).append(uuid)
@@ -208,9 +189,9 @@ def _objection(uuid: str, host: str, locked: _Locked) -> str | None:
 
 def _owner(uuid: str, locked: _Locked) -> str | None:
     record = locked.records.get(uuid)
-    if record is None or record.deleted_at is not None:
+    if record is None or record['deleted_at'] is not None:
         return None
-    owner: str | None = record.host
+    owner: str | None = record['host']
     return owner
 
 
@@ -250,7 +231,7 @@ def _take(
         )
     if before != host:
         writes.events.append(
-            event_log.row(
+            rows.new_event(
                 locked.now,
                 actor,
                 EventKind.OWNER_CHANGED,
@@ -265,12 +246,12 @@ def _take(
 def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
     if writes.new_nodes or writes.nodes:
         transaction.raise_revisions(conn, sorted(locked.services))
-    mark = marks.of(locked.services)
-    if writes.new_nodes:
-        conn.execute(
-            sa.insert(tables.compute_nodes),
-            [{**row, **mark} for row in writes.new_nodes],
-        )
+    mark = transaction.mark(locked.services)
+    transaction.add_rows(
+        conn,
+        tables.compute_nodes,
+        [{**row, **mark} for row in writes.new_nodes],
+    )
     for host, uuids in sorted(writes.nodes.items()):
         transaction.update_rows(
             conn,
@@ -288,10 +269,8 @@ def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
         transaction.update_rows(
             conn, _instances.open_node_uuid, uuids, host=host
         )
-    if writes.new_instances:
-        conn.execute(sa.insert(tables.instances), writes.new_instances)
-    if writes.events:
-        conn.execute(sa.insert(tables.events), writes.events)
+    transaction.add_rows(conn, tables.instances, writes.new_instances)
+    transaction.add_rows(conn, tables.events, writes.events)
     for host, uuids in sorted(writes.assigned.items()):
         # The host stays; a service id that is missing is added.
         locked.cell.assign(uuids, host)

@@ -29,7 +29,6 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.db import (
     connection,
-    marks,
     purge,
     tables,
     transaction,
@@ -67,7 +66,7 @@ def release_without_marks() -> Iterator[None]:
     none = {'revision_host': None, 'revision': None}
     with (
         mock.patch.object(transaction, 'RAISED', raised),
-        mock.patch.object(marks, 'of', lambda services: dict(none)),
+        mock.patch.object(transaction, 'mark', lambda services: dict(none)),
     ):
         yield
 
