@@ -46,6 +46,7 @@ LOAD_LIMIT = 10.0
 Class = type[policy.Policy] | type[backend.MembershipBackend]
 
 _OWN = f'{__name__.partition(".")[0]}.'
+_REPAIR = 'Repair or uninstall that package'
 _loaded: dict[tuple[str, str], Plugin] = {}
 _imports: KeyedCalls[object] = KeyedCalls()
 
@@ -148,12 +149,14 @@ def failed(
     group: str, name: str, exc: BaseException
 ) -> exceptions.PluginError:
     """Return the error of a plugin that raised when it was built."""
+    cause = f'fails on its options: {foreign_errors.described(exc)}'
+    return broken(group, name, cause)
+
+
+def broken(group: str, name: str, cause: str) -> exceptions.PluginError:
+    """Return the error of a plugin that only its author can mend."""
     return exceptions.PluginError(
-        group,
-        name,
-        distribution(group, name),
-        f'fails on its options: {foreign_errors.described(exc)}',
-        hint='Repair or uninstall that package',
+        group, name, distribution(group, name), cause, hint=_REPAIR
     )
 
 
@@ -211,12 +214,12 @@ def _find(group: str, name: str) -> Plugin:
         target = _import(entries[0])
     except UnfinishedError:
         cause = f'its import has not ended after {LOAD_LIMIT:g} s'
-        return failed(cause, 'Repair or uninstall that package')
+        return failed(cause, _REPAIR)
     except BaseException as exc:
         if foreign_errors.is_interrupt(exc):
             raise
         cause = f'cannot be loaded: {foreign_errors.described(exc)}'
-        return failed(cause, 'Repair or uninstall that package')
+        return failed(cause, _REPAIR)
     try:
         fault = _VALIDATORS[group](target)
     except Exception as exc:  # noqa: BLE001 - third-party code

@@ -40,11 +40,16 @@ _NOT_USED = frozenset(
 def register_opts(
     conf: cfg.ConfigOpts, group: str, *, service_type: str
 ) -> None:
-    """Register the options of one service, after the files were read."""
+    """Register the options of one service, after the files were read.
+
+    Those of the kind of authentication, too, if that is set: call it again
+    after it was set to another one.
+    """
     from keystoneauth1 import loading
 
     conf.register_opts(_own_opts(service_type), group=group)
     loading.register_auth_conf_options(conf, group)
+    register_auth_opts(conf, group)
 
 
 def register_auth_opts(

@@ -13,7 +13,6 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import plugins, settings
-from ironic_ownership.clients import session
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.conf import core, log_format, new
@@ -109,8 +108,6 @@ class Reloading:
         # As at the start, or their values would seem to have changed.
         client.register_opts(fresh)
         options.is_configured(fresh)
-        for group in (client.GROUP, options.GROUP):
-            session.register_auth_opts(fresh, group)
         settings.read(fresh)
         return fresh
 

@@ -94,13 +94,7 @@ def _fault(
 ) -> exceptions.PluginError:
     is_policy = issubclass(target, policy.Policy)
     group = plugins.POLICIES if is_policy else plugins.BACKENDS
-    return exceptions.PluginError(
-        group,
-        name,
-        plugins.distribution(group, name),
-        cause,
-        hint='Repair or uninstall that package',
-    )
+    return plugins.broken(group, name, cause)
 
 
 def group_of(name: str, target: plugins.Class, option: options.Option) -> str:

@@ -306,14 +306,11 @@ def _register_clients(
     own = target.__module__.startswith(f'{__name__.partition(".")[0]}.')
     if own or not any(option.group for option in target.options):
         return
-    from ironic_ownership.clients import session
     from ironic_ownership.clients.ironic import client
     from ironic_ownership.clients.placement import options
 
     client.register_opts(conf)
     options.register_opts(conf)
-    for group in (client.GROUP, options.GROUP):
-        session.register_auth_opts(conf, group)
 
 
 def _not_selected(

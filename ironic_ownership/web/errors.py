@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
 
+from ironic_ownership.api import schemas
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -37,44 +38,24 @@ CODES: Mapping[int, str] = {
 SECRET = frozenset(('configuration', 'policy_settings', 'error'))
 """Codes whose message may quote the configuration: for the log only."""
 
-SCHEMA: Mapping[str, Any] = {
-    'type': 'object',
-    'description': 'Any error.',
-    'required': ['error'],
-    'additionalProperties': False,
-    'properties': {
-        'error': {
-            'type': 'object',
-            'required': ['code', 'message', 'hint', 'request_id'],
-            'additionalProperties': False,
-            'properties': {
-                'code': {
-                    'type': 'string',
-                    'description': 'Reason code, stable.',
-                },
-                'message': {
-                    'type': 'string',
-                    'description': 'The fault, in words.',
-                },
-                'hint': {
-                    'type': 'string',
-                    'description': 'A remedy; may be empty.',
-                },
-                'request_id': {
-                    'type': 'string',
-                    'description': 'The id of the request in the log.',
-                },
-                'details': {
-                    'type': 'object',
-                    'description': 'Details for programs, by code: '
-                    'gates_failed the "nodes" and the "gates", no_match how '
-                    'many nodes each condition "removed", out_of_service the '
-                    '"needed" conductors.',
-                },
-            },
-        }
+_ERROR = schemas.body(
+    {
+        'code': schemas.described(schemas.TEXT, 'Reason code, stable.'),
+        'message': schemas.described(schemas.TEXT, 'The fault, in words.'),
+        'hint': schemas.described(schemas.TEXT, 'A remedy; may be empty.'),
+        'request_id': schemas.described(
+            schemas.TEXT, 'The id of the request in the log.'
+        ),
+        'details': schemas.described(
+            schemas.THING,
+            'Details for programs, by code: gates_failed the "nodes" and the '
+            '"gates", no_match how many nodes each condition "removed", '
+            'out_of_service the "needed" conductors.',
+        ),
     },
-}
+    ['code', 'message', 'hint', 'request_id'],
+)
+SCHEMA = schemas.described(schemas.thing(error=_ERROR), 'Any error.')
 
 
 class UnsupportedMediaTypeError(exceptions.OwnershipError):

@@ -22,16 +22,6 @@ _VERSION = {
         'links': schemas.THINGS,
     },
 }
-_VERSIONS = {
-    'type': 'object',
-    'required': ['name', 'release', 'versions'],
-    'additionalProperties': False,
-    'properties': {
-        'name': schemas.TEXT,
-        'release': schemas.TEXT,
-        'versions': {'type': 'array', 'items': _VERSION},
-    },
-}
 
 
 def _versions(request: Request) -> Answer:
@@ -69,7 +59,12 @@ OPERATIONS: Sequence[Operation] = (
         'Name the service, its release and the versions of its API.',
         _versions,
         Access.PUBLIC,
-        {200: ('The versions.', _VERSIONS)},
+        schemas.answer(
+            'The versions.',
+            name=schemas.TEXT,
+            release=schemas.TEXT,
+            versions=schemas.array(_VERSION),
+        ),
     ),
     Operation(
         'document:show',

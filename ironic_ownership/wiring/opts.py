@@ -74,7 +74,6 @@ def apply(conf: cfg.ConfigOpts, overrides: Overrides) -> None:
     :raises ConfigurationError: naming all options that do not exist, and all
         values of a wrong type.
     """
-    from ironic_ownership.clients import session
     from ironic_ownership.clients.ironic import client
     from ironic_ownership.clients.placement import options
 
@@ -82,8 +81,8 @@ def apply(conf: cfg.ConfigOpts, overrides: Overrides) -> None:
     options.register_opts(conf)
     faults = _register_plugins(conf, overrides)
     faults += _set(conf, {k: v for k, v in overrides.items() if _early(k)})
-    for group in (client.GROUP, options.GROUP):
-        session.register_auth_opts(conf, group)
+    client.register_opts(conf)
+    options.register_opts(conf)
     faults += _set(conf, {k: v for k, v in overrides.items() if not _early(k)})
     if faults:
         raise exceptions.ConfigurationError(faults)

@@ -35,13 +35,13 @@ _TIMINGS = frozenset(
 
 
 class Watcher(Protocol):
-    """Waits for reports of the store that the members may have changed."""
+    """Waits for reports of the store that the members may have changed.
+
+    It ends with the coordinator.
+    """
 
     def wait(self, timeout: float) -> bool:
         """Wait until they may have changed since the last call."""
-
-    def close(self) -> None:
-        """Stop listening. Never raises."""
 
 
 class Driver:

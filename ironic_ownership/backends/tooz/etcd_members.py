@@ -179,9 +179,6 @@ class ChangeStream:
             self._not_before = time.monotonic() + _SPACING
             return True
 
-    def close(self) -> None:
-        """Stop listening: the connection is closed with the client."""
-
     def _begin(self) -> None:
         self._thread = threading.Thread(
             target=self._run, name='etcd-changes', daemon=True

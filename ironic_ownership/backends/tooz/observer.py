@@ -67,10 +67,8 @@ class Observer:
             self._driver.failed(coordinator)
 
     def close(self) -> None:
-        watcher, self._watcher = self._watcher, None
-        if watcher is not None:
-            watcher.close()
         coordinator, self._coordinator = self._coordinator, None
+        self._watcher = None
         if coordinator is not None:
             self._driver.stop(coordinator)
 

@@ -229,9 +229,6 @@ class _ChildWatch:
         self._is_set = False
         return True
 
-    def close(self) -> None:
-        """Stop listening; the watch ends with the session."""
-
     def _set(self, timeout: float) -> None:
         self._changed.clear()
         try:
