@@ -6,14 +6,12 @@ serve the application without this program.
 
 from __future__ import annotations
 
-import argparse
 import ipaddress
 import signal
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ironic_ownership.cmd import config_files
+from ironic_ownership.cmd import program
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -40,17 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _serve(files)
     except (exceptions.OwnershipError, cfg.Error, OSError) as exc:
-        text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{PROG}: error: {text}\n')
+        program.report(PROG, exc)
         return 1
     return 0
 
 
 def _parse(argv: Sequence[str] | None) -> list[str]:
-    from ironic_ownership import version
-
-    parser = argparse.ArgumentParser(
-        prog=PROG,
+    parser = program.parser(
+        PROG,
         description='Serve compute nodes, services, members, moves, '
         'reservations and their problems over HTTP, until SIGTERM. The group '
         '[api] of the configuration sets its address, and how clients '
@@ -59,9 +54,7 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
         'usual places, such as /etc/ironic-ownership. Any other WSGI server '
         'can serve ironic_ownership.web.wsgi:application instead.',
     )
-    parser.add_argument('--version', action='version', version=version.text())
-    config_files.add_arguments(parser)
-    return config_files.chosen(parser.parse_args(argv))
+    return program.chosen(parser.parse_args(argv))
 
 
 def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:

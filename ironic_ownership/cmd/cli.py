@@ -65,21 +65,21 @@ def _version() -> int:
 
 def _run(words: list[str]) -> int:
     from ironic_ownership.cli import app
-    from ironic_ownership.cmd import config_files
+    from ironic_ownership.cmd import program
     from ironic_ownership.contracts import foreign_errors
 
     gc.set_threshold(*_COLLECTIONS)
     foreign_errors.note_interrupts()
-    return app.run(words, version.text(), config_files.add_arguments, _wire)
+    return app.run(words, version.text(), program.add_arguments, _wire)
 
 
 def _wire(options: argparse.Namespace) -> wiring.Wiring:
     from ironic_ownership import conf, wiring
     from ironic_ownership.cli import errors
-    from ironic_ownership.cmd import config_files
+    from ironic_ownership.cmd import program
 
     return wiring.Wiring(
-        conf.new(config_files.chosen(options), errors.PROG, logs=False)
+        conf.new(program.chosen(options), errors.PROG, logs=False)
     )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from ironic_ownership import version
-from ironic_ownership.cmd import config_files
+from ironic_ownership.cmd import program
 from ironic_ownership.conf import database_url, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, purge, schema
@@ -56,20 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{PROG}: error: {text}\n')
+        program.report(PROG, exc)
         return 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROG,
+    parser = program.parser(
+        PROG,
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('--version', action='version', version=version.text())
-    config_files.add_arguments(parser)
     commands = parser.add_subparsers(
         title='commands', dest='command', required=True, metavar='COMMAND'
     )
@@ -154,7 +150,7 @@ def _purge(database: connection.Database, args: argparse.Namespace) -> str:
 
 
 def _run(args: argparse.Namespace) -> int:
-    conf = new(config_files.chosen(args), PROG)
+    conf = new(program.chosen(args), PROG)
     database = connection.open_database(
         database_url(conf),
         **connection.engine_options(conf.database),

@@ -7,11 +7,10 @@ configuration may send it while the service starts.
 
 from __future__ import annotations
 
-import argparse
 import signal
 from collections.abc import Sequence
 
-from ironic_ownership.cmd import config_files
+from ironic_ownership.cmd import program
 
 PROG = 'ironic-ownership-host'
 
@@ -32,16 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> list[str]:
-    from ironic_ownership import version
-
-    parser = argparse.ArgumentParser(
-        prog=PROG,
+    parser = program.parser(
+        PROG,
         description='Join the membership, own the nodes that the configured '
         'policies give to this service, and keep the records true, until '
         'SIGTERM. SIGHUP reads the configuration again.',
         epilog='Without options, ironic-ownership.conf is looked for in the '
         'usual places, such as /etc/ironic-ownership.',
     )
-    parser.add_argument('--version', action='version', version=version.text())
-    config_files.add_arguments(parser)
-    return config_files.chosen(parser.parse_args(argv))
+    return program.chosen(parser.parse_args(argv))

@@ -10,6 +10,7 @@ from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import conf as options
 from ironic_ownership import version, wiring
+from ironic_ownership.cmd import program
 from ironic_ownership.conf import add_companions, database_url
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import METHOD
@@ -161,8 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         )
     except (cfg.Error, exceptions.OwnershipError, OSError, ValueError) as exc:
-        text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{PROG}: error: {text}\n')
+        program.report(PROG, exc)
         return 255
 
 

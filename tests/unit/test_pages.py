@@ -11,7 +11,7 @@ import unittest
 from collections.abc import Iterator
 
 from ironic_ownership.cli import app
-from ironic_ownership.cmd import config_files
+from ironic_ownership.cmd.program import add_arguments
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
 _PAGES = sorted(
@@ -53,7 +53,7 @@ def _command(text: str) -> list[str]:
 
 def _fault(words: list[str]) -> str:
     """Return why the program would refuse these words."""
-    program = app.App('1', config_files.add_arguments, lambda found: found)
+    program = app.App('1', add_arguments, lambda found: found)
     said = io.StringIO()
     try:
         with (

@@ -101,6 +101,14 @@ class ColumnsTest(unittest.TestCase):
         self.assertEqual('1970-01-01T00:00:00+00:00', columns.moment(0.4))
         self.assertIsNone(columns.moment(None))
 
+    def test_durations_have_one_unit(self) -> None:
+        for text, seconds in (
+            *(('90m', 5400), ('2h', 7200), ('1d', 86400), ('1w', 604800)),
+            *(('0s', 0), ('9', None), ('1h30m', None), ('-1h', None)),
+            *(('2025-01-31', None), ('1234567890s', None), ('', None)),
+        ):
+            self.assertEqual(seconds, columns.parse_duration(text), text)
+
 
 class ComputeNodeTest(unittest.TestCase):
     def test_ironic_is_believed_before_the_record(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from unittest import mock
+
 from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
@@ -146,6 +149,14 @@ class TestReading(OverviewCase):
         self.assertEqual([1], calls)
         self.assertEqual([deployment.Part.RECORDS], list(seen.unread))
         self.assertEqual({}, seen.nodes)
+
+    def test_pauses_are_read_where_they_are_requested_only(self) -> None:
+        few = dataclasses.replace(self.sources, reservations=None)
+        with mock.patch.object(self.records, 'pauses') as pauses:
+            deployment.read(few, sharded=False)
+            pauses.assert_not_called()
+            self.read()
+            pauses.assert_called_once_with()
 
     def test_wrong_configuration_is_no_outage(self) -> None:
         def fail():

@@ -1,8 +1,29 @@
-"""The arguments that every executable takes to find its configuration."""
+"""Arguments and errors that the executables have in common.
+
+Imports the standard library only: see ``host``.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import Any
+
+
+def parser(prog: str, **how: Any) -> argparse.ArgumentParser:
+    """Return a parser with ``--version``, and those of the configuration."""
+    from ironic_ownership import version
+
+    made = argparse.ArgumentParser(prog=prog, **how)
+    made.add_argument('--version', action='version', version=version.text())
+    add_arguments(made)
+    return made
+
+
+def report(prog: str, error: Exception) -> None:
+    """Write an error to standard error, in one line."""
+    text = ' '.join(str(error).split())
+    sys.stderr.write(f'{prog}: error: {text}\n')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
