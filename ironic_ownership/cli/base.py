@@ -355,7 +355,8 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         items: Iterable[Mapping[str, Any]],
     ) -> Table:
         keys = columns.keys(shown)
-        return keys, [[item[key] for key in keys] for item in items]
+        # A service of an earlier release does not send what is newer.
+        return keys, [[item.get(key) for key in keys] for item in items]
 
     def listed(
         self, name: str, key: str, query: Mapping[str, Any]

@@ -31,6 +31,13 @@ _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
 _MAX_REASON = 255
 
 
+def positive(text: str) -> int:
+    """Return a number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number from 1')
+    return int(text)
+
+
 class ChangeCommand(base.Shown[Any]):
     """A command that makes a change by an operation.
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, errors, node_file
-from ironic_ownership.cli.move_command import MoveCommand, Row
+from ironic_ownership.cli.move_command import MoveCommand, Row, add_trial
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import MOVE
-from ironic_ownership.engine.changes.moves import EmptySelectionError
+from ironic_ownership.engine.changes.move_errors import EmptySelectionError
 from ironic_ownership.observe import columns
 
 _GATES = f"""\
@@ -38,6 +38,7 @@ class MoveComputeNode(MoveCommand):
         'compute node move --all --from rack1 --to rack2 --yes',
         'compute node move --shard rack2 --to rack2 --yes -f json',
         'compute node move --file uuids.txt --to rack2 --skip-invalid',
+        'compute node move --all --from rack1 --to rack2 --trial 3 --yes',
     )
 
     operation, notes = 'move:create', _GATES
@@ -82,6 +83,8 @@ class MoveComputeNode(MoveCommand):
             help='move the nodes of this file: one uuid a line, # begins a '
             'comment; - is standard input',
         )
+
+        add_trial(parser)
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
@@ -211,14 +214,21 @@ class DrainService(MoveCommand):
     goes where the ring puts it. The service itself has to be stopped, as for
     any move. If a node cannot be moved the exit code is 3, and nothing is
     moved unless --skip-invalid is given. Each service that takes nodes gets a
-    move of its own, with its own request id.
+    move of its own, with its own request id. With --trial, each of them gets
+    N nodes first, and no other node moves before all of these are verified.
     """
 
     operation = 'service:drain'
     examples = (
         'service drain rack1a --dry-run',
         'service drain rack1a --yes',
+        'service drain rack1a --trial 2 --yes',
     )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_trial(parser)
+        return parser
 
     def question(self, planned: Sequence[Row]) -> str:
         numbers = collections.Counter(row['destination'] for row in planned)

@@ -15,7 +15,7 @@ from typing import Any
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.observe import columns
@@ -88,6 +88,7 @@ class MoveCommand(base.Lister):
         given = {
             'override': list(dict.fromkeys(parsed_args.override)),
             'reason': reason,
+            'trial': getattr(parsed_args, 'trial', None),
         }
         return {key: value for key, value in given.items() if value}
 
@@ -105,6 +106,7 @@ class MoveCommand(base.Lister):
             rows = [*_rows(moves), *unplaceable]
             refused = [row for row in rows if _is_refused(row)]
             totals = collections.Counter(row['destination'] for row in rows)
+            self._report_trial(rows)
             if parsed_args.dry_run:
                 self._report_refusal(refused, totals, skips=skips)
                 return self.rows(move_answers.PLAN, rows)
@@ -133,6 +135,18 @@ class MoveCommand(base.Lister):
             )
             return self.rows(move_answers.PLAN, found['nodes'])
         return self._show(answer)
+
+    def _report_trial(self, rows: Sequence[Row]) -> None:
+        """Report which nodes move first, if some do."""
+        first = _in_trial(rows, Trial.FIRST)
+        if first:
+            rest = len(_planned(rows)) - len(_planned(first))
+            names = [row['name'] or row['uuid'] for row in first]
+            self.say(
+                f'trial: {len(first)} nodes move first: '
+                f'{suggestions.listed(names)}; '
+                + (f'{rest} follow' if rest else 'these are all of them')
+            )
 
     def _report_refusal(
         self, refused: Sequence[Row], totals: Mapping[str, int], *, skips: bool
@@ -189,7 +203,7 @@ class MoveCommand(base.Lister):
         self.say(f'{request_id}: to {destination}: {shown}')
         for warning in move['warnings']:
             self.app.LOG.warning('%s: %s', request_id, warning)
-        if counts[NodeState.PLANNED]:
+        if counts[NodeState.PLANNED] or move_progress.on_trial(move):
             self.say(
                 f'the move continues in the background: "{errors.PROG} move '
                 f'show {request_id}" shows its progress'
@@ -203,10 +217,46 @@ class MoveCommand(base.Lister):
                 if late
                 else errors.ExitCode.INTERRUPTED
             )
-        if counts[NodeState.REFUSED]:
+        passed = _in_trial(move['nodes'], Trial.PASSED)
+        if passed:
+            of_all = (
+                '' if len(passed) < len(move['nodes']) else ', all of them'
+            )
+            self.say(
+                f'{request_id}: the trial of {len(passed)} nodes'
+                f'{of_all} has passed'
+            )
+        back = _in_trial(move['nodes'], Trial.BACK)
+        if back and not counts[NodeState.PLANNED]:
+            self.say(
+                f'{request_id}: the trial failed, {len(back)} nodes went back '
+                'unless a line says otherwise: '
+                + suggestions.listed(
+                    [f'{row["uuid"]}: {row["detail"]}' for row in back]
+                )
+            )
+        if back or counts[NodeState.REFUSED]:
             self.worsen(errors.ExitCode.REFUSED)
         if move['warnings']:
             self.worsen(errors.ExitCode.DEGRADED)
+
+
+def add_trial(parser: argparse.ArgumentParser) -> None:
+    """Add the option by which some nodes move first."""
+    parser.add_argument(
+        '--trial',
+        type=change.positive,
+        metavar='N',
+        help='move N nodes first, and verify them: record, cell, Ironic, '
+        'Placement, and that their new owner has refreshed with them, which '
+        'takes up to three of its refresh intervals. Then the others follow; '
+        'if a check fails, the N nodes go back, no other one moves, and the '
+        'exit code is 3',
+    )
+
+
+def _in_trial(rows: Sequence[Row], part: Trial) -> list[Row]:
+    return [row for row in rows if row.get('trial') == part]
 
 
 def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:

@@ -12,13 +12,16 @@ from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
 from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.moves import NodeState, Trial
 
 INTERVAL = 1.0
 """Seconds between two lines of progress, and between two polls."""
 
 STALL_TIME = 120.0
 """Seconds without progress until a move in the background has failed."""
+
+TRIAL_TIME = 3600.0
+"""The same for a trial, which waits for refreshes of its new owner."""
 
 
 def execute(
@@ -128,6 +131,8 @@ def _wait(
     :raises OwnershipError: if a move makes no progress any more.
     """
     total = sum(_planned(move) for move in moves)
+    rows = (row for move in moves for row in move['nodes'])
+    patience = TRIAL_TIME if any(r.get('trial') for r in rows) else STALL_TIME
     remaining, changed_at = total, time.monotonic()
     progress(0, total)
     while remaining and not interruption.is_requested():
@@ -140,22 +145,28 @@ def _wait(
             )
             for move in moves
         ]
-        now = sum(state[NodeState.PLANNED] for state in states)
+        now = sum(
+            state[NodeState.PLANNED] + state.get('on_trial', 0)
+            for state in states
+        )
         if now != remaining:
             remaining, changed_at = now, time.monotonic()
             progress(total - remaining, total)
-        elif time.monotonic() - changed_at > STALL_TIME:
+        elif time.monotonic() - changed_at > patience:
             raise _stalled(
-                [s['request_id'] for s in states if s[NodeState.PLANNED]]
+                [s['request_id'] for s in states if s[NodeState.PLANNED]],
+                patience,
             )
 
 
-def _stalled(unfinished: Sequence[str]) -> exceptions.OwnershipError:
+def _stalled(
+    unfinished: Sequence[str], patience: float
+) -> exceptions.OwnershipError:
     commands = ', '.join(
         f'"{errors.PROG} move resume {i}"' for i in unfinished
     )
     return exceptions.OwnershipError(
-        f'{", ".join(unfinished)}: no progress for {STALL_TIME:.0f} seconds',
+        f'{", ".join(unfinished)}: no progress for {patience:.0f} seconds',
         hint='The log of the HTTP service has the cause. To resume: '
         f'{commands}',
     )
@@ -166,6 +177,14 @@ def _done(move: Mapping[str, Any]) -> int:
     moved = states.count(NodeState.MOVED)
     refused: int = states.count(NodeState.REFUSED) - move['skipped']
     return moved + refused
+
+
+def on_trial(move: Mapping[str, Any]) -> bool:
+    """Tell whether nodes have moved that are still to be verified."""
+    return any(
+        row.get('trial') == Trial.FIRST and row['state'] == NodeState.MOVED
+        for row in move['nodes']
+    )
 
 
 def _planned(move: Mapping[str, Any]) -> int:

@@ -95,7 +95,7 @@ class ListReservation(base.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--limit',
-            type=_positive,
+            type=change.positive,
             metavar='NUMBER',
             help='how many at most',
         )
@@ -232,9 +232,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise argparse.ArgumentTypeError(f'{text!r} is not KEY=VALUE')
     return name, value
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number from 1')
-    return int(text)

@@ -40,6 +40,7 @@ class Condition:
     :param error: the message; empty without an error.
     :param since: time since which the loop fails, without interruption.
     :param ended: whether its thread has ended.
+    :param took: seconds that the last success took, where they are known.
     """
 
     loop: str
@@ -48,6 +49,13 @@ class Condition:
     error: str = ''
     since: float | None = None
     ended: bool = False
+    took: float | None = None
+
+    @property
+    def began_at(self) -> float | None:
+        """Time at which the last success began."""
+        at = self.succeeded_at
+        return None if at is None else at - (self.took or 0.0)
 
     @property
     def fails(self) -> bool:

@@ -27,6 +27,19 @@ class NodeState(enum.StrEnum):
     """It keeps its owner: a gate failed, or it changed meanwhile."""
 
 
+class Trial(enum.StrEnum):
+    """The part of a node in the trial of a move."""
+
+    FIRST = 'first'
+    """It moves before the others, and is verified."""
+
+    PASSED = 'passed'
+    """It has moved, and the trial has passed."""
+
+    BACK = 'back'
+    """The trial failed: the node goes back to its source."""
+
+
 class MoveState(enum.StrEnum):
     """The progress of a move."""
 
@@ -44,6 +57,7 @@ class NodeMove:
     :param source: owner on record; ``None`` if it is unowned.
     :param instance_uuid: open instance on record.
     :param detail: the reason of a refusal, or the overridden gates.
+    :param trial: its part in a trial; ``None`` for the other nodes.
     """
 
     uuid: str
@@ -52,6 +66,7 @@ class NodeMove:
     instance_uuid: str | None = None
     state: NodeState = NodeState.PLANNED
     detail: str | None = None
+    trial: Trial | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,6 +80,7 @@ class Move:
     :param created_at: seconds since the epoch, by the database's clock;
         ``None`` before it is stored.
     :param counts: number of nodes in each state; empty before it is stored.
+    :param on_trial: number of those that have moved and are to be verified.
     """
 
     request_id: str
@@ -74,12 +90,13 @@ class Move:
     overrides: tuple[str, ...] = ()
     created_at: float | None = None
     counts: Mapping[NodeState, int] = dataclasses.field(default_factory=dict)
+    on_trial: int = 0
 
     @property
     def state(self) -> MoveState:
         """The progress, from the states of the nodes."""
-        planned = self.counts.get(NodeState.PLANNED)
-        return MoveState.UNFINISHED if planned else MoveState.DONE
+        left = self.counts.get(NodeState.PLANNED, 0) + self.on_trial
+        return MoveState.UNFINISHED if left else MoveState.DONE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,9 +107,12 @@ class HandOver:
     :param longest: seconds after which any service may own the nodes although
         the release was not ended, by the database's clock: time to wait, and
         to list many nodes.
+    :param deployed: whether nodes with an instance, as they were seen, are
+        released as well: a trial takes them back.
     """
 
     request_id: str
     actor: str
     longest: float = 120.0
     reason: str | None = None
+    deployed: bool = False

@@ -54,6 +54,7 @@ class _Locked:
     results: Mapping[str, moves.NodeMove]
     """Result of each node on record for this move."""
     linked_nodes: LockedNodes
+    is_back: bool
 
 
 def carry_out(  # Model: Move
@@ -61,9 +62,23 @@ def carry_out(  # Model: Move
     linked: LinkedTables,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
+    back_to: str | None = None,
 ) -> Sequence[moves.NodeMove]:
-    """Move the nodes that still are as they were seen."""
-    locked = _lock(conn, linked, move, nodes)
+    """Move the nodes that still are as they were seen.
+
+    :param back_to: the source to which a failed trial gives them back.
+    """
+    if back_to is not None:
+        former = move.destination
+        # It is as it was before the trial, disabled or not.
+        move = dataclasses.replace(
+            move,
+            destination=back_to,
+            overrides=(DESTINATION_ENABLED,),
+            reason='; '.join(filter(None, (move.reason, 'the trial failed'))),
+        )
+        nodes = [dataclasses.replace(n, source=former) for n in nodes]
+    locked = _lock(conn, linked, move, nodes, is_back=back_to is not None)
     results = [_evaluate(node, locked) for node in nodes]
     # A node that is resumed again keeps the result on record.
     done = [
@@ -77,7 +92,18 @@ def carry_out(  # Model: Move
     release_transaction.end(
         conn, move.request_id, set(locked.released) - moved
     )
-    return results
+    return [_result(result, locked) for result in results]
+
+
+def _result(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
+    """Return the result to store: of nodes that go back, for their move."""
+    if not (locked.is_back and _is_planned(node.uuid, locked)):
+        return node
+    before = locked.results[node.uuid]
+    if node.state is not REFUSED:
+        return dataclasses.replace(before, state=REFUSED)
+    detail = f'{before.detail}; it did not go back: {node.detail}'
+    return dataclasses.replace(before, state=MOVED, detail=detail)
 
 
 def _lock(
@@ -85,6 +111,8 @@ def _lock(
     linked: LinkedTables,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
+    *,
+    is_back: bool,
 ) -> _Locked:
     # The owners change, so the rows of both services are written.
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
@@ -126,7 +154,7 @@ def _lock(
     now = transaction.now_of(conn)
     return _Locked(
         *(conn, move, now, services, owners, released, held, instances),
-        *(results, linked_nodes),
+        *(results, linked_nodes, is_back),
     )
 
 
@@ -140,7 +168,8 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
     before = locked.results.get(node.uuid)
     if before is None:
         return _refused(node, 'it is not a node of this move')
-    if before.state is not PLANNED:
+    is_back = before.trial is moves.Trial.BACK
+    if before.state is not PLANNED or is_back is not locked.is_back:
         return before
     # Before any objection, because a repeated move must not be refused.
     if locked.owners.get(node.uuid) == destination:
@@ -254,7 +283,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
             host=move.destination,
         )
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
-    _store_results(done, locked)
+    _store_results([_result(node, locked) for node in done], locked)
     transaction.add_rows(
         conn,
         tables.events,

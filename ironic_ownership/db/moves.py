@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ironic_ownership.contracts.moves import (
     Move,
     NodeMove,
     NodeState,
+    Trial,
 )
 from ironic_ownership.db import (
     connection,
@@ -22,6 +24,7 @@ from ironic_ownership.db import (
     rows,
     tables,
     transaction,
+    trials,
 )
 
 _moves = tables.moves.c
@@ -69,6 +72,7 @@ class SqlMoves(connection.Port):
                     'instance_uuid': node.instance_uuid,
                     'state': node.state.value,
                     'detail': node.detail,
+                    'trial': node.trial,
                     'updated_at': now,
                 }
                 for node in nodes
@@ -76,7 +80,11 @@ class SqlMoves(connection.Port):
         )
 
     def carry_out(
-        self, request_id: str, nodes: Sequence[NodeMove]
+        self,
+        request_id: str,
+        nodes: Sequence[NodeMove],
+        *,
+        back_to: str | None = None,
     ) -> Sequence[NodeMove]:
         """Move some planned nodes as one transaction.
 
@@ -94,6 +102,9 @@ class SqlMoves(connection.Port):
         moved although its source runs. If it is not moved, its release ends.
 
         :param nodes: as they were when the gates were evaluated.
+        :param back_to: the source to which a failed trial gives nodes back,
+            whether it runs or not. This move has to have released them. One
+            that is given back is refused, any other one is moved.
         :returns: the result of each, in order; one that is no longer planned
             keeps its result.
         :raises NotFoundError: if there is no such move.
@@ -103,7 +114,7 @@ class SqlMoves(connection.Port):
             row = _stored(conn, _row_of(request_id), request_id)
             # Without the counts: each batch would count all nodes again.
             return move_transaction.carry_out(
-                conn, self._linked, _move(row, {}), nodes
+                conn, self._linked, _move(row, {}), nodes, back_to
             )
 
         return self._database.write(work) if nodes else ()
@@ -167,12 +178,17 @@ class SqlMoves(connection.Port):
 
     @connection.writes
     def refuse(
-        self, conn: sa.Connection, request_id: str, details: Mapping[str, str]
+        self,
+        conn: sa.Connection,
+        request_id: str,
+        details: Mapping[str, str],
+        state: NodeState = NodeState.REFUSED,
     ) -> None:
         # The nodes first, as in every transaction that locks both.
         """Give up planned nodes of a move; those it released are not held.
 
         :param details: the reason, by the node's uuid.
+        :param state: where they stay: moved, if they should have gone back.
         """
         release_transaction.end(conn, request_id, details)
         now = transaction.now_of(conn)
@@ -185,11 +201,15 @@ class SqlMoves(connection.Port):
                     _node_moves.state == NodeState.PLANNED.value,
                 )
                 .values(
-                    state=NodeState.REFUSED.value,
+                    state=state.value,
                     detail=detail,
                     updated_at=now,
                 )
             )
+
+    pass_trial = connection.transaction(trials.pass_trial)
+    fail_trial = connection.transaction(trials.fail_trial)
+    against_owner = connection.joint_transaction(trials.against_owner)
 
     def moves(
         self, *, unfinished: bool = False, limit: int = 100
@@ -205,7 +225,8 @@ class SqlMoves(connection.Port):
             statement = statement.where(
                 _moves.request_id.in_(
                     sa.select(_node_moves.request_id).where(
-                        _node_moves.state == NodeState.PLANNED.value
+                        (_node_moves.state == NodeState.PLANNED.value)
+                        | trials.ON_TRIAL
                     )
                 )
             )
@@ -299,21 +320,28 @@ def _row_of(request_id: str) -> sa.Select[Any]:
 
 
 def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
-    counts: dict[str, dict[NodeState, int]] = {}
+    counts: dict[str, collections.Counter[NodeState]] = {}
+    tried: collections.Counter[str] = collections.Counter()
     for some in queries.chunks([row.request_id for row in found]):
-        for request_id, state, number in conn.execute(
-            sa.select(
-                _node_moves.request_id, _node_moves.state, sa.func.count()
-            )
+        key = _node_moves.request_id, _node_moves.state, _node_moves.trial
+        for request_id, state, trial, number in conn.execute(
+            sa.select(*key, sa.func.count())
             .where(_node_moves.request_id.in_(some))
-            .group_by(_node_moves.request_id, _node_moves.state)
+            .group_by(*key)
         ):
-            of_move = counts.setdefault(request_id, {})
-            of_move[NodeState(state)] = number
-    return [_move(row, counts.get(row.request_id, {})) for row in found]
+            of_move = counts.setdefault(request_id, collections.Counter())
+            of_move[NodeState(state)] += number
+            if (state, trial) == (NodeState.MOVED, Trial.FIRST):
+                tried[request_id] += number
+    return [
+        _move(row, counts.get(row.request_id, {}), tried[row.request_id])
+        for row in found
+    ]
 
 
-def _move(row: sa.Row[Any], counts: Mapping[NodeState, int]) -> Move:
+def _move(
+    row: sa.Row[Any], counts: Mapping[NodeState, int], on_trial: int = 0
+) -> Move:
     return Move(
         request_id=row.request_id,
         destination=row.destination,
@@ -322,6 +350,7 @@ def _move(row: sa.Row[Any], counts: Mapping[NodeState, int]) -> Move:
         overrides=tuple(row.overrides.split()),
         created_at=row.created_at,
         counts=counts,
+        on_trial=on_trial,
     )
 
 

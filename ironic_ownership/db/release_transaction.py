@@ -49,9 +49,12 @@ def release(  # Model: HandOver
     released: dict[str | None, list[str]] = collections.defaultdict(list)
     for node in nodes:
         row = found.get(node.uuid)
-        objection = _against(
-            node, row, instances, now, hand_over
-        ) or linked_nodes.against_release(node.uuid)
+        objection = _against(node, row, instances, now, hand_over) or (
+            # The transaction that gives it an owner checks its instance there.
+            None
+            if hand_over.deployed
+            else linked_nodes.against_release(node.uuid)
+        )
         if objection:
             refused[node.uuid] = objection
         elif row is not None:
@@ -90,8 +93,9 @@ def _against(
 ) -> str | None:
     if row is None:
         return 'record_exists: its record was deleted'
-    if node.uuid in instances:
-        return f'instance_changed: its instance is {instances[node.uuid]}'
+    instance = instances.get(node.uuid)
+    if instance != (node.instance_uuid if hand_over.deployed else None):
+        return f'instance_changed: its instance is {instance or "none"}'
     owner = row['host']
     held = change_set.against_held(row, now, hand_over.request_id)
     # A repeated release: no service has owned it since the first one.

@@ -166,6 +166,7 @@ def node_move(row: Any) -> moves.NodeMove:
         instance_uuid=row.instance_uuid,
         state=moves.NodeState(row.state),
         detail=row.detail,
+        trial=moves.Trial(row.trial) if row.trial else None,
     )
 
 

@@ -193,6 +193,7 @@ node_moves = sa.Table(
     sa.Column('instance_uuid', _UUID),
     sa.Column('state', _SHORT, nullable=False),
     sa.Column('detail', sa.Text),
+    sa.Column('trial', _SHORT),
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.UniqueConstraint('request_id', 'node_uuid', name='uq_node_moves_node'),
     sa.Index('ix_node_moves_state', 'state'),

@@ -185,6 +185,7 @@ class Conditions:
         with self._lock:
             standing = dict(self._standing)
             succeeded = dict(self._succeeded)
+            took = dict(self._took)
         found = []
         for loop in Loop:
             of_loop = [
@@ -203,6 +204,7 @@ class Conditions:
                     '; '.join(one.message for one in of_loop),
                     of_loop[0].since if of_loop else None,
                     ended=loop.value in dead,
+                    took=took.get(loop),
                 )
             )
         return tuple(found)

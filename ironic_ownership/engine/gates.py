@@ -212,6 +212,16 @@ def refusals(results: Iterable[GateResult]) -> list[GateResult]:
 Progress = Callable[[int, int], None]
 """Receives the number of things done, and of all of them."""
 
+
+def shifted(progress: Progress, before: int, total: int) -> Progress:
+    """Return the progress of a part of the work.
+
+    :param before: number of things that were done before the part.
+    :param total: of the whole.
+    """
+    return lambda done, _: progress(before + done, total)
+
+
 Stopping = Callable[[], bool]
 """Tells whether the caller wants the operation to stop early."""
 

@@ -21,6 +21,7 @@ def _drain(request: Request) -> Answer:
         request.origin,
         reason=body.get('reason'),
         overrides=body.get('override', ()),
+        trial=body.get('trial', 0),
     )
 
     def shown(
@@ -35,14 +36,14 @@ def _drain(request: Request) -> Answer:
         }
 
     if body.get('dry_run', False):
-        trial = [move_answers.proposed(move) for move in proposal.moves]
-        return Answer(shown(move_answers.PLAN, trial))
+        planned = [move_answers.proposed(move) for move in proposal.moves]
+        return Answer(shown(move_answers.PLAN, planned))
     if proposal.refused and not body.get('skip_invalid', False):
         raise move_answers.refused(proposal.moves, proposal.unplaceable)
-    planned = [move for move in proposal.moves if move.planned]
-    location = move_answers.run_in_background(request, operation, planned)
+    begun = [move for move in proposal.moves if move.planned]
+    location = move_answers.run_in_background(request, operation, begun)
     if location:
-        done = [move_answers.executed(move) for move in planned]
+        done = [move_answers.executed(move) for move in begun]
         return Answer(
             shown(move_answers.NODE, done, not_started=[]), 202, location
         )
@@ -76,10 +77,11 @@ OPERATIONS = (
         'with its own request id. Only live and enabled services take nodes; '
         'of several that admit a node, the one with the fewest nodes takes '
         'it, and a free node of a hash ring goes where the ring puts it. '
-        'The service itself has to be stopped, as for any move. '
+        'The service itself has to be stopped, as for any move. A trial has '
+        'so many nodes of each move, and all of them pass or fail together. '
         f'{move_answers.BACKGROUND}',
         parameters=(HOST,),
-        body=move_answers.RESUMING,
+        body=move_answers.DRAINING,
         errors=(404, 409, 502, 503),
     ),
 )

@@ -16,6 +16,7 @@ from ironic_ownership.contracts.moves import (
     MoveState,
     NodeMove,
     NodeState,
+    Trial,
 )
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes import moves as move_nodes
@@ -27,6 +28,17 @@ from ironic_ownership.observe.columns import Column, Columns, cells
 
 LOG = log.getLogger(__name__)
 
+_TRIAL = {
+    'type': ['string', 'null'],
+    'enum': [*(part.value for part in Trial), None],
+    'description': 'Its part in the trial of the move; null for the nodes '
+    'that follow.',
+}
+
+
+def _value(trial: Trial | None) -> str | None:
+    return trial.value if trial else None
+
 
 NODE: Columns[PlannedNode] = (
     Column('uuid', 'node.uuid'),
@@ -37,6 +49,7 @@ NODE: Columns[PlannedNode] = (
     Column('state', 'node.state.value', schemas.codes(NodeState)),
     Column('detail', 'node.detail', TEXT_OR_NULL),
     Column('request_id'),
+    Column('trial', lambda n: _value(n.node.trial), _TRIAL),
 )
 """The result of one node."""
 
@@ -47,6 +60,7 @@ STORED_NODE: Columns[NodeMove] = (
     Column('instance_uuid', type=TEXT_OR_NULL),
     Column('state', 'state.value', schemas.codes(NodeState)),
     Column('detail', type=TEXT_OR_NULL),
+    Column('trial', lambda n: _value(n.trial), _TRIAL),
 )
 """One node of a stored move."""
 
@@ -67,6 +81,7 @@ def _gate_cell(result: GateResult) -> columns.Cell:
 
 PLAN: Columns[PlannedNode] = (
     *NODE[:6],
+    NODE[-1],
     Column(
         'gates',
         lambda n: list(map(_gate_cell, n.gates)),
@@ -91,6 +106,11 @@ MOVE: Columns[Move] = (
     Column('destination'),
     Column('state', 'state.value', schemas.codes(MoveState)),
     *map(_count, NodeState),
+    Column(
+        'on_trial',
+        type=schemas.NUMBER,
+        help='Nodes that have moved and are to be verified.',
+    ),
     Column('reason', type=TEXT_OR_NULL),
     Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
 )
@@ -101,6 +121,18 @@ _HOW = {
     'dry_run': schemas.described(
         schemas.FLAG, 'Only propose: evaluate every gate, write nothing.'
     ),
+}
+
+_FIRST = {
+    'trial': {
+        'type': 'integer',
+        'minimum': 1,
+        'maximum': 100_000,
+        'description': 'So many nodes move first, and are verified, also that '
+        'their new owner acts on them. Then the others follow; or these go '
+        'back, and no other node moves. All nodes are the trial if they are '
+        'not more.',
+    },
 }
 
 _WHY = {
@@ -118,7 +150,9 @@ _WHY = {
 
 _DEPENDENT = {'override': ['reason']}
 RESUMING = schemas.body({**_WHY, **_HOW}, dependentRequired=_DEPENDENT)
-"""Of a drain as well."""
+DRAINING = schemas.body(
+    {**_WHY, **_HOW, **_FIRST}, dependentRequired=_DEPENDENT
+)
 
 BODY = schemas.body(
     {
@@ -150,6 +184,7 @@ BODY = schemas.body(
         },
         **_WHY,
         **_HOW,
+        **_FIRST,
     },
     ['service', 'select'],
     dependentRequired=_DEPENDENT,
@@ -213,7 +248,8 @@ BACKGROUND = (
     f'Up to {move_nodes.BATCH} nodes are moved before the answer. With more '
     'nodes to move, the answer is 202 with the location of the move, which '
     'runs in the background. If it fails or the process ends, the move stays '
-    'unfinished, and can be resumed.'
+    'unfinished, and can be resumed. A move with a trial always runs in the '
+    'background.'
 )
 """The rule of background execution, for the descriptions of operations."""
 
@@ -299,6 +335,11 @@ def _sentence(gate: Mapping[str, Any]) -> str:
     return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
 
 
+def _log_findings(result: Proposal) -> None:
+    for finding in result.findings:
+        LOG.warning('%s: %s', result.order.request_id, finding)
+
+
 def run_in_background(
     request: Request, operation: MoveNodes, proposals: Sequence[Proposal]
 ) -> str | None:
@@ -308,7 +349,10 @@ def run_in_background(
     :raises BusyError: if too many run already; nothing is stored then.
     """
     number = sum(len(proposal.planned) for proposal in proposals)
-    if request.background is None or number <= move_nodes.BATCH:
+    has_trial = any(one.has_trial or one.goes_back for one in proposals)
+    if request.background is None or (
+        number <= move_nodes.BATCH and not has_trial
+    ):
         return None
 
     def store() -> None:
@@ -317,14 +361,15 @@ def run_in_background(
 
     def carry_out(stopping: Callable[[], bool]) -> None:
         ended = 0
+        # No other node moves before all trials have passed.
+        parts = [proposals] if has_trial else [[one] for one in proposals]
         try:
-            for proposal in proposals:
-                ended += 1
-                result = operation.execute(
-                    proposal, stopping=stopping, stored=True
-                )
-                for finding in result.findings:
-                    LOG.warning('%s: %s', proposal.order.request_id, finding)
+            for part in parts:
+                ended += len(part)
+                for result in operation.execute_all(
+                    part, stopping=stopping, stored=True
+                ):
+                    _log_findings(result)
         finally:
             for proposal in proposals[ended:]:
                 LOG.error(

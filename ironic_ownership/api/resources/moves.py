@@ -88,6 +88,7 @@ def _create(request: Request) -> Answer:
         tuple(sorted(body.get('override', ()))),
     )
     proposal = operation.propose(order, _selection(request))
+    proposal = proposal.with_trial(body.get('trial', 0))
     skips = body.get('skip_invalid', False) and proposal.planned
     return _answer(request, operation, proposal, skips=bool(skips))
 
@@ -184,7 +185,9 @@ OPERATIONS = (
         'transaction, in which the source loses its right to write. Nothing '
         'changes in Ironic or Placement. The gates are those of '
         '"ironic-ownership compute node move"; 409 names those that failed, '
-        'for each node. The id of the request is that of the move. '
+        'for each node. The id of the request is that of the move. Of a '
+        'trial that failed, the nodes are refused: they are with their source '
+        'again, and detail has the cause. '
         f'{move_answers.BACKGROUND}',
         body=move_answers.BODY,
         errors=(404, 409, 502, 503),
@@ -222,7 +225,8 @@ OPERATIONS = (
         description='Every gate is evaluated again. Nodes that have their '
         'result already are not touched; a node that a gate refuses now '
         'stops the others, unless skip_invalid gives it up. Gates stay '
-        'overridden that were, and more can be. '
+        'overridden that were, and more can be. A trial that was interrupted '
+        'is verified, or taken back. '
         f'{move_answers.BACKGROUND}',
         parameters=(REQUEST_ID,),
         body=move_answers.RESUMING,

@@ -7,7 +7,12 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.moves import (
+    Move,
+    NodeMove,
+    NodeState,
+    Trial,
+)
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import Found, GateResult, unknown
@@ -180,12 +185,14 @@ class Proposal:
     :param order: as the operator requests it.
     :param resumed: whether it is the rest of a stored move.
     :param findings: one sentence for each difference found afterwards.
+    :param has_trial: whether some nodes are to move first, and be verified.
     """
 
     order: Move
     nodes: Sequence[PlannedNode]
     resumed: bool = False
     findings: Sequence[str] = ()
+    has_trial: bool = False
 
     def count(self, state: NodeState) -> int:
         """Return the number of nodes in a state."""
@@ -210,6 +217,35 @@ class Proposal:
     def moved(self) -> Sequence[NodeMove]:
         """The nodes that have another owner now."""
         return [n.node for n in self._in(NodeState.MOVED)]
+
+    @property
+    def trial(self) -> Sequence[NodeMove]:
+        """The nodes of its trial, which others follow; or go back."""
+        return [n.node for n in self.nodes if n.node.trial is not None]
+
+    @property
+    def goes_back(self) -> bool:
+        """True if its trial has failed, and was interrupted then."""
+        return any(
+            n.trial is Trial.BACK and n.state is NodeState.PLANNED
+            for n in self.trial
+        )
+
+    def with_trial(self, number: int) -> Proposal:
+        """Return it with its first nodes to move as a trial."""
+        first = {
+            node.uuid: dataclasses.replace(node, trial=Trial.FIRST)
+            for node in self.planned[:number]
+        }
+        return dataclasses.replace(
+            self.with_results(first), has_trial=bool(first)
+        )
+
+    @property
+    def of_trial(self) -> Proposal:
+        """Only the nodes of its trial."""
+        nodes = [n for n in self.nodes if n.node.trial is not None]
+        return dataclasses.replace(self, nodes=nodes)
 
     def with_results(self, done: Mapping[str, NodeMove]) -> Proposal:
         """Return it with the results of nodes, by uuid."""

@@ -91,10 +91,12 @@ def propose(
     *,
     reason: str | None = None,
     overrides: Collection[str] = (),
+    trial: int = 0,
 ) -> DrainProposal:
     """Find a new owner for every node, and evaluate every gate.
 
     :param reason: stored with each move.
+    :param trial: number of nodes that move first, to each service.
     :raises NotFoundError: if there is no such service.
     :raises OwnershipError: if something can't be read.
     """
@@ -111,7 +113,7 @@ def propose(
                 tuple(sorted(overrides)),
             ),
             selection.Selected(uuids, snapshot),
-        )
+        ).with_trial(trial)
         for destination, uuids in found.moves.items()
     ]
     LOG.info(

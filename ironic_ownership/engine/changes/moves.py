@@ -9,6 +9,7 @@ begins with the request id of the move.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
@@ -19,27 +20,35 @@ from ironic_ownership.contracts.moves import (
     Move,
     NodeMove,
     NodeState,
+    Trial,
 )
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import gates
+from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import (
-    Case,
     OwnerChange,
     PlannedNode,
     Proposal,
+)
+from ironic_ownership.engine.changes.move_errors import (
+    AGAIN,
+    EmptySelectionError,
+    LostMoveError,
+    UnfinishedMoveError,
+)
+from ironic_ownership.engine.changes.node_plan import (
+    as_planned_before,
+    plan_node,
 )
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.changes.verification import Verification
 from ironic_ownership.engine.gates import (
-    GateResult,
-    Outcome,
     Progress,
     Stopping,
     batches,
     never_stopping,
     no_progress,
-    refusals,
+    shifted,
 )
 from ironic_ownership.engine.ports import Moves
 
@@ -50,51 +59,6 @@ BATCH = 500
 
 PLANNED, MOVED = NodeState.PLANNED, NodeState.MOVED
 UNCHANGED, REFUSED = NodeState.UNCHANGED, NodeState.REFUSED
-
-
-class UnfinishedMoveError(exceptions.OwnershipError):
-    """A stored move has failed before its end; it can be resumed.
-
-    :ivar code: that of its cause.
-    """
-
-    def __init__(
-        self, request_id: str, cause: exceptions.OwnershipError
-    ) -> None:
-        self.code = cause.code
-        self.http_status, self.exit_code = cause.http_status, cause.exit_code
-        super().__init__(
-            f'{request_id}: {cause.args[0]}',
-            hint='The move is unfinished: "ironic-ownership move resume '
-            f'{request_id}" resumes it',
-        )
-
-
-class EmptySelectionError(exceptions.NotFoundError):
-    """No node is selected for a move."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            'the selection is empty: it names no compute node on record',
-            hint='"compute node list" shows the nodes of each service',
-        )
-
-
-_AGAIN = (
-    'run "compute node move" again with the same nodes: those that its '
-    'destination owns stay unchanged'
-)
-
-
-class LostMoveError(exceptions.NotFoundError):
-    """A move disappeared from the records while it was carried out."""
-
-    def __init__(self, request_id: str) -> None:
-        super().__init__(
-            f'{request_id} is no longer on record: the database lost commits, '
-            'by a promotion or a restore',
-            hint=f'Nothing can be resumed. {_AGAIN.capitalize()}',
-        )
 
 
 def find(moves: Moves, request_id: str) -> Move:
@@ -109,62 +73,9 @@ def find(moves: Moves, request_id: str) -> Move:
         raise exceptions.NotFoundError(
             str(unknown.args[0]),
             hint=f'{unknown.hint}. If it was stored and the database lost '
-            f'commits since, by a promotion or a restore, {_AGAIN}',
+            f'commits since, by a promotion or a restore, {AGAIN}',
         )
     return found
-
-
-def plan_node(order: Move, change: OwnerChange, uuid: str) -> PlannedNode:
-    """Evaluate the gates of one node, unless the destination owns it."""
-    case = Case(change, uuid)
-    results: tuple[GateResult, ...] = ()
-    instance, state, detail = case.recorded, UNCHANGED, None
-    if case.record is None or case.source != case.destination:
-        results = gates.evaluate(case)
-        instance, (state, detail) = case.instance_uuid, _state(results)
-    return PlannedNode(
-        NodeMove(uuid, case.source, case.epoch, instance, state, detail),
-        case.record.name if case.record else None,
-        results,
-        state is PLANNED and case.hands_over,
-        order.destination,
-        order.request_id,
-    )
-
-
-def _state(results: Sequence[GateResult]) -> tuple[NodeState, str | None]:
-    if blocking := refusals(results):
-        return REFUSED, _details(blocking)
-    overridden = [r for r in results if r.outcome is not Outcome.PASSED]
-    return (
-        PLANNED,
-        f'overridden: {_details(overridden)}' if overridden else None,
-    )
-
-
-def _details(results: Sequence[GateResult]) -> str:
-    return '; '.join(f'{r.gate}: {r.detail}' for r in results)
-
-
-def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
-    """Keep the source from which a stored move was to take the node.
-
-    If the source has changed since, the transaction of its batch refuses the
-    node, and its gates are not shown.
-    """
-    same = now.node.source == before.source
-    # From another source, the transaction refuses the node by itself.
-    if same and now.node.state is REFUSED:
-        return now
-    return dataclasses.replace(
-        now,
-        node=dataclasses.replace(
-            now.node, source=before.source, state=PLANNED
-        ),
-        gates=now.gates if same else (),
-        # Perhaps this move has released it before it was interrupted.
-        hands_over=now.hands_over if same else now.node.source is None,
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,16 +129,24 @@ class MoveNodes(Releaser):
             reason='; '.join(filter(None, (move.reason, reason))) or None,
             overrides=tuple(sorted({*move.overrides, *more})),
         )
-        rest = self.moves.nodes(move.request_id, state=PLANNED)
+        stored = self.moves.nodes(move.request_id)
+        rest = [node for node in stored if node.state is PLANNED]
+        back = [node for node in rest if node.trial is Trial.BACK]
+        if back:
+            return Proposal(order, _shown(order, back), resumed=True)
         selected = Selection([node.uuid for node in rest])
         now = self._evaluate(order, self.read(selected, order.destination))
         LOG.info(
             '%s: resumed by %s, %s nodes', move.request_id, actor, len(rest)
         )
+        first = [node for node in stored if node.trial is Trial.FIRST]
+        moved = [node for node in first if node.state is MOVED]
+        nodes = map(as_planned_before, now, rest)
         return Proposal(
             order,
-            [as_planned_before(*pair) for pair in zip(now, rest, strict=True)],
+            [*_shown(order, moved), *nodes],
             resumed=True,
+            has_trial=bool(first),
         )
 
     def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
@@ -277,7 +196,48 @@ class MoveNodes(Releaser):
         :raises LostMoveError: if the database loses the move.
         """
         verification = Verification(self)
-        total = sum(len(proposal.planned) for proposal in proposals)
+        results = list(proposals)
+        if any(one.has_trial or one.goes_back for one in proposals):
+            total = _planned(proposals)
+            if not stored:
+                progress(0, total)
+                for proposal in proposals:
+                    self.store(proposal)
+                stored = True
+            move = functools.partial(
+                self.move_all,
+                verification=verification,
+                progress=shifted(progress, 0, total),
+                stopping=stopping,
+                stored=True,
+            )
+            results, passed = trial.run(
+                self, results, verification, move, stopping
+            )
+            if not passed:
+                return results
+            done = total - _planned(results)
+            progress = shifted(progress, done, total)
+        results = self.move_all(
+            results,
+            verification=verification,
+            progress=progress,
+            stopping=stopping,
+            stored=stored,
+        )
+        return verification.compare(results)
+
+    def move_all(
+        self,
+        proposals: Sequence[Proposal],
+        *,
+        verification: Verification,
+        progress: Progress,
+        stopping: Stopping,
+        stored: bool,
+    ) -> list[Proposal]:
+        """Carry proposals out one by one, as :meth:`execute_all` does."""
+        total = _planned(proposals)
         done = 0
         results: list[Proposal] = []
         for proposal in proposals:
@@ -294,7 +254,7 @@ class MoveNodes(Releaser):
                 verification.remember_providers(proposal.planned)
                 try:
                     result = self._carry_out(
-                        proposal, _shifted(progress, done, total), stopping
+                        proposal, shifted(progress, done, total), stopping
                     )
                 except UnfinishedMoveError as exc:
                     if total > done + number:
@@ -302,7 +262,7 @@ class MoveNodes(Releaser):
                     raise
             results.append(result)
             done += number
-        return verification.compare(results)
+        return results
 
     def store(self, proposal: Proposal) -> None:
         """Store a proposal, so that it can be carried out and resumed."""
@@ -379,8 +339,24 @@ class MoveNodes(Releaser):
         return refused
 
 
-def _shifted(progress: Progress, before: int, total: int) -> Progress:
-    return lambda done, _: progress(before + done, total)
+def _planned(proposals: Sequence[Proposal]) -> int:
+    return sum(len(proposal.planned) for proposal in proposals)
+
+
+def _shown(order: Move, nodes: Sequence[NodeMove]) -> list[PlannedNode]:
+    """Return stored nodes whose gates are not evaluated again."""
+    return [
+        PlannedNode(
+            node,
+            destination=(
+                node.source or ''
+                if node.trial is Trial.BACK
+                else order.destination
+            ),
+            request_id=order.request_id,
+        )
+        for node in nodes
+    ]
 
 
 def _log(order: Move, node: NodeMove) -> None:

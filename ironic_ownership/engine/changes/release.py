@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from oslo_log import log
 
@@ -66,13 +66,19 @@ class Releaser:
             decide about the nodes again.
         """
         refused = dict(self.moves.release(nodes, request))
-        uuids = [node.uuid for node in nodes if node.uuid not in refused]
-        if not uuids:
+        left = [node for node in nodes if node.uuid not in refused]
+        # One with an instance has to get an owner: it stays held.
+        uuids = [
+            node.uuid
+            for node in left
+            if not (request.deployed and node.instance_uuid)
+        ]
+        if not left:
             return refused
         LOG.info(
             '%s: released %s nodes, waiting %.1f s for the end of permissions',
             request.request_id,
-            len(uuids),
+            len(left),
             self.permission_lifetime,
         )
         # From the return of the transaction on: its commit may have waited.
@@ -80,7 +86,7 @@ class Releaser:
         try:
             # After the wait: until then, the owner may have acted on the
             # nodes.
-            occupied = self._occupied(uuids)
+            occupied = self.occupied(dict.fromkeys(uuids))
         except exceptions.IronicError:
             self.moves.end_release(request.request_id, uuids)
             raise
@@ -106,8 +112,14 @@ class Releaser:
             self.ports.ironic, uuids, shards, self.sharded, summary=True
         )
 
-    def _occupied(self, uuids: Collection[str]) -> dict[str, str]:
-        """Return why nodes are no longer free in Ironic."""
+    def occupied(self, instances: Mapping[str, str | None]) -> dict[str, str]:
+        """Return why nodes cannot change owner, as Ironic has them now.
+
+        :param instances: that each node has to have, by the node's uuid.
+        """
+        if not instances:
+            return {}
+        uuids = list(instances)
         records = self.ports.records.compute_nodes_by_uuid(uuids)
         shards = {record.shard for record in records}
         nodes = self.read_nodes(uuids, shards)
@@ -115,10 +127,10 @@ class Releaser:
         for uuid, node in nodes.items():
             if node is None:
                 found[uuid] = 'node_exists: Ironic answers 404 for its uuid'
-            elif node.instance_uuid is not None:
+            elif node.instance_uuid != instances[uuid]:
                 found[uuid] = (
                     'instance_changed: it got the instance '
-                    f'{node.instance_uuid} while it was released'
+                    f'{node.instance_uuid or "none"} while it was released'
                 )
             elif operation := gates.operation_on(node):
                 found[uuid] = f'no_operation_in_progress: {operation}'

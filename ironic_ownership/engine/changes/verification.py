@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove
@@ -28,6 +29,22 @@ _Nodes = Mapping[str, model.Node | None] | str
 
 _Provider = tuple[frozenset[str] | None, frozenset[str] | None]
 """Consumers and traits of a provider; ``None`` if it does not exist."""
+
+
+class Difference(NamedTuple):
+    """A check that failed.
+
+    :param check: its stable code.
+    :param uuid: of the node; ``None`` if it concerns all of them.
+    """
+
+    check: str
+    uuid: str | None
+    detail: str
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        return f'node {self.uuid}: {self.detail}' if self.uuid else self.detail
 
 
 @dataclasses.dataclass
@@ -54,14 +71,25 @@ class Verification:
             self._unknown = f'Placement could not be compared: {exc}'
 
     def compare(self, moves: Iterable[Proposal]) -> list[Proposal]:
-        """Return moves with a sentence for each difference of their nodes.
+        """Return moves with a sentence for each difference of their nodes."""
+        results = list(moves)
+        return [
+            dataclasses.replace(result, findings=[str(one) for one in found])
+            for result, found in zip(
+                results, self.differences(results), strict=True
+            )
+        ]
+
+    def differences(
+        self, results: Sequence[Proposal]
+    ) -> list[list[Difference]]:
+        """Return the differences of the nodes of each move.
 
         One list of Ironic serves for all of them.
         """
-        results = list(moves)
         uuids = [node.uuid for result in results for node in result.moved]
         if not uuids:
-            return results
+            return [[] for _ in results]
         known = self.operation.ports.records.compute_nodes_by_uuid(uuids)
         records = {record.uuid: record for record in known}
         shards = {record.shard for record in known}
@@ -72,10 +100,7 @@ class Verification:
             nodes = str(exc)
         separated = set(self.operation.moves.separated())
         return [
-            dataclasses.replace(
-                result,
-                findings=self._differences(result, records, separated, nodes),
-            )
+            self._differences(result, records, separated, nodes)
             for result in results
         ]
 
@@ -85,17 +110,24 @@ class Verification:
         records: _Records,
         separated: Collection[str],
         nodes: _Nodes,
-    ) -> list[str]:
+    ) -> list[Difference]:
         uuids = [node.uuid for node in result.moved]
         destination = result.order.destination
         found = [
-            f'node {uuid}: its owner is {_owner(records.get(uuid))}, not '
-            f'{destination}'
+            Difference(
+                'record',
+                uuid,
+                f'its owner is {_owner(records.get(uuid))}, not {destination}',
+            )
             for uuid in uuids
             if uuid not in records or records[uuid].host != destination
         ]
         found += [
-            f'node {uuid}: its instance is on record with another service'
+            Difference(
+                'instance',
+                uuid,
+                'its instance is on record with another service',
+            )
             for uuid in uuids
             if uuid in separated
         ]
@@ -105,16 +137,17 @@ class Verification:
 
     def _changed_providers(
         self, uuids: Iterable[str], records: _Records
-    ) -> list[str]:
+    ) -> list[Difference]:
         if self._unknown is not None:
-            return [self._unknown]
+            return [Difference('placement', None, self._unknown)]
         seen = [uuid for uuid in uuids if uuid in self._before]
         try:
             after = self._providers(seen)
         except exceptions.PlacementError as exc:
-            return [f'Placement could not be compared: {exc}']
+            text = f'Placement could not be compared: {exc}'
+            return [Difference('placement', None, text)]
         return [
-            f'node {uuid}: its Placement provider has changed'
+            Difference('placement', uuid, 'its Placement provider has changed')
             for uuid in seen
             if after[uuid] != self._before[uuid]
             and not _is_reported(
@@ -136,20 +169,23 @@ class Verification:
 
 def _differences_from_ironic(
     uuids: Sequence[str], records: _Records, nodes: _Nodes
-) -> list[str]:
+) -> list[Difference]:
     if isinstance(nodes, str):
-        return [f'Ironic could not be compared: {nodes}'] if uuids else []
+        text = f'Ironic could not be compared: {nodes}'
+        return [Difference('ironic', None, text)] if uuids else []
     found = []
     for uuid in uuids:
         node, record = nodes[uuid], records.get(uuid)
         if node is None:
-            found.append(f'node {uuid}: Ironic does not have it')
+            text = 'Ironic does not have it'
         elif record and node.instance_uuid != record.instance_uuid:
-            found.append(
-                f'node {uuid}: its record has instance '
-                f'{record.instance_uuid or "none"}, Ironic has '
-                f'{node.instance_uuid or "none"}'
+            text = (
+                f'its record has instance {record.instance_uuid or "none"}, '
+                f'Ironic has {node.instance_uuid or "none"}'
             )
+        else:
+            continue
+        found.append(Difference('ironic', uuid, text))
     return found
 
 

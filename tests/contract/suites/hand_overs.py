@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.contracts import moves
 from ironic_ownership.contracts.records import Release, Update
 from tests.contract.suites import records
@@ -74,6 +76,73 @@ class HandOverContract(MoveCase):
         self.moves.release([self.seen(3)], self.hand_over(longest=0.0))
         epoch = self.service('host1').epoch
         self.assert_applied('host1', epoch, records.claim(3))
+
+    def test_nodes_of_a_failed_trial_go_back(self) -> None:
+        """With an instance as well, from a live service to a stopped one."""
+        nodes = [
+            self.seen(n, trial=moves.Trial.FIRST if n < 4 else None)
+            for n in range(1, 5)
+        ]
+        request_id = self.planned(*nodes)
+        uuids = [node.uuid for node in nodes[:3]]
+        done = self.moves.carry_out(request_id, nodes[:3])
+        self.assertEqual([MOVED] * 3, [node.state for node in done])
+        epoch = self.service('host2').epoch
+        self.assertEqual({}, self.moves.against_owner('host2', uuids))
+        self.moves.fail_trial(
+            request_id, dict.fromkeys(uuids, 'trial failed: x')
+        )
+        # Too late, as is another attempt to move them.
+        self.moves.pass_trial(request_id)
+        self.moves.carry_out(request_id, nodes[:3])
+        stored = self.moves.nodes(request_id, state=moves.NodeState.PLANNED)
+        self.assertEqual(
+            [moves.Trial.BACK] * 3 + [None], [node.trial for node in stored]
+        )
+        seen = [dataclasses.replace(n, source='host2') for n in stored[:3]]
+        hand_over = moves.HandOver(request_id, 'operator', 60.0)
+        for node in seen[:2]:
+            refused = self.moves.release([node], hand_over)[node.uuid]
+            self.assertIn('instance_changed', refused)
+        (kept,) = self.moves.carry_out(request_id, seen[2:], back_to='host1')
+        self.assertEqual(MOVED, kept.state)
+        self.assertIn('did not go back: source_stopped', str(kept.detail))
+        deployed = dataclasses.replace(hand_over, deployed=True)
+        self.assertEqual({}, self.moves.release(seen[:2], deployed))
+        for number in (1, 2):
+            claim = records.claim(number, instance_uuid=self.instances[number])
+            self.assert_refused('host2', epoch, claim)
+        done = self.moves.carry_out(request_id, seen[:2], back_to='host1')
+        self.assertEqual([REFUSED] * 2, [node.state for node in done])
+        self.assertEqual('trial failed: x', done[0].detail)
+        self.assertEqual(
+            ['host1', 'host1', 'host2', 'host1'],
+            [self.owner(number) for number in range(1, 5)],
+        )
+        self.assertEqual([], list(self.moves.separated()))
+        self.assertEqual(epoch, self.service('host2').epoch)
+        self.assertFalse(self.service('host2').fenced)
+
+    def test_trial_that_passed_does_not_fail(self) -> None:
+        node = self.seen(3, trial=moves.Trial.FIRST)
+        request_id = self.planned(node)
+        self.moves.carry_out(request_id, [node])
+        self.assertEqual(1, self.on_trial(request_id))
+        (move,) = self.moves.moves(unfinished=True)
+        self.assertEqual(moves.MoveState.UNFINISHED, move.state)
+        self.moves.pass_trial(request_id)
+        self.moves.fail_trial(request_id, {node.uuid: 'x'})
+        self.assertEqual(0, self.on_trial(request_id))
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+        (stored,) = self.moves.nodes(request_id)
+        self.assertEqual(
+            (MOVED, moves.Trial.PASSED), (stored.state, stored.trial)
+        )
+
+    def on_trial(self, request_id: str) -> int:
+        move = self.moves.find(request_id)
+        assert move is not None
+        return move.on_trial
 
     def test_repeated_release_holds_longer_and_adds_no_event(self) -> None:
         node = self.seen(3)

@@ -238,6 +238,13 @@ class RemoteMoveCommandTest(MoveCommandTest):
     remote = True
 
 
+def join() -> None:
+    """Wait for the moves in the background."""
+    for thread in threading.enumerate():
+        if thread.name.startswith('req-'):
+            thread.join(60)
+
+
 class LongMoveTest(CommandCase):
     """Three nodes in batches of one; polled without a pause."""
 
@@ -250,12 +257,7 @@ class LongMoveTest(CommandCase):
             (move_progress, 'INTERVAL', 0.0),
         ):
             self.enterContext(mock.patch.object(module, name, value))
-        self.addCleanup(self.join)
-
-    def join(self) -> None:
-        for thread in threading.enumerate():
-            if thread.name.startswith('req-'):
-                thread.join(60)
+        self.addCleanup(join)
 
     def interrupt(self) -> None:
         """Send Ctrl-C to this process after the first batch."""
@@ -340,7 +342,7 @@ class LongMoveTest(CommandCase):
         self.assertIn('continues in the background', self.stderr.getvalue())
         self.assertIn('move show req-', self.stderr.getvalue())
         go_on.set()
-        self.join()
+        join()
         self.assertEqual(3, list(self.owners().values()).count('new'))
 
     def test_move_without_progress_is_an_error(self) -> None:

@@ -1,0 +1,19 @@
+"""Trials of moves.
+
+Revision ID: 0018
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = '0018'
+down_revision = '0017'
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add a column; processes of the release before ignore trials."""
+    op.add_column('node_moves', sa.Column('trial', sa.String(64)))

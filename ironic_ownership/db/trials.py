@@ -1,0 +1,80 @@
+"""Trials of moves on record: they pass, or their nodes go back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts.moves import NodeState, Trial
+from ironic_ownership.db import release_transaction, tables, transaction
+from ironic_ownership.db.linked_tables import LinkedTables
+
+_node_moves = tables.node_moves.c
+
+ON_TRIAL = (_node_moves.state == NodeState.MOVED.value) & (
+    _node_moves.trial == Trial.FIRST.value
+)
+"""Selects nodes that have moved and are to be verified."""
+
+
+def pass_trial(conn: sa.Connection, request_id: str) -> None:
+    """Let the other nodes of a move follow those of its trial."""
+    conn.execute(
+        sa.update(tables.node_moves)
+        .where(
+            _node_moves.request_id == request_id,
+            _node_moves.trial == Trial.FIRST.value,
+        )
+        .values(trial=Trial.PASSED.value)
+    )
+
+
+def fail_trial(
+    conn: sa.Connection, request_id: str, details: Mapping[str, str]
+) -> None:
+    """Plan that moved nodes of a trial go back to their sources.
+
+    :param details: the cause, by the node's uuid.
+    """
+    # A result changes only under the lock of its node.
+    release_transaction.lock_nodes(conn, details)
+    now = transaction.now_of(conn)
+    for uuid, detail in sorted(details.items()):
+        conn.execute(
+            sa.update(tables.node_moves)
+            .where(
+                _node_moves.request_id == request_id,
+                _node_moves.node_uuid == uuid,
+                ON_TRIAL,
+            )
+            .values(
+                state=NodeState.PLANNED.value,
+                trial=Trial.BACK.value,
+                detail=detail,
+                updated_at=now,
+            )
+        )
+
+
+def against_owner(
+    conn: sa.Connection,
+    linked: LinkedTables,
+    host: str,
+    uuids: Collection[str],
+) -> Mapping[str, str]:
+    """Return where linked tables do not name a service as the owner, and why.
+
+    Writes nothing, but waits for the transactions that write the nodes.
+    """
+    locked = linked.lock(conn, uuids)
+    found = {
+        uuid: locked.against_claim(uuid, host)
+        or (
+            None
+            if locked.running(uuid)
+            else locked.against_deletion(uuid, host)
+        )
+        for uuid in uuids
+    }
+    return {uuid: text for uuid, text in found.items() if text}

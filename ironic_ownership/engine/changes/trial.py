@@ -1,0 +1,281 @@
+"""Trial of moves: some nodes first, verified, then the rest or all back.
+
+A trial is on record with its move: one that is interrupted goes on where it
+was, forward or back. Nodes go back as in a planned hand-over: they are
+released and held, and their source gets them when no permission of the
+destination lasts any more, whether they have an instance or not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import ALLOWANCE, Loop
+from ironic_ownership.contracts.moves import (
+    HandOver,
+    NodeMove,
+    NodeState,
+    Trial,
+)
+from ironic_ownership.engine.changes.case import Proposal
+from ironic_ownership.engine.changes.move_errors import (
+    LostMoveError,
+    UnfinishedMoveError,
+)
+from ironic_ownership.engine.changes.release import Releaser
+from ironic_ownership.engine.changes.verification import (
+    Difference,
+    Verification,
+)
+from ironic_ownership.engine.gates import Stopping, batches
+
+LOG = log.getLogger(__name__)
+
+REFRESHES = 3
+"""Refresh intervals in which the new owner has to refresh: one that runs when
+the nodes move, the one after it, and the time until it is on record."""
+
+POLL = 1.0
+"""Seconds between two reads of the new owner's conditions."""
+
+HOLD = 86400.0
+"""Seconds for which nodes that go back are held from every service: if that
+is interrupted, no policy decides about an instance before an operator does."""
+
+_MOVED = 'trial failed: moved: '
+_BATCH = 500
+_NEEDED = (Loop.START, Loop.HEARTBEAT, Loop.EPOCH, Loop.REFRESH)
+"""The loops that have to work before a service may act on a node."""
+
+
+def run(
+    operation: Releaser,
+    proposals: Sequence[Proposal],
+    verification: Verification,
+    move: Callable[[Sequence[Proposal]], Sequence[Proposal]],
+    stopping: Stopping,
+) -> tuple[list[Proposal], bool]:
+    """Move the nodes of the trials, and verify them; or take all back.
+
+    :param proposals: those of one operation, which are on record: they pass or
+        fail together.
+    :param move: carries proposals out.
+    :returns: the results, and whether the other nodes may follow.
+    :raises UnfinishedMoveError: if something can't be read or written; what
+        was begun can be resumed.
+    """
+    results = list(proposals)
+    try:
+        if not any(one.goes_back for one in results):
+            done = move([one.of_trial for one in results])
+            nodes = {n.node.uuid: n.node for one in done for n in one.nodes}
+            results = [one.with_results(nodes) for one in results]
+            if any(one.of_trial.planned for one in results):
+                return results, False
+            differences = _verify(operation, results, verification, stopping)
+            if differences is None:
+                return results, False
+            if not any(differences):
+                return [_passed(operation, one) for one in results], True
+            for result, found in zip(results, differences, strict=True):
+                _fail(operation, result, found)
+        return [_take_back(operation, one) for one in results], False
+    except (UnfinishedMoveError, LostMoveError):
+        raise
+    except exceptions.OwnershipError as exc:
+        raise UnfinishedMoveError(results[0].order.request_id, exc) from exc
+
+
+def _passed(operation: Releaser, result: Proposal) -> Proposal:
+    request_id = result.order.request_id
+    operation.moves.pass_trial(request_id)
+    LOG.info('%s: the trial has passed', request_id)
+    return result.with_results(
+        {
+            node.uuid: dataclasses.replace(node, trial=Trial.PASSED)
+            for node in result.trial
+        }
+    )
+
+
+def _verify(
+    operation: Releaser,
+    results: Sequence[Proposal],
+    verification: Verification,
+    stopping: Stopping,
+) -> list[list[Difference]] | None:
+    """Return the checks that failed, by move; ``None`` if it was stopped."""
+    waiting = [_wait(operation, one, stopping) for one in results]
+    if stopping():
+        return None
+    # Afterwards: its new owner may have changed something.
+    tried = [one.of_trial for one in results]
+    compared = verification.differences(tried)
+    return [
+        [*acts, *_against(operation, one), *found]
+        for acts, one, found in zip(waiting, results, compared, strict=True)
+    ]
+
+
+def _against(operation: Releaser, result: Proposal) -> list[Difference]:
+    """Return the nodes that did not move, or not in the cell."""
+    stored = operation.moves.nodes(
+        result.order.request_id, state=NodeState.REFUSED
+    )
+    uuids = [node.uuid for node in result.of_trial.moved]
+    cell = operation.moves.against_owner(result.order.destination, uuids)
+    return [
+        *(
+            Difference('moved', node.uuid, node.detail or 'it was refused')
+            for node in stored
+            if node.trial is Trial.FIRST
+        ),
+        *(Difference('cell', *one) for one in sorted(cell.items())),
+    ]
+
+
+def _wait(
+    operation: Releaser, result: Proposal, stopping: Stopping
+) -> list[Difference]:
+    """Wait until the new owner has refreshed with the nodes of the trial."""
+    uuids = [node.uuid for node in result.of_trial.moved]
+    records = operation.ports.records.compute_nodes_by_uuid(uuids)
+    if not records:
+        return []
+    since = max(record.updated_at or 0.0 for record in records)
+    waited = 0.0
+    while True:
+        missing, longest = _missing(operation, result.order.destination, since)
+        if missing is None:
+            return []
+        if waited >= longest or stopping():
+            return [Difference('owner_acts', None, missing)]
+        operation.pause(POLL)
+        waited += POLL
+
+
+def _missing(
+    operation: Releaser, host: str, since: float
+) -> tuple[str | None, float]:
+    """Return why a service does not act on nodes that it has since a time.
+
+    :returns: the reason, and for how many seconds to wait for its end.
+    """
+    records = operation.ports.records
+    row = next((one for one in records.services() if one.host == host), None)
+    if row is None or row.fenced or row.forced_down:
+        return f'{host} has no right to write', ALLOWANCE
+    report = records.condition_reports().get(host)
+    if report is None or report.is_outdated:
+        return f'{host} does not report the conditions of its loops', ALLOWANCE
+    longest = REFRESHES * report.interval + ALLOWANCE
+    failing = [one for one in report.failing if one.loop in _NEEDED]
+    if failing:
+        text = '; '.join(f'{one.loop}: {one.error}' for one in failing)
+        return f'{host} does not work: {text}', longest
+    began = [
+        one.began_at for one in report.conditions if one.loop == Loop.REFRESH
+    ]
+    if any(at is not None and at > since for at in began):
+        return None, 0.0
+    return (
+        f'{host} has not refreshed since the nodes moved, in {longest:g} s',
+        longest,
+    )
+
+
+def _fail(
+    operation: Releaser, result: Proposal, found: Sequence[Difference]
+) -> None:
+    """Record that the nodes go back, with the cause of each."""
+    request_id, causes = result.order.request_id, {}
+    for one in found:
+        LOG.warning('%s: trial failed: %s: %s', request_id, one.check, one)
+    for node in result.of_trial.moved:
+        own = [
+            f'{one.check}: {one.detail}'
+            for one in found
+            if one.uuid in (None, node.uuid)
+        ]
+        causes[node.uuid] = '; '.join(own) or 'other nodes of the trial failed'
+    operation.moves.fail_trial(
+        request_id, {u: f'trial failed: {text}' for u, text in causes.items()}
+    )
+
+
+def _take_back(operation: Releaser, result: Proposal) -> Proposal:
+    """Refuse the nodes that did not move, and take the others back."""
+    request_id = result.order.request_id
+    planned = operation.moves.nodes(request_id, state=NodeState.PLANNED)
+    for some in batches([n for n in planned if n.trial != 'back'], _BATCH):
+        operation.moves.refuse(
+            request_id,
+            {n.uuid: 'trial failed: it was not moved' for n in some},
+        )
+    for some in batches([n for n in planned if n.trial == 'back'], _BATCH):
+        _give_back(operation, result, some)
+    stored = {node.uuid: node for node in operation.moves.nodes(request_id)}
+    result = result.with_results(stored)
+    findings = [
+        f'node {node.uuid}: {_MOVED if node.trial is Trial.FIRST else ""}'
+        f'{node.detail}'
+        for node in result.trial
+    ]
+    return dataclasses.replace(result, findings=findings)
+
+
+def _give_back(
+    operation: Releaser, result: Proposal, nodes: Sequence[NodeMove]
+) -> None:
+    order, moves = result.order, operation.moves
+    registered = {row.host for row in operation.ports.records.services()}
+    instances = {n.uuid: n.instance_uuid for n in nodes if n.instance_uuid}
+    # Before their release: an instance needs an owner at any time.
+    kept = operation.occupied(instances) | {
+        node.uuid: f'{node.source} is not registered'
+        for node in nodes
+        if node.source not in (None, *registered)
+    }
+    leaving = [
+        dataclasses.replace(node, source=order.destination)
+        for node in nodes
+        if node.uuid not in kept
+    ]
+    kept |= operation.release(
+        leaving,
+        HandOver(
+            order.request_id,
+            order.actor,
+            HOLD,
+            'the trial of its move failed',
+            deployed=True,
+        ),
+    )
+    moves.refuse(
+        order.request_id,
+        {
+            n.uuid: f'{n.detail}; it did not go back: {kept[n.uuid]}'
+            for n in nodes
+            if n.uuid in kept
+        },
+        NodeState.MOVED,
+    )
+    leaving_now = [node for node in nodes if node.uuid not in kept]
+    # Unowned again, as it was.
+    moves.refuse(
+        order.request_id,
+        {n.uuid: n.detail or '' for n in leaving_now if n.source is None},
+    )
+    for source in sorted({n.source for n in leaving_now if n.source}):
+        of_source = [n for n in leaving_now if n.source == source]
+        moves.carry_out(order.request_id, of_source, back_to=source)
+        LOG.info(
+            '%s: %s nodes are back at %s',
+            order.request_id,
+            len(of_source),
+            source,
+        )

@@ -1,0 +1,116 @@
+"""Trials of moves and drains, in this process and over HTTP."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+from unittest import mock
+
+from ironic_ownership.cli import move, move_progress
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.changes import trial
+from tests.unit.cli import test_move
+
+
+class TrialTest(test_move.CommandCase):
+    """``new`` has refreshed; a service that has not is not waited for."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for module, name in (
+            (move_progress, 'INTERVAL'),
+            (trial, 'ALLOWANCE'),
+            (trial, 'POLL'),
+        ):
+            self.enterContext(mock.patch.object(module, name, 0.0))
+        self.addCleanup(test_move.join)
+
+    def refresh(self) -> None:
+        done = Condition(Loop.REFRESH.value, succeeded_at=3600.0, took=1.0)
+        self.records.report_conditions(
+            'new', 'one', [done], interval=60.0, at=0.0
+        )
+
+    def drain(self, *words: str) -> tuple[int, list[dict[str, Any]]]:
+        return self.run_command(move.DrainService, 'old', *words)
+
+    def parts(self, rows: list[dict[str, Any]]) -> list[str | None]:
+        return sorted((row['trial'] for row in rows), key=str)
+
+    def test_proposal_shows_the_trial(self) -> None:
+        for number, rest in ((2, '4 follow'), (6, 'all of them')):
+            words = ('--trial', str(number), '--dry-run')
+            code, rows = self.drain(*words)
+            self.assertEqual(0, code)
+            self.assertEqual(number, self.parts(rows).count('first'))
+            said = self.stderr.getvalue()
+            self.assertIn(f'trial: {number} nodes move first: node1, ', said)
+            self.assertIn(rest, said)
+        self.assertEqual({'old'}, {*self.owners().values()})
+
+    def test_number_below_one_is_refused(self) -> None:
+        for number in ('0', '-1', 'x'):
+            with (
+                mock.patch('sys.stderr', io.StringIO()) as stderr,
+                self.assertRaises(SystemExit) as ended,
+            ):
+                self.drain('--trial', number, '--yes')
+            self.assertEqual(2, ended.exception.code)
+            self.assertIn('is not a number from 1', stderr.getvalue())
+        path = '/v1/services/old/drain'
+        for bad in (0, -1, 'x', True):
+            self.refused('POST', path, 400, json={'trial': bad})
+
+    def test_others_follow(self) -> None:
+        self.refresh()
+        code, rows = self.drain('--trial', '2', '--yes')
+        self.assertEqual(0, code, self.stderr.getvalue())
+        self.assertEqual(['moved'] * 6, [row['state'] for row in rows])
+        self.assertEqual(2, self.parts(rows).count('passed'))
+        self.assertIn('trial of 2 nodes has passed', self.stderr.getvalue())
+        self.assertEqual({'new'}, {*self.owners().values()})
+
+    def test_more_nodes_than_there_are(self) -> None:
+        self.refresh()
+        code, rows = self.move('node1', 'node2', '--trial', '3', '--yes')
+        self.assertEqual(0, code, self.stderr.getvalue())
+        self.assertEqual(['passed', 'passed'], self.parts(rows))
+        self.assertIn('2 nodes, all of them', self.stderr.getvalue())
+
+    def test_failed_trial_ends_with_3(self) -> None:
+        for kind, words in (
+            (self.drain, ()),
+            (self.move, ('node1', 'node2', 'node3')),
+        ):
+            code, rows = kind(*words, '--trial', '2', '--yes')
+            said = self.stderr.getvalue()
+            self.assertEqual(3, code, said)
+            self.assertEqual(2, self.parts(rows).count('back'))
+            self.assertEqual({'refused'}, {row['state'] for row in rows})
+            self.assertIn('the trial failed, 2 nodes went back', said)
+            self.assertIn('owner_acts: new does not report', said)
+            self.assertEqual({'old'}, {*self.owners().values()})
+
+    def test_interrupted_trial_of_a_drain_is_resumed(self) -> None:
+        self.refresh()
+        with (
+            mock.patch.object(
+                SqlMoves, 'pass_trial', side_effect=KeyboardInterrupt
+            ),
+            mock.patch.object(self, 'remote', False),
+        ):
+            self.assertRaises(
+                KeyboardInterrupt, self.drain, '--trial', '2', '--yes'
+            )
+        (stored,) = self.wired.moves.moves(unfinished=True)
+        code, rows = self.run_command(
+            move.ResumeMove, stored.request_id, '--yes'
+        )
+        self.assertEqual((0, 6), (code, len(rows)), self.stderr.getvalue())
+        self.assertEqual(2, self.parts(rows).count('passed'))
+        self.assertEqual({'new'}, {*self.owners().values()})
+
+
+class RemoteTrialTest(TrialTest):
+    remote = True

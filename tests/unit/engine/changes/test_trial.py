@@ -1,0 +1,330 @@
+"""Trials: some nodes move first, then the others, or these go back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from unittest import mock
+
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.contracts.moves import (
+    MoveState,
+    NodeMove,
+    NodeState,
+    Trial,
+)
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.engine.changes import move_errors, trial
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes.case import Proposal
+from tests.contract.suites import placement
+from tests.unit.engine import world
+from tests.unit.engine.changes import move_case
+
+MOVED, PLANNED = NodeState.MOVED, NodeState.PLANNED
+REFUSED = NodeState.REFUSED
+INTERVAL = 10.0
+
+
+class TrialCase(move_case.MoveCase):
+    """``new`` refreshes at each pause of the operation, unless it is frozen.
+
+    :ivar during: called at each pause before that.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement = placement.FakePlacement(self.ironic.nodes)
+        self.frozen = False
+        self.pauses: list[float] = []
+        self.during: Callable[[], object] = lambda: None
+        self.operation = dataclasses.replace(
+            self.operation_with(self.placement), pause=self.pause
+        )
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.during()
+        if not self.frozen:
+            self.refreshes()
+
+    def refreshes(self, succeeded: float = 60.0, **more: object) -> None:
+        """Report a refresh of ``new``, some seconds after this moment."""
+        refresh = Condition(Loop.REFRESH.value, succeeded, took=1.0)
+        self.records.report_conditions(
+            'new',
+            'one',
+            [dataclasses.replace(refresh, **more)],
+            interval=INTERVAL,
+            at=0.0,
+        )
+
+    def with_trial(self, number: int = 4, **selection: object) -> Proposal:
+        return self.propose(**selection).with_trial(number)
+
+    def execute(self, proposal: Proposal, **more: object) -> Proposal:
+        return self.operation.execute(proposal, **more)
+
+    def stored(self, result: Proposal) -> dict[str, NodeMove]:
+        found = self.moves.nodes(result.order.request_id)
+        return {node.uuid: node for node in found}
+
+    def owners(self) -> dict[str, str | None]:
+        return {n.uuid: n.host for n in self.records.compute_nodes()}
+
+    def assert_back(self, result: Proposal, check: str) -> None:
+        """Prove that all nodes are where they were, and say why."""
+        self.assertEqual({'old'}, {*self.owners().values()})
+        self.assertEqual([], list(self.moves.separated()))
+        self.assertEqual(30, result.count(REFUSED))
+        self.assertEqual(
+            REFUSED, *{n.state for n in self.stored(result).values()}
+        )
+        self.assertTrue(
+            any(f'trial failed: {check}: ' in one for one in result.findings),
+            result.findings,
+        )
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+
+
+class PassingTest(TrialCase):
+    def test_others_follow_the_nodes_of_a_trial(self) -> None:
+        owned: list[int] = []
+        self.during = lambda: owned.append(
+            list(self.owners().values()).count('new')
+        )
+        proposal = self.with_trial()
+        self.assertEqual(4, len(proposal.trial))
+        reported: list[tuple[int, int]] = []
+        result = self.execute(
+            proposal, progress=lambda *done: reported.append(done)
+        )
+        self.assertEqual({4}, {*owned})
+        self.assertEqual(30, result.count(MOVED))
+        self.assertEqual([], list(result.findings))
+        self.assertEqual((0, 30), reported[0])
+        self.assertEqual((30, 30), reported[-1])
+        self.assertEqual(sorted(reported), reported)
+        parts = [n.trial for n in self.stored(result).values()]
+        self.assertEqual(4, parts.count(Trial.PASSED))
+        self.assertEqual(26, parts.count(None))
+
+    def test_trial_of_all_nodes(self) -> None:
+        proposal = self.with_trial(31)
+        self.assertEqual(30, len(proposal.trial))
+        result = self.execute(proposal)
+        self.assertEqual(30, result.count(MOVED))
+        # Nothing is verified again, or goes back, when it is resumed.
+        self.frozen = True
+        again = self.execute(self.plan_rest(result))
+        self.assertEqual(0, len(again.nodes))
+        self.assertEqual({'new'}, {*self.owners().values()})
+
+    def test_node_that_the_destination_owns_is_in_no_trial(self) -> None:
+        first = self.execute(self.propose(uuids=[world.uuid(1)]))
+        self.assertEqual(1, first.count(MOVED))
+        uuids = [world.uuid(n) for n in (1, 2, 4)]
+        proposal = self.with_trial(1, source=None, uuids=uuids)
+        self.assertEqual([uuids[1]], [n.uuid for n in proposal.trial])
+
+    def test_refresh_that_began_before_does_not_count(self) -> None:
+        reads: list[None] = []
+
+        def during() -> None:
+            reads.append(None)
+            self.frozen = len(reads) < 4
+            if self.frozen:
+                # It ends after the nodes have moved.
+                self.refreshes(took=120.0)
+
+        self.during = during
+        self.assertEqual(30, self.execute(self.with_trial()).count(MOVED))
+        self.assertEqual(4, len(reads))
+
+
+class FailingTest(TrialCase):
+    def test_all_go_back_if_the_new_owner_does_not_refresh(self) -> None:
+        self.frozen = True
+        self.refreshes(-60.0)
+        events = len(self.records.events(limit=1000))
+        result = self.execute(self.with_trial())
+        self.assert_back(result, 'owner_acts')
+        waited = trial.REFRESHES * INTERVAL + trial.ALLOWANCE
+        self.assertEqual(waited, sum(p for p in self.pauses if p))
+        first = [n for n in self.stored(result).values() if n.trial]
+        self.assertEqual(4, len(first))
+        self.assertTrue(
+            all('has not refreshed' in str(n.detail) for n in first), first
+        )
+        others = [n for n in self.stored(result).values() if not n.trial]
+        self.assertTrue(all('not moved' in str(n.detail) for n in others))
+        # There, released, and back.
+        more = self.records.events(limit=1000)[:-events]
+        kinds = [event.kind for event in more if event.node_uuid]
+        self.assertEqual(8, kinds.count('node_moved'))
+        self.assertEqual(4, kinds.count('node_handed_over'))
+
+    def test_service_without_a_report(self) -> None:
+        self.frozen = True
+        self.assert_back(self.execute(self.with_trial()), 'owner_acts')
+
+    def test_loop_that_fails(self) -> None:
+        self.frozen = True
+        self.during = lambda: self.refreshes(code='x', error='no Ironic')
+        result = self.execute(self.with_trial())
+        self.assert_back(result, 'owner_acts')
+        self.assertIn('refresh: no Ironic', result.findings[0])
+
+    def test_fenced_service(self) -> None:
+        self.during = lambda: self.records.set_service(
+            'new', actor='test', forced_down=True
+        )
+        self.assert_back(self.execute(self.with_trial()), 'owner_acts')
+
+    def test_changed_provider_is_named_with_its_node(self) -> None:
+        proposal = self.with_trial()
+        bad, *good = [node.uuid for node in proposal.trial]
+        self.during = lambda: self.placement.put_traits(bad, ['CUSTOM_NEW'])
+        result = self.execute(proposal)
+        self.assert_back(result, 'placement')
+        stored = self.stored(result)
+        self.assertIn('provider has changed', str(stored[bad].detail))
+        for uuid in good:
+            self.assertIn('other nodes', str(stored[uuid].detail))
+
+    def test_node_that_the_cell_gives_to_another_service(self) -> None:
+        with mock.patch.object(
+            type(self.moves),
+            'against_owner',
+            lambda moves, host, uuids: {uuids[0]: f'not {host}'},
+        ):
+            self.assert_back(self.execute(self.with_trial()), 'cell')
+
+    def test_node_that_is_refused_in_its_transaction(self) -> None:
+        proposal = self.with_trial()
+        late = proposal.trial[0].uuid
+        self.records.set_service('old', actor='test', disabled=False)
+        again = self.records.register('old', world.ALL)
+        self.records.set_service('old', actor='test', disabled=True)
+        node = dataclasses.replace(
+            self.ironic.nodes[late], instance_uuid='new one'
+        )
+        self.records.apply(
+            'old', again, [Claim(node, reasons.Reason.EXCLUSIVE, 'old')]
+        )
+        result = self.execute(proposal)
+        self.assert_back(result, 'moved')
+        self.assertIn('instance_changed', result.findings[0])
+
+    def test_failure_of_ironic_leaves_a_trial_that_is_resumed(self) -> None:
+        proposal = self.with_trial()
+        down = exceptions.IronicUnavailableError('down')
+        self.during = lambda: setattr(self.ironic, 'fail_with', down)
+        with self.assertRaises(move_errors.UnfinishedMoveError):
+            self.execute(proposal)
+        (move,) = self.moves.moves(unfinished=True)
+        self.assertEqual(MoveState.UNFINISHED, move.state)
+        rows = self.moves.nodes(move.request_id)
+        self.assertEqual(4, [n.trial for n in rows].count(Trial.BACK))
+        self.ironic.fail_with, self.during = None, lambda: None
+        rest = self.plan_rest(proposal)
+        self.assertTrue(rest.goes_back)
+        self.assertEqual(
+            {'old'}, {planned.destination for planned in rest.nodes}
+        )
+        result = self.execute(rest)
+        self.assertEqual(4, result.count(REFUSED))
+        self.assertEqual({'old'}, {*self.owners().values()})
+
+    def test_busy_node_with_an_instance_does_not_go_back(self) -> None:
+        self.frozen = True
+        busy = world.uuid(3)
+        proposal = self.with_trial(30)
+        self.during = lambda: self.ironic.put(
+            dataclasses.replace(self.ironic.nodes[busy], reservation='cond1')
+        )
+        result = self.execute(proposal)
+        owners = self.owners()
+        self.assertEqual('new', owners.pop(busy))
+        self.assertEqual({'old'}, {*owners.values()})
+        self.assertIs(MOVED, self.stored(result)[busy].state)
+        self.assertIn(
+            'did not go back: no_operation_in_progress',
+            str(self.stored(result)[busy].detail),
+        )
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+
+
+class InterruptedTest(TrialCase):
+    def test_interrupted_trial_knows_that_it_is_one(self) -> None:
+        proposal = self.with_trial()
+        with mock.patch.object(move_nodes, 'BATCH', 2):
+            calls = iter([False, True, True, True])
+            stopped = self.execute(
+                proposal, stopping=lambda: next(calls, True)
+            )
+        self.assertEqual(
+            (2, 28), (stopped.count(MOVED), stopped.count(PLANNED))
+        )
+        rest = self.plan_rest(proposal)
+        self.assertTrue(rest.has_trial)
+        self.assertEqual(4, len(rest.trial))
+        self.frozen = True
+        self.assertEqual(30, self.execute(rest).count(REFUSED))
+        self.assertEqual({'old'}, {*self.owners().values()})
+
+    def test_stop_while_it_is_verified(self) -> None:
+        proposal = self.with_trial(30)
+        stop: list[bool] = []
+        self.during = lambda: stop.append(True)
+        self.frozen = True
+        stopped = self.execute(proposal, stopping=lambda: bool(stop))
+        self.assertEqual(30, stopped.count(MOVED))
+        (move,) = self.moves.moves(unfinished=True)
+        self.assertEqual(
+            (30, MoveState.UNFINISHED), (move.on_trial, move.state)
+        )
+        self.frozen = False
+        result = self.execute(self.plan_rest(proposal))
+        self.assertEqual(30, result.count(MOVED))
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+
+    def test_killed_on_the_way_back(self) -> None:
+        """At each of its transactions, and no service gets an instance."""
+        self.frozen = True
+        for name in ('fail_trial', 'refuse', 'release', 'carry_out'):
+            with self.subTest(name):
+                self.killed_at(name)
+
+    def killed_at(self, name: str) -> None:
+        proposal = self.with_trial()
+        real = getattr(type(self.moves), name)
+
+        def dies(moves: object, *args: object, **kwargs: object) -> object:
+            if name != 'carry_out' or 'back_to' in kwargs:
+                raise KeyboardInterrupt
+            return real(moves, *args, **kwargs)
+
+        with (
+            mock.patch.object(type(self.moves), name, dies),
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            self.execute(proposal)
+        epoch = self.records.register('new', model.MemberSettings())
+        deployed = [
+            self.ironic.nodes[n.uuid]
+            for n in proposal.trial
+            if n.instance_uuid
+        ]
+        for node in deployed:
+            if self.owners()[node.uuid] is None:
+                outcome = self.records.apply(
+                    'new', epoch, [Claim(node, reasons.Reason.EXCLUSIVE)]
+                )
+                self.assertEqual(1, len(outcome.refused))
+        result = self.execute(self.plan_rest(proposal))
+        self.assertEqual({'old'}, {*self.owners().values()})
+        self.assertEqual([], list(result.planned))
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+        self.assertEqual([], list(self.moves.separated()))
