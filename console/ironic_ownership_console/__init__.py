@@ -1,0 +1,1 @@
+"""Web pages for ironic-ownership, over its HTTP service alone."""

@@ -1,0 +1,371 @@
+"""Actions: a form, the proposal of the HTTP service, then the execution.
+
+Each action is described once. Every gate comes from the HTTP service, which
+evaluates all of them again when the action is executed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import flask
+import werkzeug
+
+from ironic_ownership_console import pages
+from ironic_ownership_console.service import ServiceError
+
+ACTIONS = flask.Blueprint('actions', __name__)
+Form = Mapping[str, str]
+Body = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One field of a form.
+
+    :param kind: ``text``, ``service``, ``minutes`` or ``flag``.
+    """
+
+    name: str
+    label: str
+    kind: str = 'text'
+    required: bool = True
+
+
+REASON = Field('reason', 'Reason')
+_SKIP = Field('skip_invalid', 'Leave out what a gate refuses', 'flag', False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """One thing that can be done.
+
+    :param title: with the target in braces.
+    :param path: likewise.
+    :param body: makes the body from the target and the form; ``None`` sends
+        none, and ``dry_run`` is in the query then.
+    :param note: what happens, in one sentence.
+    :param page: to which the browser goes afterwards, with the target.
+    """
+
+    title: str
+    note: str
+    method: str
+    path: str
+    fields: tuple[Field, ...] = ()
+    body: Callable[[str, Form], Body] | None = None
+    page: str = '/services/{}'
+    dangerous: bool = False
+
+
+def _some(form: Form, *names: str) -> Body:
+    return {name: form[name] for name in names if form.get(name)}
+
+
+def _skipping(form: Form) -> Body:
+    found: Body = _some(form, 'reason')
+    return {**found, 'skip_invalid': True} if 'skip_invalid' in form else found
+
+
+def _pause(target: str, form: Form) -> Body:
+    text = form.get('minutes', '')
+    minutes = int(text) if text.isdecimal() and len(text) < 6 else 0
+    return {
+        'seconds': minutes * 60,
+        **_some(form, 'reason', 'shard', 'conductor_group'),
+    }
+
+
+BY_NAME = {
+    'move': Action(
+        'Move {}',
+        'The node, and an instance on it, get another owner in one '
+        'transaction.',
+        'POST',
+        '/v1/moves',
+        (Field('service', 'To the service', 'service'), REASON),
+        lambda uuid, form: {
+            'select': {'uuids': [uuid]},
+            **_some(form, 'service', 'reason'),
+        },
+        '/nodes/{}',
+    ),
+    'release': Action(
+        'Release {}',
+        'The policies choose the next owner of the free node.',
+        'POST',
+        '/v1/compute-nodes/release',
+        (REASON,),
+        lambda uuid, form: {'uuids': [uuid], **_some(form, 'reason')},
+        '/nodes/{}',
+    ),
+    'delete': Action(
+        'Delete the record of {}',
+        'Only of a node that Ironic no longer has.',
+        'DELETE',
+        '/v1/compute-nodes/{}',
+        page='/nodes',
+        dangerous=True,
+    ),
+    'drain': Action(
+        'Drain {}',
+        'Each node moves to a service that admits it. The service itself has '
+        'to be stopped.',
+        'POST',
+        '/v1/services/{}/drain',
+        (REASON, _SKIP),
+        lambda host, form: _skipping(form),
+        '/moves',
+    ),
+    'disable': Action(
+        'Disable {}',
+        'It keeps its nodes and gets no others.',
+        'PATCH',
+        '/v1/services/{}',
+        (REASON,),
+        lambda host, form: {
+            'disabled': True,
+            'disabled_reason': form.get('reason', ''),
+        },
+    ),
+    'enable': Action(
+        'Enable {}',
+        'It gets nodes again.',
+        'PATCH',
+        '/v1/services/{}',
+        body=lambda host, form: {'disabled': False},
+    ),
+    'down': Action(
+        'Force {} down',
+        'It loses its right to write at once. Make sure that it is stopped.',
+        'PATCH',
+        '/v1/services/{}',
+        body=lambda host, form: {'forced_down': True},
+        dangerous=True,
+    ),
+    'up': Action(
+        'Let {} come up',
+        'It may register again.',
+        'PATCH',
+        '/v1/services/{}',
+        body=lambda host, form: {'forced_down': False},
+    ),
+    'failover': Action(
+        'Fail {} over',
+        'A standby process takes over.',
+        'POST',
+        '/v1/services/{}/failover',
+        body=lambda host, form: {},
+    ),
+    'delete-service': Action(
+        'Delete {}',
+        'The service is forgotten.',
+        'DELETE',
+        '/v1/services/{}',
+        page='/services',
+        dangerous=True,
+    ),
+    'pause': Action(
+        'Pause automatic changes of owner',
+        'No node in the scope changes owner automatically. Your own moves go '
+        'on.',
+        'POST',
+        '/v1/pauses',
+        (
+            Field('minutes', 'Minutes', 'minutes'),
+            REASON,
+            Field('shard', 'Only this shard', required=False),
+            Field(
+                'conductor_group', 'Only this conductor group', required=False
+            ),
+        ),
+        _pause,
+        '/',
+    ),
+    'resume-pause': Action(
+        'End the pause {}',
+        'Nodes change owner again with the next refresh of their services.',
+        'DELETE',
+        '/v1/pauses?pause={}',
+        page='/',
+    ),
+    'resume-move': Action(
+        'Resume the move {}',
+        'Every gate is evaluated again; nodes that are done stay so.',
+        'POST',
+        '/v1/moves/{}/resume',
+        (REASON, _SKIP),
+        lambda request_id, form: _skipping(form),
+        '/moves/{}',
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """One thing of a proposal, with its gates.
+
+    :param result: in a word or a sentence.
+    """
+
+    name: str
+    result: str
+    gates: tuple[tuple[str, str, str, str], ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """True if a gate failed."""
+        return any(
+            result in ('failed', 'unknown') for _, result, *_ in self.gates
+        )
+
+
+def _gate(gate: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    result = gate.get('result') or gate.get('verdict')
+    if result is None:
+        result = 'passed' if gate.get('passed') else 'failed'
+    detail = gate.get('detail') or gate.get('evidence') or ''
+    if not detail and gate.get('left'):
+        detail = f'{gate["left"]} left'
+    return gate['gate'], result, detail, gate.get('hint') or ''
+
+
+def subjects(answer: Mapping[str, Any]) -> Iterator[Subject]:
+    """Yield what an answer proposes, or has done."""
+    for move in answer.get('moves', ()):
+        yield from subjects(move)
+    for one in answer.get('unplaceable', ()):
+        yield Subject(
+            one.get('name') or one.get('uuid', ''),
+            'no service takes it',
+            (('placed', 'failed', pages.words(one.get('why')), ''),),
+        )
+    gates = tuple(map(_gate, answer.get('gates', ())))
+    for one in answer.get('nodes', ()):
+        own = one.get('gates', ())
+        failed = one.get('failed_gates') or ()
+        hint = one.get('hint') or ''
+        yield Subject(
+            one.get('name') or one['uuid'],
+            _result(one),
+            (
+                *(map(_gate, own) if isinstance(own, list) else ()),
+                *(
+                    (g, 'failed', one.get('evidence') or '', hint)
+                    for g in failed
+                ),
+            ),
+        )
+    if gates:
+        name = answer.get('host') or 'Gates'
+        yield Subject(name, 'all gates have to pass', gates)
+    if 'changed' in answer:
+        changed = pages.words(answer['changed'])
+        yield Subject(answer['host'], f'changes: {changed}')
+    for pause in answer.get('pauses', [answer] if 'ends_at' in answer else []):
+        yield Subject('Pause', f'until {pages.time_of(pause["ends_at"])} UTC')
+
+
+def _result(node: Mapping[str, Any]) -> str:
+    text = str(node.get('state') or node.get('result') or '')
+    source = node.get('source') or node.get('service') or 'no service'
+    target = node.get('destination') or node.get('next_service')
+    way = f': {source} → {target}' if target else ''
+    return f'{text.replace("_", " ")}{way}'
+
+
+@ACTIONS.route('/act/<name>', methods=['GET', 'POST'], defaults={'target': ''})
+@ACTIONS.route('/act/<name>/<target>', methods=['GET', 'POST'])
+def act(name: str, target: str) -> werkzeug.Response | tuple[str, int]:
+    """Show the form, propose, or execute what was proposed."""
+    action = BY_NAME.get(name)
+    if action is None:
+        flask.abort(404)
+    form = flask.request.form.to_dict()
+    if flask.request.method == 'GET':
+        if action.fields:
+            return _page(action, target, flask.request.args.to_dict())
+        form = {'step': 'propose'}
+    proposed = json.dumps(_body(action, target, form), sort_keys=True)
+    try:
+        # A form that was changed after the proposal gets another proposal.
+        if form.get('step') == 'execute' and form.get('proposed') == proposed:
+            answer = _send(action, target, form, dry_run=False)
+            return _done(action, target, answer)
+        answer = _send(action, target, form, dry_run=True)
+    except ServiceError as exc:
+        if exc.status == 401:
+            raise
+        return _page(action, target, form, error=exc)
+    return _page(
+        action,
+        target,
+        form,
+        proposal=[*subjects(answer)],
+        warnings=answer.get('warnings', ()),
+        proposed=proposed,
+    )
+
+
+def _body(action: Action, target: str, form: Form) -> Body | None:
+    return None if action.body is None else action.body(target, form)
+
+
+def _send(
+    action: Action, target: str, form: Form, *, dry_run: bool
+) -> dict[str, Any]:
+    body = _body(action, target, form)
+    flag = {'dry_run': True} if dry_run else {}
+    path = pages.quoted(action.path, target)
+    answer: dict[str, Any] = pages.service().call(
+        flask.g.session.token,
+        action.method,
+        path,
+        query=flag if body is None else None,
+        body=None if body is None else {**body, **flag},
+    )
+    return answer
+
+
+def _done(
+    action: Action, target: str, answer: Mapping[str, Any]
+) -> werkzeug.Response:
+    done = [*subjects(answer)]
+    refused = sum(one.is_refused for one in done)
+    title = action.title.format(target)
+    text = f'{title}: done'
+    if refused:
+        text = f'{title}: {len(done) - refused} of {len(done)} done'
+    if answer.get('background'):
+        text = f'{title}: it runs'
+    flask.g.session.message = ' '.join(
+        [f'{text}.', *answer.get('warnings', ())]
+    )
+    return flask.redirect(pages.quoted(action.page, target), 303)
+
+
+def _page(
+    action: Action,
+    target: str,
+    form: Form,
+    *,
+    error: ServiceError | None = None,
+    **more: Any,
+) -> tuple[str, int]:
+    kinds = [field.kind for field in action.fields]
+    page = flask.render_template(
+        'action.html',
+        action=action,
+        target=target,
+        form=form,
+        error=error,
+        hosts=pages.hosts() if 'service' in kinds else (),
+        refused=[*subjects(error.details)]
+        if error and isinstance(error.details, dict)
+        else (),
+        **more,
+    )
+    return page, error.status if error else 200

@@ -1,0 +1,76 @@
+"""``ironic-ownership-console``: serves the pages."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import sys
+from collections.abc import Sequence
+
+from ironic_ownership_console import app
+from ironic_ownership_console.service import Service
+
+_PORT = 6390
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='ironic-ownership-console',
+        description='Web pages over the HTTP service of ironic-ownership.',
+    )
+    parser.add_argument(
+        '--endpoint', required=True, help='URL of ironic-ownership-api'
+    )
+    parser.add_argument(
+        '--auth-url',
+        help='URL of Keystone, for the sign-in; without it the console '
+        'listens on a loopback address only',
+    )
+    parser.add_argument(
+        '--listen', default='127.0.0.1', help='address (default: 127.0.0.1)'
+    )
+    parser.add_argument('--port', type=int, default=_PORT)
+    parser.add_argument(
+        '--session-lifetime',
+        type=float,
+        default=3600.0,
+        metavar='SECONDS',
+        help='the longest session (default: 3600)',
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until it is interrupted."""
+    import waitress
+
+    args = _parser().parse_args(argv)
+    if not args.auth_url and not _is_loopback(args.listen):
+        print(
+            'ironic-ownership-console: without --auth-url any client could '
+            'move nodes: listen on a loopback address, or add --auth-url',
+            file=sys.stderr,
+        )
+        return 2
+    built = app.build(
+        Service(args.endpoint),
+        auth_url=args.auth_url or '',
+        lifetime=args.session_lifetime,
+    )
+    server = waitress.create_server(
+        built, host=args.listen, port=args.port, ident=None
+    )
+    host = f'[{args.listen}]' if ':' in args.listen else args.listen
+    print(
+        f'The console is at http://{host}:{server.effective_port}/',
+        flush=True,
+    )
+    server.run()
+    return 0
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == 'localhost'

@@ -1,0 +1,243 @@
+"""The pages that only show something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import flask
+
+from ironic_ownership_console import fleet
+from ironic_ownership_console.service import Service, ServiceError
+
+PAGES = flask.Blueprint('pages', __name__)
+_PAGE = 100
+COUNTS = (
+    ('unowned', 'Unowned'),
+    ('owned_twice', 'Owned twice'),
+    ('drifted', 'Drifted'),
+    ('without_live_owner', 'No live owner'),
+    ('waiting', 'Waiting'),
+)
+_SENTENCES = {
+    'ok': 'Every node has exactly one live owner.',
+    'warning': 'Every node has an owner. Something needs your attention.',
+    'unknown': 'Not everything could be read.',
+    'error': 'Some nodes may not be served.',
+}
+
+
+def service() -> Service:
+    """Return the client of the HTTP service."""
+    return cast(Service, flask.current_app.extensions['service'])
+
+
+def read(path: str, **query: Any) -> Any:
+    """Read a resource as the person who has signed in."""
+    return service().get(flask.g.session.token, path, **query)
+
+
+def quoted(path: str, *names: str) -> str:
+    """Return a path with names in it, each as one segment."""
+    from urllib.parse import quote
+
+    return path.format(*(quote(name, safe='') for name in names))
+
+
+def attempt(path: str, **query: Any) -> tuple[Any, ServiceError | None]:
+    """Read a part of a page, which may fail alone."""
+    try:
+        return read(path, **query), None
+    except ServiceError as exc:
+        if exc.status == 401:
+            raise
+        return None, exc
+
+
+def hosts() -> list[str]:
+    """Return the names of all services."""
+    found = service().pages(flask.g.session.token, '/v1/services', 'services')
+    return [one['host'] for page in found for one in page]
+
+
+def _snapshot() -> tuple[fleet.Snapshot, fleet.Fleet]:
+    kept: fleet.Fleet = flask.current_app.extensions['fleet']
+    return kept.read(flask.g.session.token), kept
+
+
+def _arguments(*names: str) -> dict[str, str]:
+    return {name: flask.request.args.get(name, '') for name in names}
+
+
+@PAGES.get('/')
+def overview() -> str:
+    """Show whether all is well, the services and the map."""
+    found = read('/v1/overview')
+    grouping = flask.request.args.get('by', 'service')
+    if grouping not in fleet.GROUPINGS:
+        grouping = 'service'
+    return flask.render_template(
+        'overview.html',
+        found=found,
+        sentence=_SENTENCES[found['state']],
+        counts=COUNTS,
+        grouping=grouping,
+        groupings=fleet.GROUPINGS,
+        states=fleet.STATES,
+    )
+
+
+@PAGES.get('/fleet')
+def fleet_table() -> str:
+    """Show the map as a table, for those without its script."""
+    grouping = flask.request.args.get('by', 'service')
+    if grouping not in fleet.GROUPINGS:
+        grouping = 'service'
+    snapshot, kept = _snapshot()
+    return flask.render_template(
+        'fleet.html',
+        rows=snapshot.counts(grouping),
+        age=kept.age(snapshot),
+        grouping=grouping,
+        groupings=fleet.GROUPINGS,
+        states=fleet.STATES,
+    )
+
+
+@PAGES.get('/fleet.json')
+def fleet_data() -> flask.Response:
+    """Send all nodes to the script of the map."""
+    snapshot, kept = _snapshot()
+    return flask.jsonify(snapshot.packed(kept.age(snapshot)))
+
+
+@PAGES.get('/nodes')
+def nodes() -> str:
+    """Search nodes; the filters are in the address."""
+    given = _arguments('q', 'service', 'shard', 'conductor_group', 'square')
+    text = flask.request.args.get('page', '1')
+    page = int(text) if text.isdecimal() and 0 < len(text) < 6 else 1
+    snapshot, kept = _snapshot()
+    text = given.pop('q')
+    found = snapshot.select(text, **given)
+    choices = {
+        key: sorted({node[key] for node in snapshot.nodes if node[key]})
+        for key in fleet.GROUPINGS
+    }
+    first = (max(page, 1) - 1) * _PAGE
+    return flask.render_template(
+        'nodes.html',
+        nodes=found[first : first + _PAGE],
+        total=len(found),
+        first=first,
+        page=page,
+        more=len(found) > first + _PAGE,
+        age=kept.age(snapshot),
+        q=text,
+        given=given,
+        choices=choices,
+        groupings=fleet.GROUPINGS,
+        states=fleet.STATES,
+        words=dict(fleet.STATES),
+    )
+
+
+@PAGES.get('/nodes/<node>')
+def node(node: str) -> str:
+    """Show one node: the chain to its owner, its past, what may be done."""
+    shown, error = attempt(quoted('/v1/compute-nodes/{}', node), events=50)
+    chain = None
+    if error is None:
+        chain, error = attempt(quoted('/v1/compute-nodes/{}/explain', node))
+    return flask.render_template(
+        'node.html', node=node, shown=shown, chain=chain, error=error
+    )
+
+
+@PAGES.get('/services')
+def services() -> str:
+    """Show all services with their shares."""
+    return flask.render_template('services.html', found=read('/v1/overview'))
+
+
+@PAGES.get('/services/<host>')
+def one_service(host: str) -> str:
+    """Show one service: processes, loops, settings, last events."""
+    shown = read(quoted('/v1/services/{}', host))
+    members, _ = attempt('/v1/members')
+    events, _ = attempt('/v1/events', service=host, limit=20)
+    return flask.render_template(
+        'service.html',
+        shown=shown,
+        members=[
+            one
+            for one in (members or {'members': []})['members']
+            if one['host'] == shown['host']
+        ],
+        events=(events or {'events': []})['events'],
+    )
+
+
+@PAGES.get('/what-if')
+def what_if() -> str:
+    """Show what a joining or leaving service would move."""
+    given = _arguments('without', 'with', 'like')
+    result, error = None, None
+    if given['without'] or given['with']:
+        result, error = attempt('/v1/rings/preview', **given)
+    return flask.render_template(
+        'what_if.html', given=given, result=result, error=error, hosts=hosts()
+    )
+
+
+@PAGES.get('/moves')
+def moves() -> str:
+    """Show the moves of operators."""
+    given = _arguments('marker')
+    return flask.render_template(
+        'moves.html', found=read('/v1/moves', limit=50, **given)
+    )
+
+
+@PAGES.get('/moves/<request_id>')
+def move(request_id: str) -> str:
+    """Show one move and its progress."""
+    found = read(quoted('/v1/moves/{}', request_id))
+    return flask.render_template('move.html', move=found)
+
+
+@PAGES.get('/events')
+def events() -> str:
+    """Show who did what, and when."""
+    given = _arguments('service', 'node', 'kind', 'actor', 'marker')
+    found = read('/v1/events', limit=100, **given)
+    return flask.render_template('events.html', found=found, given=given)
+
+
+@PAGES.app_template_filter('following')
+def following(link: str | None) -> str:
+    """Return the marker in the link to the next page."""
+    from urllib.parse import parse_qs, urlsplit
+
+    found = parse_qs(urlsplit(link or '').query).get('marker', [''])
+    return found[0]
+
+
+@PAGES.app_template_filter('time')
+def time_of(text: str | None) -> str:
+    """Return a time of the service for people: UTC, without its zone."""
+    return (text or '').replace('T', ' ').partition('+')[0]
+
+
+@PAGES.app_template_filter('words')
+def words(cell: Any) -> str:
+    """Return any value in words."""
+    if cell is None or cell == '':
+        return '-'
+    if isinstance(cell, bool):
+        return 'yes' if cell else 'no'
+    if isinstance(cell, dict):
+        return ', '.join(f'{k}={words(v)}' for k, v in cell.items()) or '-'
+    if isinstance(cell, Iterable) and not isinstance(cell, str):
+        return ', '.join(map(words, cell)) or '-'
+    return str(cell)

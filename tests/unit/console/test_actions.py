@@ -1,0 +1,112 @@
+"""Actions: the proposal with each gate, then the execution."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from tests.unit.console import console_case
+from tests.unit.engine import world
+
+
+class ActionsTest(console_case.ConsoleCase):
+    def owner(self, number: int) -> str | None:
+        owners = {n.uuid: n.host for n in self.records.compute_nodes()}
+        return owners[world.uuid(number)]
+
+    def execute(self, path: str, **form: str) -> str:
+        """Ask for the proposal, and execute it as a browser does."""
+        page = self.send(path, step='propose', **form)
+        proposed = re.search(r'name="proposed" value="([^"]*)"', page)
+        assert proposed, page
+        return self.send(
+            path,
+            303,
+            step='execute',
+            proposed=html.unescape(proposed[1]),
+            **form,
+        )
+
+    def test_proposal_shows_each_gate_and_changes_nothing(self) -> None:
+        page = self.send(
+            f'/act/move/{world.uuid(1)}',
+            step='propose',
+            service='new',
+            reason='CHG-1',
+        )
+        self.assertIn('destination admits', page)
+        self.assertIn('planned: old → new', page)
+        self.assertIn('value="execute"', page)
+        self.assertEqual('old', self.owner(1))
+
+    def test_move_is_executed_with_its_reason(self) -> None:
+        self.execute(
+            f'/act/move/{world.uuid(1)}', service='new', reason='CHG-1'
+        )
+        self.assertEqual('new', self.owner(1))
+        self.assertIn('Move ', self.page('/moves'))
+        self.assertIn('CHG-1', self.page('/moves'))
+
+    def test_form_that_changed_since_is_proposed_again(self) -> None:
+        path = f'/act/move/{world.uuid(1)}'
+        page = self.send(
+            path,
+            step='execute',
+            proposed='{"other": 1}',
+            service='new',
+            reason='x',
+        )
+        self.assertIn('Proposal', page)
+        self.assertEqual('old', self.owner(1))
+
+    def test_gate_that_fails_has_its_hint_and_no_button(self) -> None:
+        page = self.page('/act/failover/new')
+        self.assertIn('no process stands by for new', page)
+        self.assertIn('Start ironic-ownership-host', page)
+        self.assertNotIn('value="execute"', page)
+        page = self.page('/act/delete-service/old')
+        self.assertIn('6 left', page)
+        self.assertNotIn('value="execute"', page)
+
+    def test_refusal_of_the_execution_is_shown(self) -> None:
+        self.send('/act/failover/new', 409, step='execute', proposed='{}')
+
+    def test_service_is_disabled_enabled_and_forced_down(self) -> None:
+        def row():
+            return {s.host: s for s in self.records.services()}['new']
+
+        self.execute('/act/disable/new', reason='new cables')
+        self.assertEqual('new cables', row().disabled_reason)
+        self.execute('/act/enable/new')
+        self.assertFalse(row().disabled)
+        self.execute('/act/down/new')
+        self.assertTrue(row().forced_down)
+        self.execute('/act/up/new')
+        self.assertFalse(row().forced_down)
+
+    def test_service_is_drained(self) -> None:
+        self.execute('/act/drain/old', reason='it left')
+        self.assertEqual('new', self.owner(6))
+
+    def test_free_node_is_released(self) -> None:
+        self.execute(f'/act/release/{world.uuid(2)}', reason='policies decide')
+        self.assertIsNone(self.owner(2))
+
+    def test_record_of_a_node_that_is_gone_is_deleted(self) -> None:
+        page = self.page(f'/act/delete/{world.uuid(3)}')
+        self.assertIn('Ironic has the node', page)
+        self.assertNotIn('value="execute"', page)
+
+    def test_pause_begins_and_ends(self) -> None:
+        self.execute('/act/pause', minutes='30', reason='switches')
+        (pause,) = self.records.pauses()
+        page = self.page('/')
+        self.assertIn('switches', page)
+        self.execute(f'/act/resume-pause/{pause.request_id}')
+        self.assertEqual([], [*self.records.pauses()])
+
+    def test_what_the_service_does_not_take_is_its_error(self) -> None:
+        page = self.send(
+            '/act/pause', 400, step='propose', minutes='0', reason='x'
+        )
+        self.assertIn('role="alert"', page)

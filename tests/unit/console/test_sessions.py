@@ -1,0 +1,116 @@
+"""Sign-in, sessions, forms of other sites."""
+
+from __future__ import annotations
+
+from tests.unit.console import console_case
+from tests.unit.engine import world
+
+_FORM = {
+    'user': 'ada',
+    'password': 'right',
+    'project': 'admin',
+    'back': '/moves',
+}
+
+
+class LocalTest(console_case.ConsoleCase):
+    def test_name_that_leads_here_from_elsewhere_is_refused(self) -> None:
+        answer = self.browser.get('/', base_url='http://evil.example/')
+        self.assertEqual(400, answer.status_code)
+
+    def test_cookie_is_for_this_site_alone(self) -> None:
+        self.page('/')
+        cookie = self.answer.headers['Set-Cookie']
+        self.assertIn('HttpOnly', cookie)
+        self.assertIn('SameSite=Strict', cookie)
+
+    def test_form_without_its_token_changes_nothing(self) -> None:
+        path = f'/act/move/{world.uuid(1)}'
+        form = {'service': 'new', 'reason': 'x', 'step': 'propose'}
+        self.page(path, 403, method='POST', data=form)
+        self.page('/')
+        self.page(path, 403, method='POST', data=form)
+        self.page(path, 403, method='POST', data={**form, 'csrf': 'é'})
+        self.assertEqual(
+            [], [one.path_url for one in self.sent if one.method == 'POST']
+        )
+
+
+class KeystoneTest(console_case.ConsoleCase):
+    auth_url = 'http://keystone'
+
+    def enter(self, status: int = 302, **more: str) -> str:
+        return self.page(
+            '/sign-in', status, method='POST', data={**_FORM, **more}
+        )
+
+    def test_first_page_leads_to_the_form_and_back(self) -> None:
+        self.page('/moves?marker=x', 302)
+        where = self.answer.headers['Location']
+        self.assertEqual('/sign-in?back=/moves?marker%3Dx', where)
+        self.assertIn('value="/moves?marker=x"', self.page(where))
+        self.enter()
+        self.assertEqual('/moves', self.answer.headers['Location'])
+
+    def test_way_back_stays_on_this_site(self) -> None:
+        for back in ('//evil.example', 'https://evil.example', '/\\evil', ''):
+            self.enter(back=back)
+            self.assertEqual('/', self.answer.headers['Location'])
+
+    def test_token_stays_on_this_side(self) -> None:
+        self.enter()
+        cookie = self.answer.headers['Set-Cookie']
+        for flag in ('Secure', 'HttpOnly', 'SameSite=Strict'):
+            self.assertIn(flag, cookie)
+        self.assertNotIn('the-token', cookie)
+        self.use_cookie()
+        self.assertNotIn('the-token', self.page('/'))
+        self.assertEqual('the-token', self.sent[-1].headers['X-Auth-Token'])
+
+    def use_cookie(self) -> None:
+        """Send the cookie although this test has no TLS."""
+        key = self.answer.headers['Set-Cookie'].partition(';')[0]
+        name, _, value = key.partition('=')
+        self.browser.set_cookie(name, value, domain='127.0.0.1')
+
+    def test_wrong_password_is_refused(self) -> None:
+        self.assertIn('is wrong', self.enter(401, password='wrong'))
+        self.assertNotIn('Set-Cookie', self.answer.headers)
+
+    def test_form_of_another_site_does_not_sign_in(self) -> None:
+        self.page(
+            '/sign-in',
+            403,
+            method='POST',
+            data=_FORM,
+            headers={'Sec-Fetch-Site': 'cross-site'},
+        )
+
+    def test_session_ends_with_its_token(self) -> None:
+        self.enter()
+        self.use_cookie()
+        self.page('/')
+        self.now += 599
+        self.page('/')
+        self.now += 1
+        self.page('/', 302)
+
+    def test_part_of_a_page_leads_to_the_form_as_a_whole(self) -> None:
+        self.page('/', headers={'HX-Request': 'true'})
+        self.assertIn('/sign-in', self.answer.headers['HX-Redirect'])
+
+    def test_token_that_the_service_refuses_ends_the_session(self) -> None:
+        self.enter()
+        self.use_cookie()
+        self.instead = 401
+        self.page('/', 302)
+        self.instead = 0
+        self.page('/', 302)
+
+    def test_signing_out_ends_the_session(self) -> None:
+        self.enter()
+        self.use_cookie()
+        page = self.page('/')
+        csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
+        self.page('/sign-out', 302, method='POST', data={'csrf': csrf})
+        self.page('/', 302)
