@@ -9,13 +9,20 @@ from typing import Any
 from ironic_ownership.cli import base, change, errors
 from ironic_ownership.cli.change import Body
 
+_GIVEN = (
+    *('disabled', 'disabled_reason', 'forced_down'),
+    *('take_over_deployed_after', 'take_over_deployed_to'),
+)
+
 
 class SetService(change.ChangeOne):
-    """Enable or disable a service, or force it down.
+    """Enable or disable a service, force it down, or give it an order.
 
     A disabled service (cordon) gets no more nodes and keeps those that it
     has. A forced-down service is fenced immediately, even if its process
-    still runs. After --up it registers again automatically.
+    still runs. After --up it registers again automatically. A standing order
+    moves its deployed nodes to other services once it has been fenced for so
+    long; that needs the middleware in Ironic.
     """
 
     operation = 'service:set'
@@ -28,6 +35,7 @@ class SetService(change.ChangeOne):
         'service set rack1 --disable --disable-reason "new fans"',
         'service set rack1 --down --reason "host is on fire" --yes',
         'service set rack1 --up --enable',
+        'service set rack1 --take-over-deployed-after 600 --reason "on call"',
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -55,6 +63,31 @@ class SetService(change.ChangeOne):
             metavar='TEXT',
             help='why it is disabled, for other operators (with --disable)',
         )
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            '--take-over-deployed-after',
+            type=int,
+            metavar='SECONDS',
+            help='move its deployed nodes to other services when it has been '
+            'fenced for so long (with --reason)',
+        )
+        group.add_argument(
+            '--no-take-over-deployed',
+            action='store_true',
+            help='revoke that order',
+        )
+        parser.add_argument(
+            '--take-over-deployed-to',
+            metavar='HOST',
+            help='the service that gets them, instead of the one that their '
+            'policies choose',
+        )
+        parser.add_argument(
+            '--whole-scope',
+            action='store_true',
+            help='give or revoke the order for all services that advertise '
+            'the same scope',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
@@ -62,17 +95,21 @@ class SetService(change.ChangeOne):
             parsed_args.disabled
         ):
             raise errors.UsageError('--disable-reason goes with --disable')
-        if parsed_args.disabled is None and parsed_args.forced_down is None:
+        if not {*self.body(parsed_args)} - {'reason'}:
             raise errors.UsageError(
                 'nothing to set',
-                hint='Add --disable, --enable, --down or --up',
+                hint='Add --disable, --enable, --down, --up or '
+                '--take-over-deployed-after',
             )
         return super().take_action(parsed_args)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        names = 'disabled', 'disabled_reason', 'forced_down'
-        given = {name: getattr(parsed_args, name) for name in names}
+        given = {name: getattr(parsed_args, name) for name in _GIVEN}
         wanted = {k: value for k, value in given.items() if value is not None}
+        if parsed_args.whole_scope:
+            wanted['whole_scope'] = True
+        if parsed_args.no_take_over_deployed:
+            wanted['take_over_deployed_after'] = None
         return {**wanted, **super().body(parsed_args)}
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
@@ -80,7 +117,7 @@ class SetService(change.ChangeOne):
             return ''
         return (
             f'set {", ".join(proposal["changed"])} of service '
-            f'{proposal["host"]}'
+            f'{", ".join(proposal["services"])}'
         )
 
 

@@ -27,6 +27,10 @@ class Loop(DescribedEnum):
     CREDENTIAL = 'credential', 'read all of Ironic that the work needs'
     SOURCES = 'sources', 'read what the policies take from elsewhere'
     NOTIFICATIONS = 'notifications', 'send the events to the message broker'
+    ORDERS = (
+        'standing-orders',
+        'move deployed nodes of dead services as ordered',
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -246,6 +246,21 @@ def _by_host(member: Member) -> tuple[str, str]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class StandingOrder:
+    """An operator's order to take deployed nodes over from a service.
+
+    :param after: seconds for which the service has to be fenced before.
+    :param to: canonical name of the service that gets the nodes; ``None``
+        leaves that to their policies.
+    """
+
+    after: int
+    actor: str
+    reason: str
+    to: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Service:
     """The row of a compute service; outlives the processes that serve it.
 
@@ -261,6 +276,10 @@ class Service:
     becomes smaller only if the database lost commits. ``unmarked``: how many
     of these transactions left no mark on the records that they changed.
     ``up_in_nova``: a nova-compute of that host sends heartbeats to the cell.
+    ``order``: what happens to its deployed nodes without it. ``fence_epoch``
+    and ``fence_seen_at``: the last fence that another service has noted for
+    the order, and when. ``order_due``: when the row was read, the order's time
+    had passed since the fence that still holds.
     """
 
     host: str
@@ -275,6 +294,10 @@ class Service:
     config_error: str | None = None
     incarnation: str | None = None
     away: bool = False
+    order: StandingOrder | None = None
+    fence_epoch: int | None = None
+    fence_seen_at: float | None = None
+    order_due: bool = dataclasses.field(default=False, compare=False)
     revision: int = dataclasses.field(default=0, compare=False)
     unmarked: int = dataclasses.field(default=0, compare=False)
     up_in_nova: bool = dataclasses.field(default=False, compare=False)
@@ -288,6 +311,18 @@ class Service:
         forces it down.
         """
         return self.registered_at is None and not self.settings.policies
+
+    @property
+    def fence_is_noted(self) -> bool:
+        """True if it has not registered since the fence that was noted."""
+        return self.fenced and self.fence_epoch == self.epoch
+
+    @property
+    def order_due_at(self) -> float | None:
+        """The time at which its deployed nodes move, if it is known."""
+        if self.order is None or not self.fence_is_noted:
+            return None
+        return (self.fence_seen_at or 0.0) + self.order.after
 
     def is_served_by(self, member: Member) -> bool:
         """Tell whether a member of this host is its active process."""

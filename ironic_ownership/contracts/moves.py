@@ -81,6 +81,8 @@ class Move:
         ``None`` before it is stored.
     :param counts: number of nodes in each state; empty before it is stored.
     :param on_trial: number of those that have moved and are to be verified.
+    :param automatic: whether a service makes it, by a standing order of an
+        operator; its actor is that service.
     """
 
     request_id: str
@@ -91,6 +93,7 @@ class Move:
     created_at: float | None = None
     counts: Mapping[NodeState, int] = dataclasses.field(default_factory=dict)
     on_trial: int = 0
+    automatic: bool = False
 
     @property
     def state(self) -> MoveState:

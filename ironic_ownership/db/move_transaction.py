@@ -15,6 +15,7 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
+    pauses,
     queries,
     release_transaction,
     rows,
@@ -55,6 +56,10 @@ class _Locked:
     """Result of each node on record for this move."""
     linked_nodes: LockedNodes
     is_back: bool
+    due: Collection[str] = ()
+    """Services whose standing order is due."""
+    paused: Collection[str] = ()
+    """Nodes that an automatic move leaves until the end of a pause."""
 
 
 def carry_out(  # Model: Move
@@ -150,11 +155,22 @@ def _lock(
             forced_down=flags[host].forced_down,
         )
     linked_nodes = linked.lock(conn, owners)
+    due: Collection[str] = ()
+    paused: Collection[str] = ()
+    if move.automatic:
+        rows_of = (service_admin.lock_known(conn, h) for h in sorted(services))
+        due = {row.host for row in rows_of if row.order_due}
+        lasting = pauses.current(conn)
+        paused = {
+            uuid
+            for uuid, row in known.items()
+            if pauses.cover(lasting, row['shard'], row['conductor_group'])
+        }
     # Later than all locks.
     now = transaction.now_of(conn)
     return _Locked(
         *(conn, move, now, services, owners, released, held, instances),
-        *(results, linked_nodes, is_back),
+        *(results, linked_nodes, is_back, due, paused),
     )
 
 
@@ -174,6 +190,8 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
     # Before any objection, because a repeated move must not be refused.
     if locked.owners.get(node.uuid) == destination:
         return dataclasses.replace(node, state=UNCHANGED)
+    if node.uuid in locked.paused:
+        return before
     objection = (
         _destination(locked)
         or _record(node, locked)
@@ -232,6 +250,15 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
     if node.source is None or node.uuid in locked.released:
         return None
     service = locked.services.get(node.source)
+    if locked.move.automatic:
+        # With this epoch it has not registered since the gates.
+        if (
+            node.source in locked.due
+            and service
+            and (service.epoch == node.source_epoch)
+        ):
+            return None
+        return f'source_stopped: the standing order of {node.source} ended'
     # It cannot register until an operator ends that.
     if service is None or service.forced_down:
         return None

@@ -58,6 +58,7 @@ class SqlMoves(connection.Port):
                 reason=move.reason,
                 overrides=' '.join(move.overrides),
                 created_at=now,
+                automatic=move.automatic,
             )
         )
         transaction.add_rows(
@@ -257,6 +258,24 @@ class SqlMoves(connection.Port):
             statement = statement.where(_node_moves.state == state.value)
         return self._database.select(statement, rows.node_move)
 
+    def taken_from(self, host: str, since: float) -> Sequence[str]:
+        """Return the nodes that standing orders took from a service.
+
+        :param since: by the database's clock.
+        """
+        statement = (
+            sa.select(_node_moves.node_uuid)
+            .join(tables.moves, _moves.request_id == _node_moves.request_id)
+            .where(
+                _moves.automatic,
+                _node_moves.source == host,
+                _node_moves.state == NodeState.MOVED.value,
+                _node_moves.updated_at >= since,
+            )
+            .order_by(_node_moves.node_uuid)
+        )
+        return [row[0] for row in self._database.select(statement, tuple)]
+
     def open_instances(
         self, uuids: Collection[str]
     ) -> Mapping[str, Sequence[str]]:
@@ -351,6 +370,7 @@ def _move(
         created_at=row.created_at,
         counts=counts,
         on_trial=on_trial,
+        automatic=bool(row.automatic),
     )
 
 

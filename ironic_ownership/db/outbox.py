@@ -15,9 +15,6 @@ from ironic_ownership.db import connection, rows, tables, transaction
 _outbox = tables.outbox.c
 _events = tables.events.c
 
-_NAME = 'notifications'
-_OURS = _outbox.name == _NAME
-
 
 class SqlOutbox(connection.Port):
     """The events of the history that have yet to be sent.
@@ -27,7 +24,11 @@ class SqlOutbox(connection.Port):
     twice, but none is left out.
 
     Threading: any thread. Blocking and failure as for the records.
+
+    :cvar name: of the row.
     """
+
+    name = 'notifications'
 
     @connection.writes
     def claim(
@@ -42,15 +43,15 @@ class SqlOutbox(connection.Port):
             position on record that is now.
         """
         now = transaction.now_of(conn)
-        row = _row(conn)
+        row = _row(conn, self.name)
         turn = _turn(row, sender, now, lease)
         if turn is None:
             # Another process may have changed it meanwhile, or inserts it:
             # then this insertion fails, and all of it is repeated.
-            row = _row(conn, for_update=True)
+            row = _row(conn, self.name, for_update=True)
             turn = _turn(row, sender, now, lease)
         if turn is None:
-            _take(conn, row, sender, now, now + lease)
+            _take(conn, self.name, row, sender, now, now + lease)
             position = now if row is None else row.position
             turn = Turn(True, position, now)
         oldest = now - max_age
@@ -94,6 +95,7 @@ class SqlOutbox(connection.Port):
         until = transaction.now_of(conn) + lease
         return _change(
             conn,
+            self.name,
             _outbox.sender == sender,
             position=position,
             sender_until=until,
@@ -102,11 +104,17 @@ class SqlOutbox(connection.Port):
     @connection.writes
     def yield_turn(self, conn: sa.Connection, sender: str) -> None:
         """Let another process have the turn."""
-        _change(conn, _outbox.sender == sender, sender_until=0.0)
+        _change(conn, self.name, _outbox.sender == sender, sender_until=0.0)
 
 
-def _row(conn: sa.Connection, *, for_update: bool = False) -> Any:
-    statement = sa.select(tables.outbox).where(_OURS)
+class SqlOrderTurn(SqlOutbox):
+    """The turn of the service that carries out standing orders."""
+
+    name = 'standing orders'
+
+
+def _row(conn: sa.Connection, name: str, *, for_update: bool = False) -> Any:
+    statement = sa.select(tables.outbox).where(_outbox.name == name)
     if for_update:
         statement = statement.with_for_update()
     return conn.execute(statement).first()
@@ -124,24 +132,32 @@ def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
 
 
 def _take(
-    conn: sa.Connection, row: Any, sender: str, now: float, until: float
+    conn: sa.Connection,
+    name: str,
+    row: Any,
+    sender: str,
+    now: float,
+    until: float,
 ) -> None:
     if row is not None:
-        _change(conn, sender=sender, sender_until=until)
+        _change(conn, name, sender=sender, sender_until=until)
         return
     conn.execute(
         sa.insert(tables.outbox).values(
-            name=_NAME, position=now, sender=sender, sender_until=until
+            name=name, position=now, sender=sender, sender_until=until
         )
     )
 
 
 def _change(
     conn: sa.Connection,
+    name: str,
     *conditions: sa.ColumnElement[bool],
     **values: str | float,
 ) -> bool:
     changed = conn.execute(
-        sa.update(tables.outbox).where(_OURS, *conditions).values(**values)
+        sa.update(tables.outbox)
+        .where(_outbox.name == name, *conditions)
+        .values(**values)
     )
     return changed.rowcount == 1

@@ -58,7 +58,14 @@ def hold(
         if change.seen_host == host:
             return False
         places.append((change.node.shard, change.node.conductor_group))
-    return any(pause.covers(*place) for pause in pauses for place in places)
+    return any(cover(pauses, *place) for place in places)
+
+
+def cover(
+    pauses: Sequence[Pause], shard: str | None, conductor_group: str
+) -> bool:
+    """Tell whether a pause holds the nodes of a shard and group."""
+    return any(pause.covers(shard, conductor_group) for pause in pauses)
 
 
 def begin(

@@ -33,6 +33,7 @@ from ironic_ownership.db import (
     registration,
     rows,
     service_admin,
+    standing_orders,
     tables,
     transaction,
 )
@@ -62,6 +63,8 @@ class SqlRecords(connection.Port):
     report_conditions = connection.transaction(condition_reports.store)
     begin_pause = connection.transaction(pauses.begin)
     end_pauses = connection.transaction(pauses.end)
+    give_order = connection.transaction(standing_orders.give)
+    note_fence = connection.transaction(standing_orders.note_fence)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

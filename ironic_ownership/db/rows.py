@@ -6,6 +6,7 @@ other rows unreadable: it becomes one that admits or requests nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -87,7 +88,7 @@ def changed_node(
 def service(row: Any) -> model.Service:
     """Build a service from a row of ``queries.SERVICES``."""
     away = row.away_until is not None and row.away_until > row.now
-    return model.Service(
+    found = model.Service(
         host=row.host,
         epoch=row.epoch,
         disabled=bool(row.disabled),
@@ -101,10 +102,27 @@ def service(row: Any) -> model.Service:
         incarnation=row.incarnation,
         # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
+        order=_order(row.standing_order),
+        fence_epoch=row.fence_epoch,
+        fence_seen_at=row.fence_seen_at,
         revision=row.revision,
         unmarked=row.revision - row.marked,
         up_in_nova=bool(row.up_in_nova),
     )
+    due_at = found.order_due_at
+    if due_at is None or due_at > row.now or found.away:
+        return found
+    return dataclasses.replace(found, order_due=True)
+
+
+def _order(text: str | None) -> model.StandingOrder | None:
+    try:
+        return (
+            None if text is None else model.StandingOrder(**json.loads(text))
+        )
+    except (ValueError, TypeError):
+        # Of a newer release: without an order nothing moves.
+        return None
 
 
 def service_and_node(

@@ -47,6 +47,11 @@ services = sa.Table(
     # How far the revision was raised with a mark on each record that changed:
     # the rest was done by releases that write none. See ``transaction``.
     sa.Column('marked', sa.BigInteger, nullable=False, server_default='0'),
+    # As JSON: what an operator decided about deployed nodes; see
+    # ``standing_orders`` for the other two.
+    sa.Column('standing_order', sa.Text),
+    sa.Column('fence_epoch', sa.BigInteger),
+    sa.Column('fence_seen_at', sa.Double),
     **_EXACT,
 )
 
@@ -172,6 +177,10 @@ moves = sa.Table(
     # Codes of gates, separated by blanks.
     sa.Column('overrides', sa.Text, nullable=False),
     sa.Column('created_at', sa.Double, nullable=False),
+    # By a standing order: a pause holds it back.
+    sa.Column(
+        'automatic', sa.Boolean, nullable=False, server_default=sa.false()
+    ),
     sa.UniqueConstraint('request_id', name='uq_moves_request_id'),
     sa.Index('ix_moves_created_at', 'created_at'),
     **_EXACT,

@@ -34,6 +34,9 @@ UNEXPECTED = 'unexpected_error'
 MASS_LOSS = 'mass_loss'
 """Code of a refresh that deletes nothing: too many nodes are missing."""
 
+NODES_TAKEN = 'nodes_taken'
+"""Condition and code of a service that returned without its nodes."""
+
 _LOOPS = {
     'start': Loop.START,
     'heartbeat': Loop.HEARTBEAT,
@@ -52,6 +55,9 @@ _LOOPS = {
     'credential': Loop.CREDENTIAL,
     'sources': Loop.SOURCES,
     'notifications': Loop.NOTIFICATIONS,
+    'standing orders': Loop.ORDERS,
+    'standing orders refused': Loop.ORDERS,
+    NODES_TAKEN: Loop.ORDERS,
 }
 """The loop that a condition keeps from its work; others concern nodes."""
 

@@ -5,6 +5,7 @@ Imports nearly everything, so only processes that serve import it.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from oslo_log import log
 
 from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host.condition_monitor import Watched
 from ironic_ownership.engine.host.notification_loop import (
@@ -70,6 +73,7 @@ def build(wired: Container, *, embedded: bool) -> Host:
                 lambda: LONGEST_SENDING,
             )
         )
+    workers[Loop.ORDERS] = _standing_orders(wired, context, member)
     return Host.build(
         member,
         settings.tuning,
@@ -117,6 +121,27 @@ def _notification_loop(
         f'{context.host} {member.incarnation}',
         wired.conf.notifications.max_age,
         context.conditions,
+    )
+
+
+def _standing_orders(
+    wired: Container, context: ServiceContext, member: LocalMember
+) -> StandingOrders:
+    context = context.with_ironic(wired.ironic_of())
+    return StandingOrders(
+        context,
+        MoveNodes(
+            # Of its own, as the client of Ironic: this is another thread.
+            dataclasses.replace(context.ports, placement=wired.placement_of()),
+            wired.moves,
+            sharded=wired.sharded,
+            permission_lifetime=wired.permission_lifetime,
+        ),
+        wired.order_turn,
+        f'{context.host} {member.incarnation}',
+        member.liveness,
+        wired.shared_key,
+        lambda: float(wired.conf.ownership.refresh_interval),
     )
 
 

@@ -151,3 +151,10 @@ class Stores:
         from ironic_ownership.db.outbox import SqlOutbox
 
         return SqlOutbox(self.database)
+
+    @property
+    def order_turn(self) -> Outbox:
+        """Who carries out standing orders."""
+        from ironic_ownership.db.outbox import SqlOrderTurn
+
+        return SqlOrderTurn(self.database)

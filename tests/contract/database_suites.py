@@ -28,6 +28,7 @@ from tests.contract.suites import (
     record_services,
     removals,
     reservations,
+    standing_orders,
 )
 
 _BACKEND, _RECORDS = database.BackendOnDatabase, database.RecordsOnDatabase
@@ -52,6 +53,7 @@ SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Events': (database.EventsOnDatabase, record_events.EventContract),
     'Purge': (_OWN_MOVES, purge.PurgeContract),
     'Moves': (_MOVES, moves.MoveContract),
+    'StandingOrders': (_MOVES, standing_orders.StandingOrderContract),
     'HandOvers': (_MOVES, hand_overs.HandOverContract),
     'RecordCache': (_OWN_MOVES, record_cache.RecordCacheContract),
     'Removals': (database.RemovalsOnDatabase, removals.RemovalContract),

@@ -9,16 +9,23 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources.refusals import refuse
-from ironic_ownership.api.resources.services import HOST
+from ironic_ownership.api.resources.services import (
+    HOST,
+    STANDING_ORDER,
+    standing_order,
+)
+from ironic_ownership.contracts.model import StandingOrder
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
     DeleteService,
     Failover,
     FailOverService,
+    GiveOrder,
     ServiceChange,
     ServiceDeletion,
     SetService,
+    require_enforcement,
 )
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -37,6 +44,9 @@ CHANGE: Columns[ServiceChange] = (
     Column('forced_down', 'after.forced_down', schemas.FLAG),
     Column('fenced', 'after.fenced', schemas.FLAG),
     Column('epoch', 'after.epoch', schemas.NUMBER),
+    Column(
+        'standing_order', lambda c: standing_order(c.after), **STANDING_ORDER
+    ),
     Column(
         'changed',
         type=schemas.TEXTS,
@@ -76,6 +86,25 @@ def _gates(of: Columns[GateResult]) -> dict[str, Any]:
     return schemas.array(schemas.thing(of))
 
 
+_COMMON = {
+    'reason': schemas.described(schemas.WORDS, 'Why; in the event.'),
+    'dry_run': schemas.DRY_RUN,
+}
+
+
+def _order(after: dict[str, Any], *required: str, **more: Any) -> Any:
+    properties = {
+        'take_over_deployed_after': after,
+        'whole_scope': schemas.described(
+            schemas.FLAG, 'Also for all services that advertise its scope.'
+        ),
+    }
+    return schemas.body(
+        {**properties, **more, **_COMMON},
+        ['take_over_deployed_after', *required],
+    )
+
+
 def _settings(
     required: str, disabled: Sequence[bool], *names: str
 ) -> dict[str, Any]:
@@ -83,16 +112,16 @@ def _settings(
         'disabled': {'enum': list(disabled)},
         'disabled_reason': schemas.WORDS,
         'forced_down': schemas.FLAG,
-        'reason': schemas.described(schemas.WORDS, 'Why; in the event.'),
-        'dry_run': schemas.DRY_RUN,
+        **_COMMON,
     }
-    names = (*names, 'reason', 'dry_run')
+    names = (*names, *_COMMON)
     return schemas.body({n: properties[n] for n in names}, [required])
 
 
 _SET = {
     'description': 'sets "disabled", "forced_down", or both; with '
-    '"disabled": true also a "disabled_reason"',
+    '"disabled": true also a "disabled_reason"; or it sets '
+    '"take_over_deployed_after" with a "reason"',
     'anyOf': [
         _settings(
             'disabled',
@@ -101,12 +130,63 @@ _SET = {
         ),
         _settings('disabled', [False], *('disabled', 'forced_down')),
         _settings('forced_down', (), 'forced_down'),
+        _order(
+            schemas.described(
+                {'type': 'integer', 'minimum': 1, 'maximum': 10**9},
+                'Seconds for which the service has to be fenced until its '
+                'deployed nodes move to other services.',
+            ),
+            'reason',
+            take_over_deployed_to=schemas.described(
+                schemas.HOST,
+                'The service that gets the nodes, instead of the one that '
+                'their policies choose.',
+            ),
+        ),
+        _order({'type': 'null', 'description': 'Revokes the order.'}),
     ],
 }
 
 
+def _give_order(request: Request) -> Answer:
+    body, context = request.body, request.context
+    dry_run = body.get('dry_run', False)
+    order = None
+    if body['take_over_deployed_after'] is not None:
+        order = StandingOrder(
+            body['take_over_deployed_after'],
+            request.actor,
+            body['reason'],
+            body.get('take_over_deployed_to'),
+        )
+    operation = GiveOrder(context.records, context.interpret)
+    changes = operation.propose(
+        request.path['host'],
+        order,
+        whole_scope=body.get('whole_scope', False),
+    )
+    if order is not None:
+        ironic = context.ports_of(request.request_id).ironic
+        require_enforcement(ironic, context.shared_key)
+    if not dry_run:
+        changes = operation.execute(changes, request.origin)
+    return _changed(request, changes)
+
+
+def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
+    return request.changed(
+        {
+            **cells(CHANGE, changes[0]),
+            'services': [change.after.host for change in changes],
+        },
+        dry_run=request.body.get('dry_run', False),
+    )
+
+
 def _set(request: Request) -> Answer:
     body = request.body
+    if 'take_over_deployed_after' in body:
+        return _give_order(request)
     dry_run = body.get('dry_run', False)
     operation = SetService(request.context.records)
     change = operation.propose(
@@ -115,7 +195,7 @@ def _set(request: Request) -> Answer:
     )
     if not dry_run:
         change = operation.execute(change, request.origin, body.get('reason'))
-    return request.changed(cells(CHANGE, change), dry_run=dry_run)
+    return _changed(request, [change])
 
 
 def _delete(request: Request) -> Answer:
@@ -192,19 +272,26 @@ OPERATIONS = (
         'service:set',
         'PATCH',
         '/v1/services/{host}',
-        'Enable or disable a service, or force it down.',
+        'Enable or disable a service, force it down, or give it an order.',
         _set,
         Access.ADMIN,
         schemas.answer(
-            'The service as it is now, or would be.', CHANGE, **schemas.CHANGE
+            'The service as it is now, or would be.',
+            CHANGE,
+            services=schemas.described(
+                schemas.TEXTS, 'All services that the request names.'
+            ),
+            **schemas.CHANGE,
         ),
         description='A disabled service is given no nodes and keeps those '
         'that it has. A forced-down service is fenced immediately; when '
         'that is cleared, it registers again automatically. A repeated '
-        'request changes nothing.',
+        'request changes nothing. A standing order is refused with 409 while '
+        'Ironic does not enforce ownership; the same order again lets its '
+        'whole time pass again.',
         parameters=(HOST,),
         body=_SET,
-        errors=(404, 503),
+        errors=(404, 409, 502, 503),
         columns=CHANGE,
     ),
     Operation(

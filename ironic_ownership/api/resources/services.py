@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
@@ -79,6 +81,20 @@ def loops(report: ConditionReport | None) -> list[_Row]:
     ]
 
 
+def standing_order(row: model.Service) -> _Row | None:
+    """Return what happens to the deployed nodes of a fenced service."""
+    if row.order is None:
+        return None
+    due_at = columns.moment(row.order_due_at)
+    return {**dataclasses.asdict(row.order), 'due_at': due_at}
+
+
+STANDING_ORDER: dict[str, Any] = {
+    'type': schemas.THING_OR_NULL,
+    'help': 'When its deployed nodes move to other services: "after" so many '
+    'seconds without it, "to" which service, by which "actor" and for which '
+    '"reason"; "due_at" is the time, once it is fenced. Null without one.',
+}
 SHORT: Columns[ServiceStatus] = (
     Column('host', 'row.host'),
     Column(
@@ -117,6 +133,9 @@ _REST: Columns[ServiceStatus] = (
         'registered_at',
         lambda s: columns.moment(s.row.registered_at),
         TEXT_OR_NULL,
+    ),
+    Column(
+        'standing_order', lambda s: standing_order(s.row), **STANDING_ORDER
     ),
     Column('policies', lambda s: policies(s.settings), TEXTS),
     Column('settings', lambda s: options(s.settings), THING),

@@ -46,12 +46,14 @@ class OwnerChange:
     :param destination: canonical name of the service that gets the nodes;
         ``None`` releases them, and their policies choose it.
     :param overrides: codes of the gates that the operator overrides.
+    :param automatic: whether a standing order makes the change.
     """
 
     destination: str | None
     snapshot: ChangeSnapshot
     interpret: policy_set.Interpreter
     overrides: Collection[str] = ()
+    automatic: bool = False
 
     @functools.cached_property
     def policies(self) -> policy_set.PolicySet | None:
@@ -118,6 +120,9 @@ class Case:
         """The reason why the source may still act or write, if it may."""
         source, view = str(self.source), self.snapshot.view
         service = self.snapshot.services.get(source)
+        ordered = self.change.automatic
+        if ordered and not (service and service.order_due):
+            return f'no standing order of {source} is due'
         if service is not None and service.forced_down:
             return None
         if isinstance(view, str):
@@ -128,7 +133,7 @@ class Case:
             what = f'{source} is not registered, and alive: it will register'
             return what if alive else None
         alive = alive or service.is_stock
-        if not alive and service.disabled:
+        if not alive and (service.disabled or ordered):
             return None
         return (
             f'{source} is {"alive" if alive else "not alive"}, '

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 
 from oslo_log import log
 
@@ -68,6 +74,19 @@ class Drain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Ordered:
+    """A drain by a standing order: of deployed nodes only.
+
+    :param to: the service that gets the nodes, if the order names one.
+    :param holds: whether a pause holds a node.
+    """
+
+    reason: str
+    to: str | None
+    holds: Callable[[model.ComputeNode], bool]
+
+
+@dataclasses.dataclass(frozen=True)
 class DrainProposal:
     """The moves that empty a service.
 
@@ -92,25 +111,29 @@ def propose(
     reason: str | None = None,
     overrides: Collection[str] = (),
     trial: int = 0,
+    order: Ordered | None = None,
 ) -> DrainProposal:
     """Find a new owner for every node, and evaluate every gate.
 
     :param reason: stored with each move.
     :param trial: number of nodes that move first, to each service.
+    :param order: the standing order that makes the moves, if one does.
     :raises NotFoundError: if there is no such service.
     :raises OwnershipError: if something can't be read.
     """
     services = operation.ports.records.services()
     host = suggestions.known_service(host, [row.host for row in services])
-    snapshot, found = _plan(operation, host, services)
+    snapshot, found = _plan(operation, host, services, order)
+    why = f'drain of {host}{f": {reason}" if reason else ""}'
     proposals = [
         operation.evaluate(
             Move(
                 request_id.new_id(),
                 destination,
                 origin.actor,
-                f'drain of {host}{f": {reason}" if reason else ""}'[:255],
+                (order.reason if order else why)[:255],
                 tuple(sorted(overrides)),
+                automatic=order is not None,
             ),
             selection.Selected(uuids, snapshot),
         ).with_trial(trial)
@@ -138,12 +161,22 @@ def propose(
 
 
 def _plan(
-    operation: MoveNodes, host: str, services: Sequence[model.Service]
+    operation: MoveNodes,
+    host: str,
+    services: Sequence[model.Service],
+    order: Ordered | None,
 ) -> tuple[ChangeSnapshot, Drain]:
     """Plan on one snapshot, which serves for all the moves."""
     ports, moves = operation.ports, operation.moves
     recorded = ports.records.compute_nodes(NodeFilter(host=host))
     owned = {record.uuid: record for record in recorded}
+    instances = moves.open_instances(list(owned))
+    if order is not None:
+        owned = {
+            uuid: record
+            for uuid, record in owned.items()
+            if uuid in instances and not order.holds(record)
+        }
     uuids = list(owned)
     shards = {record.shard for record in owned.values()}
     nodes = selection.read_nodes(
@@ -153,15 +186,21 @@ def _plan(
     found = plan(
         host,
         owned,
-        [node for node in nodes.values() if node is not None],
+        [
+            # The assigner gives a deployed node to no other service.
+            dataclasses.replace(node, instance_uuid=None) if order else node
+            for node in nodes.values()
+            if node is not None
+        ],
         PeerGroups.of(view, services, ports.interpret),
         ports.records.counts(),
+        to=order.to if order else None,
     )
     return ChangeSnapshot(
         {service.host: service for service in services},
         view,
         owned,
-        moves.open_instances(uuids),
+        instances,
         nodes,
         moves.other_types(uuids),
     ), found
@@ -184,6 +223,8 @@ def plan(
     nodes: Iterable[model.Node],
     peer_groups: PeerGroups,
     counts: Mapping[str | None, tuple[int, int]],
+    *,
+    to: str | None = None,
 ) -> Drain:
     """Find a new owner for every node of a service.
 
@@ -193,8 +234,11 @@ def plan(
     :param owned: uuids of the compute nodes that it owns on record.
     :param nodes: these nodes as Ironic has them now.
     :param counts: compute nodes by owner: (all, those with an instance).
+    :param to: the only service that may take them, if one is named.
     """
     candidates = sorted(set(peer_groups.group_of) - {host})
+    if to is not None:
+        candidates = [name for name in candidates if name == to]
     loads = {name: counts.get(name, (0, 0))[0] for name in candidates}
     present = {n.uuid: n for n in nodes if n.uuid in owned}
     admitting = {

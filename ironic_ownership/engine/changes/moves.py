@@ -155,6 +155,7 @@ class MoveNodes(Releaser):
             read.snapshot,
             self.ports.interpret,
             order.overrides,
+            order.automatic,
         )
         return [plan_node(order, change, uuid) for uuid in read.uuids]
 

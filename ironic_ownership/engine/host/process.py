@@ -62,7 +62,9 @@ GUARD_CLIENTS = 8
 """Nodes that the guard checks at the same time; others wait. Fewer than the
 database gives connections, which heartbeats need as well."""
 
-_OPTIONAL = frozenset({Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS})
+_OPTIONAL = frozenset(
+    {Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS, Loop.ORDERS}
+)
 
 
 @dataclasses.dataclass(eq=False)

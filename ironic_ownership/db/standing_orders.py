@@ -1,0 +1,101 @@
+"""Standing orders: what happens to the deployed nodes of a fenced service.
+
+An operator decides it beforehand. A service that serves notes the fence of one
+that does not, and the order's time runs from then on. A fence is noted with
+its epoch, so it counts only until the service registers again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.db import service_admin, transaction
+
+
+def give(
+    conn: sa.Connection,
+    host: str,
+    order: model.StandingOrder | None,
+    origin: Origin,
+) -> model.Service:
+    """Give a service an order, or revoke it, in one event.
+
+    The time of an order starts again, and so does that of the same order.
+
+    :param order: ``None`` revokes it.
+    :returns: the service as it is now.
+    :raises NotFoundError: if there is no such service.
+    """
+    before = service_admin.lock_known(conn, host)
+    if order == before.order and before.fence_seen_at is None:
+        return before
+    text = None if order is None else json.dumps(dataclasses.asdict(order))
+    service_admin.update(
+        conn,
+        host,
+        standing_order=text,
+        fence_epoch=None,
+        fence_seen_at=None,
+    )
+    what = 'take_over_deployed_after=none'
+    if order is not None:
+        to = f' to {order.to}' if order.to else ''
+        what = f'take_over_deployed_after={order.after}{to}; {order.reason}'
+    transaction.add_event(
+        conn,
+        transaction.now_of(conn),
+        origin.actor,
+        EventKind.SERVICE_CHANGED,
+        from_host=host,
+        reason=what[:255],
+        request_id=origin.request_id,
+    )
+    return service_admin.lock_known(conn, host)
+
+
+def note_fence(
+    conn: sa.Connection, host: str, epoch: int, dead: model.Service
+) -> bool:
+    """Note since when a service with an order is fenced; fence a dead one.
+
+    :param host: the service that has found it dead.
+    :param epoch: of the former.
+    :param dead: as it was read before it was found dead.
+    :returns: whether it was noted: not if it has changed since.
+    :raises FencedError: if the epoch is no longer the current one.
+    """
+    services = transaction.lock_services(conn, {host, dead.host}, write=False)
+    transaction.check_right(host, epoch, services.get(host))
+    found = service_admin.lock(conn, dead.host)
+    if (
+        found is None
+        or found.order is None
+        or found.epoch != dead.epoch
+        or found.away
+        or found.fence_is_noted
+    ):
+        return False
+    transaction.raise_revisions(conn, sorted(services))
+    now = transaction.now_of(conn)
+    if not found.fenced:
+        transaction.fence(conn, [dead.host])
+        transaction.add_event(
+            conn,
+            now,
+            host,
+            EventKind.SERVICE_FENCED,
+            from_host=dead.host,
+            reason=f'it died; standing order of {found.order.actor}'[:255],
+        )
+    service_admin.update(
+        conn,
+        dead.host,
+        fence_epoch=found.epoch if found.fenced else found.epoch + 1,
+        fence_seen_at=now,
+    )
+    return True

@@ -1,0 +1,220 @@
+"""Standing orders: an operator decides beforehand about deployed nodes.
+
+Exactly one service of the deployment carries them out at a time. It notes the
+fence of each service with an order, and once the order is due, moves that
+service's deployed nodes by the same code as ``compute node move``. A stored
+move that its process could not finish is resumed first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.moves import Move
+from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.changes import drain
+from ironic_ownership.engine.changes.case import PlannedNode, Proposal
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.services import require_enforcement
+from ironic_ownership.engine.conditions import NODES_TAKEN
+from ironic_ownership.engine.membership.failure_detector import Liveness
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Outbox
+from ironic_ownership.engine.worker import Worker
+
+LOG = log.getLogger(__name__)
+
+LEASE = 120.0
+"""Seconds after which another service carries the orders out."""
+
+REFUSED = 'standing orders refused'
+"""Condition: a gate refuses nodes that an order covers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Orders:
+    """The orders on which a service acts now.
+
+    :param to_note: services whose fence has to be noted; the live ones of
+        them are dead, and fenced by that.
+    :param due: services whose deployed nodes move.
+    """
+
+    to_note: Sequence[model.Service] = ()
+    due: Sequence[model.Service] = ()
+
+
+def decide(
+    host: str, rows: Iterable[model.Service], liveness: Liveness
+) -> Orders:
+    """Return what a service does about the others with an order. Pure.
+
+    Nothing is done about one that may be alive, or is expected back.
+    """
+    to_note, due = [], []
+    for row in rows:
+        if row.order is None or row.away or row.host == host:
+            continue
+        dead = liveness.is_dead(row.host) and not row.never_registered
+        if not (dead or row.forced_down):
+            continue
+        if not row.fence_is_noted:
+            to_note.append(row)
+        elif row.order_due:
+            due.append(row)
+    return Orders(to_note, due)
+
+
+@dataclasses.dataclass(eq=False)
+class StandingOrders(Worker):
+    """Carries standing orders out while this service has the turn.
+
+    :param context: with an Ironic client that no other thread uses.
+    :param moves: the operation, with the same ports.
+    :param turn: who carries the orders out.
+    :param sender: unique name of this process.
+    :param liveness: returns which services are dead.
+    :param shared_key: of requests to Ironic.
+    :param interval: returns the seconds between two steps.
+    """
+
+    context: ServiceContext
+    moves: MoveNodes
+    turn: Outbox
+    sender: str
+    liveness: Callable[[], Liveness]
+    shared_key: str
+    interval: Callable[[], float]
+
+    first_due = 0.0
+    condition = 'standing orders'
+    fails = 'standing orders are not carried out'
+    works = 'standing orders are carried out again'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.conditions = self.context.conditions
+
+    def step(self) -> float:
+        """Do what is due for all services with an order."""
+        records = self.context.ports.records
+        if self.context.fence.may_act:
+            rows = {row.host: row for row in records.services()}
+            self._report_taken(rows.get(self.context.host))
+            orders = decide(self.context.host, rows.values(), self.liveness())
+            stored = self.moves.moves.moves(unfinished=True)
+            rest = [move for move in stored if move.automatic]
+            if not (orders.to_note or orders.due or rest):
+                self.conditions.clear(REFUSED, 'no standing order waits')
+            elif self._has_turn():
+                self._carry_out(orders, rest)
+        self.conditions.succeeded(Loop.ORDERS)
+        return self.interval()
+
+    def failed(self, error: Exception) -> float | None:
+        """Report the error, and let another service try."""
+        if isinstance(error, exceptions.FencedError):
+            LOG.debug('standing orders skipped: %s', error)
+            return self.interval()
+        again_in = super().failed(error)
+        try:
+            self.turn.yield_turn(self.sender)
+        except exceptions.RecordsError as exc:
+            LOG.debug('the turn of the standing orders expires: %s', exc)
+        return again_in
+
+    def _has_turn(self) -> bool:
+        return self.turn.claim(self.sender, lease=LEASE, max_age=LEASE).is_mine
+
+    def _interrupted(self) -> bool:
+        return (
+            self._stopping.is_set()
+            or not self.context.fence.may_act
+            or not self._has_turn()
+        )
+
+    def _carry_out(self, orders: Orders, rest: Sequence[Move]) -> None:
+        context = self.context
+        for row in orders.to_note:
+            context.ports.records.note_fence(
+                context.host, context.fence.epoch(), row
+            )
+        if not (orders.due or rest):
+            return
+        require_enforcement(context.ports.ironic, self.shared_key)
+        refused: list[PlannedNode] = []
+        for move in rest:
+            self._execute([self.moves.propose_rest(move, context.host)])
+        for row in orders.due:
+            refused += self._take_over(row)
+        self._report_refused(refused)
+
+    def _take_over(self, row: model.Service) -> Sequence[PlannedNode]:
+        """Move the deployed nodes of a service; return those refused."""
+        order, records = row.order, self.context.ports.records
+        if order is None:
+            return ()
+        pauses = records.pauses()
+        found = drain.propose(
+            self.moves,
+            row.host,
+            Origin(self.context.host),
+            order=drain.Ordered(
+                f'standing order of {order.actor} for {row.host}: '
+                f'{order.reason}',
+                order.to,
+                lambda one: any(
+                    pause.covers(one.shard, one.conductor_group)
+                    for pause in pauses
+                ),
+            ),
+        )
+        self._execute(found.moves)
+        return [
+            *found.unplaceable,
+            *itertools.chain(*(move.refused for move in found.moves)),
+        ]
+
+    def _execute(self, proposals: Sequence[Proposal]) -> None:
+        for result in self.moves.execute_all(
+            proposals, stopping=self._interrupted
+        ):
+            for finding in result.findings:
+                LOG.warning('%s: %s', result.order.request_id, finding)
+
+    def _report_refused(self, refused: Sequence[PlannedNode]) -> None:
+        if not refused:
+            self.conditions.clear(REFUSED, 'no standing order waits')
+            return
+        first = refused[0].node
+        self.conditions.report(
+            REFUSED,
+            f'{suggestions.counted(len(refused), "deployed node")} stay with '
+            f'{first.source} in spite of its standing order, for example '
+            f'{first.uuid}: {first.detail}',
+            code='order_refused',
+        )
+
+    def _report_taken(self, row: model.Service | None) -> None:
+        """Report what this service lost while it was away."""
+        taken: Sequence[str] = ()
+        if row is not None and row.fence_seen_at and not row.fenced:
+            taken = self.moves.moves.taken_from(row.host, row.fence_seen_at)
+        if row is None or not taken:
+            self.conditions.clear(NODES_TAKEN, 'the loss of nodes is known')
+            return
+        self.conditions.report(
+            NODES_TAKEN,
+            f'while {row.host} was fenced, '
+            f'{suggestions.counted(len(taken), "deployed node")} moved to '
+            f'other services by its standing order, among them {taken[0]}; '
+            'none moves back automatically',
+            code='nodes_taken',
+        )
