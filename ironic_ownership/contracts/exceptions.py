@@ -388,20 +388,6 @@ class ReservationUnfinishedError(OwnershipError):
         )
 
 
-class NotEnforcedError(OwnershipError):
-    """Ironic does not enforce ownership, which standing orders require."""
-
-    code, http_status, exit_code = 'not_enforced', 409, 3
-
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f'Ironic does not enforce ownership: {why}',
-            hint='Install ironic-ownership-middleware in Ironic, and set '
-            '[enforcement] shared_key in every configuration; see '
-            '"Enforcement in Ironic" in the documentation',
-        )
-
-
 class ServiceRefusedError(OwnershipError):
     """The service cannot be given a node by a reservation."""
 

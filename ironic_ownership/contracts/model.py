@@ -11,7 +11,11 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import member_settings, reasons
+from ironic_ownership.contracts import (
+    member_settings,
+    reasons,
+    standing_order,
+)
 
 CONTRACT_VERSION = member_settings.CONTRACT_VERSION
 SUPPORTED_VERSIONS = member_settings.SUPPORTED_VERSIONS
@@ -246,21 +250,6 @@ def _by_host(member: Member) -> tuple[str, str]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StandingOrder:
-    """An operator's order to take deployed nodes over from a service.
-
-    :param after: seconds for which the service has to be fenced before.
-    :param to: canonical name of the service that gets the nodes; ``None``
-        leaves that to their policies.
-    """
-
-    after: int
-    actor: str
-    reason: str
-    to: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Service:
     """The row of a compute service; outlives the processes that serve it.
 
@@ -294,7 +283,7 @@ class Service:
     config_error: str | None = None
     incarnation: str | None = None
     away: bool = False
-    order: StandingOrder | None = None
+    order: standing_order.StandingOrder | None = None
     fence_epoch: int | None = None
     fence_seen_at: float | None = None
     order_due: bool = dataclasses.field(default=False, compare=False)

@@ -24,6 +24,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
+from ironic_ownership.contracts.standing_order import StandingOrder
 from ironic_ownership.db import queries
 
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
@@ -115,11 +116,9 @@ def service(row: Any) -> model.Service:
     return dataclasses.replace(found, order_due=True)
 
 
-def _order(text: str | None) -> model.StandingOrder | None:
+def _order(text: str | None) -> StandingOrder | None:
     try:
-        return (
-            None if text is None else model.StandingOrder(**json.loads(text))
-        )
+        return None if text is None else StandingOrder(**json.loads(text))
     except (ValueError, TypeError):
         # Of a newer release: without an order nothing moves.
         return None

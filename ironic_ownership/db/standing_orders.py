@@ -14,13 +14,14 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.standing_order import StandingOrder
 from ironic_ownership.db import service_admin, transaction
 
 
 def give(
     conn: sa.Connection,
     host: str,
-    order: model.StandingOrder | None,
+    order: StandingOrder | None,
     origin: Origin,
 ) -> model.Service:
     """Give a service an order, or revoke it, in one event.

@@ -154,7 +154,7 @@ class Stores:
 
     @property
     def order_turn(self) -> Outbox:
-        """Who carries out standing orders."""
+        """The turn to carry out standing orders."""
         from ironic_ownership.db.outbox import SqlOrderTurn
 
         return SqlOrderTurn(self.database)

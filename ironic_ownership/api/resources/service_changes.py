@@ -14,18 +14,20 @@ from ironic_ownership.api.resources.services import (
     STANDING_ORDER,
     standing_order,
 )
-from ironic_ownership.contracts.model import StandingOrder
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.standing_order import StandingOrder
+from ironic_ownership.engine.changes.service_orders import (
+    GiveOrder,
+    require_enforcement,
+)
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
     DeleteService,
     Failover,
     FailOverService,
-    GiveOrder,
     ServiceChange,
     ServiceDeletion,
     SetService,
-    require_enforcement,
 )
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.observe.columns import Column, Columns, cells

@@ -9,11 +9,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import NodeFilter
@@ -26,9 +25,6 @@ from ironic_ownership.engine.gates import (
     refusals,
 )
 from ironic_ownership.engine.ports import Records
-
-if TYPE_CHECKING:
-    from ironic_ownership.engine.decision import policy_set
 
 PATIENCE = 30.0
 """Seconds to wait for the standby to register."""
@@ -82,7 +78,7 @@ class SetService:
         :param wanted: some of :data:`SETTINGS`.
         :raises NotFoundError: with the nearest names.
         """
-        before = _known(self.records, host)
+        before = known(self.records, host)
         return ServiceChange(before, before.decided(**wanted), wanted)
 
     def execute(
@@ -106,94 +102,6 @@ class SetService:
             **proposed.wanted,
         )
         return dataclasses.replace(proposed, after=after)
-
-
-def require_enforcement(ironic: BareMetal, shared_key: str) -> None:
-    """Make sure that Ironic refuses a service that lost its nodes.
-
-    :raises NotEnforcedError: if it does not.
-    :raises IronicError: if it does not answer.
-    """
-    if not shared_key:
-        raise exceptions.NotEnforcedError(
-            '[enforcement] shared_key is not set'
-        )
-    found = ironic.enforcement(shared_key)
-    if found is not Enforcement.ENFORCED:
-        raise exceptions.NotEnforcedError(
-            f'the middleware in Ironic is "{found.value}"'
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class GiveOrder:
-    """Give a service a standing order for its deployed nodes, or revoke it.
-
-    :param interpret: of the settings of services, for their scope.
-    """
-
-    records: Records
-    interpret: policy_set.Interpreter
-
-    def propose(
-        self,
-        host: str,
-        order: model.StandingOrder | None,
-        *,
-        whole_scope: bool = False,
-    ) -> list[ServiceChange]:
-        """Return what the order would change, that of the host first.
-
-        :param host: name of the service (case-insensitive).
-        :param order: ``None`` revokes it.
-        :param whole_scope: also of all services that advertise its scope.
-        :raises NotFoundError: with the nearest names.
-        """
-        named = _known(self.records, host)
-        rows = [named]
-        if whole_scope:
-            scope = self._scope(named)
-            rows += [
-                row
-                for row in self.records.services()
-                if row.host != named.host
-                and scope is not None
-                and self._scope(row) == scope
-            ]
-        if order is not None and order.to is not None:
-            to = _known(self.records, order.to).host
-            order = dataclasses.replace(order, to=to)
-        return [
-            ServiceChange(
-                row,
-                dataclasses.replace(
-                    row, order=order, fence_epoch=None, fence_seen_at=None
-                ),
-                {},
-            )
-            for row in rows
-        ]
-
-    def _scope(self, row: model.Service) -> model.Scope | None:
-        policies = self.interpret(row.settings)
-        return policies.scope if policies else None
-
-    def execute(
-        self, proposed: Sequence[ServiceChange], origin: Origin
-    ) -> list[ServiceChange]:
-        """Make the changes, each as one transaction; repeated, it goes on.
-
-        :raises NotFoundError: if a service was deleted meanwhile.
-        """
-        return [
-            dataclasses.replace(
-                one,
-                after=self.records.give_order(
-                    one.before.host, one.after.order, origin
-                ),
-            )
-            for one in proposed
-        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,7 +197,7 @@ class DeleteService:
         :param host: name of the service (case-insensitive).
         :raises NotFoundError: with the nearest names.
         """
-        host = _known(self.records, host).host
+        host = known(self.records, host).host
         view, warnings = None, []
         try:
             view = self.backend.view()
@@ -427,7 +335,7 @@ class FailOverService:
         :raises NotFoundError: with the nearest names.
         :raises MembershipError: if the membership does not answer.
         """
-        row = _known(self.records, host)
+        row = known(self.records, host)
         incarnations = self.backend.view().incarnations(row.host)
         standbys = sorted(incarnations - {row.incarnation})
         return Failover(row, standbys, wanted, row)
@@ -461,7 +369,7 @@ class FailOverService:
             self.sleep(_PAUSE)
 
 
-def _known(records: Records, host: str) -> model.Service:
+def known(records: Records, host: str) -> model.Service:
     """Return a service by its name (case-insensitive).
 
     :raises NotFoundError: with the nearest names.

@@ -22,7 +22,9 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.services import require_enforcement
+from ironic_ownership.engine.changes.service_orders import (
+    require_enforcement,
+)
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -196,9 +198,9 @@ class StandingOrders(Worker):
         first = refused[0].node
         self.conditions.report(
             REFUSED,
-            f'{suggestions.counted(len(refused), "deployed node")} stay with '
-            f'{first.source} in spite of its standing order, for example '
-            f'{first.uuid}: {first.detail}',
+            f'{first.source} keeps '
+            f'{suggestions.counted(len(refused), "deployed node")} in spite '
+            f'of its standing order, for example {first.uuid}: {first.detail}',
             code='order_refused',
         )
 

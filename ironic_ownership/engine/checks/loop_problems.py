@@ -24,7 +24,7 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
-from ironic_ownership.engine.conditions import MASS_LOSS
+from ironic_ownership.engine.conditions import MASS_LOSS, NODES_TAKEN
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.queries.deployment import Deployment
@@ -44,11 +44,13 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
     Loop.CREDENTIAL: ('credential_limited', _WARNING),
     Loop.SOURCES: ('sources_stalled', _WARNING),
     Loop.NOTIFICATIONS: ('notifications_stalled', _WARNING),
+    Loop.ORDERS: ('standing_orders_stalled', _ERROR),
 }
 """Code and severity of a loop that fails; no code is ever removed."""
 
 _BY_CONDITION: Mapping[str | None, tuple[str, Severity]] = {
     BLIND: (BLIND, _ERROR),
+    NODES_TAKEN: (NODES_TAKEN, _WARNING),
 }
 """Those that have a code of their own, instead of that of their loop."""
 
@@ -78,7 +80,19 @@ _NOTIFICATIONS = (
     'restart the service. It retries automatically, and the events wait '
     'in the history'
 )
+_ORDERS = (
+    'Remove the cause that the message names: the service retries '
+    'automatically, at each [ownership] refresh_interval. Or revoke the order: '
+    'ironic-ownership service set HOST --no-take-over-deployed'
+)
+_TAKEN = (
+    'Move nodes back with "ironic-ownership compute node move", or leave them '
+    'there. Then give the service its order again, or revoke it: '
+    'ironic-ownership service set HOST --no-take-over-deployed'
+)
 _HINTS: Mapping[str, str] = {
+    NODES_TAKEN: _TAKEN,
+    Loop.ORDERS: _ORDERS,
     Loop.CREDENTIAL: _CREDENTIAL,
     Loop.SOURCES: _SOURCES,
     Loop.NOTIFICATIONS: _NOTIFICATIONS,
@@ -110,7 +124,7 @@ def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
         code, severity = _BY_CONDITION.get(cause) or _CODES.get(
             loop, (f'{loop}_stalled', _ERROR)
         )
-        hint = _HINTS.get(loop, _RETRIES)
+        hint = _HINTS.get(cause) or _HINTS.get(loop, _RETRIES)
         yield problem(
             f'the {loop} loop of {suggestions.listed(hosts)} '
             f'{"has ended" if ended else "fails"}: {error}',

@@ -273,6 +273,27 @@ def paused(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
 
 
+@check('standing orders', RECORDED, _WARNING, _SERVICE, 'standing_order')
+def standing_orders(seen: Deployment, problem: Check) -> Iterator[Problem]:
+    """Find services whose deployed nodes will move by a standing order."""
+    for host, row in sorted(seen.services.items()):
+        if row.order is None or host in seen.view.hosts or row.away:
+            continue
+        when = (
+            'now'
+            if row.order_due
+            else f'when it has been fenced for {row.order.after} s'
+        )
+        yield problem(
+            f'{host} is not alive: its deployed nodes move {when}, by the '
+            f'standing order of {row.order.actor}: {row.order.reason}',
+            [host],
+            f'Start {host}, or revoke the order: ironic-ownership service set '
+            f'{host} --no-take-over-deployed. Once its nodes have moved, '
+            'revoke it, or delete the service',
+        )
+
+
 @check('balance', RECORDED, _WARNING, _SERVICE, 'imbalance')
 def imbalance(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find rings whose largest share exceeds 1.5 times the expected one."""

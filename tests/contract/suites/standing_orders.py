@@ -8,12 +8,12 @@ from typing import Any
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.standing_order import StandingOrder
 from tests.contract.suites import moves, records
 
 OPERATOR = Origin('operator', 'req-order')
 DUE, LATER = (
-    model.StandingOrder(after, 'operator', 'on call', 'host2')
-    for after in (0, 600)
+    StandingOrder(after, 'operator', 'on call', 'host2') for after in (0, 600)
 )
 
 
@@ -25,7 +25,7 @@ class StandingOrderContract(moves.MoveCase):
         self.set_service('host1', disabled=False)
         self.epoch2 = self.service('host2').epoch
 
-    def give(self, order: model.StandingOrder | None) -> model.Service:
+    def give(self, order: StandingOrder | None) -> model.Service:
         found = self.records.give_order('host1', order, OPERATOR)
         self.assertEqual(found, self.service('host1'))
         return found
@@ -196,9 +196,7 @@ class StandingOrderContract(moves.MoveCase):
         self.assertTrue(self.note())
         self.records.end_pauses(OPERATOR, [pause.request_id])
         rest = [
-            dataclasses.replace(
-                node, source_epoch=self.service('host1').epoch
-            )
+            dataclasses.replace(node, source_epoch=self.service('host1').epoch)
             for node in self.moves.nodes('req-1', state=NodeState.PLANNED)
         ]
         self.assertEqual([NodeState.MOVED], self.carry_out('req-1', rest))

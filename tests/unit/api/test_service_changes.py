@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.observe import columns
@@ -40,7 +41,9 @@ class SetServiceTest(ChangesCase):
         )
         self.assertEqual(200, answer.status_code, answer.text)
         row = answer.get_json()
-        self.assertEqual([*columns.keys(shown.CHANGE), *TAIL], list(row))
+        self.assertEqual(
+            [*columns.keys(shown.CHANGE), 'services', *TAIL], list(row)
+        )
         self.assertEqual(
             ('new', 'disabled', 'new fans', ['disabled', 'disabled_reason']),
             tuple(
@@ -65,8 +68,104 @@ class SetServiceTest(ChangesCase):
             {'disabled': True, 'disabled_reason': 'x' * 256},
             {'disabled': 'yes'},
             {'forced_down': True, 'epoch': 1},
+            {'take_over_deployed_after': 60},
+            {'take_over_deployed_after': 0, 'reason': 'x'},
+            {'take_over_deployed_after': None, 'disabled': True},
+            {'take_over_deployed_to': 'old', 'reason': 'x'},
         ):
             self.refused('PATCH', '/v1/services/new', 400, json=body)
+        self.assertEqual(before, self.state())
+
+
+class StandingOrderTest(ChangesCase):
+    ORDER: ClassVar = {
+        'take_over_deployed_after': 600,
+        'take_over_deployed_to': 'NEW',
+        'reason': 'on call',
+    }
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.wired.shared_key = 'k' * 32
+        self.ironic.middleware = Enforcement.ENFORCED
+
+    def give(self, host: str = 'old', **body: Any) -> Any:
+        return self.ask('PATCH', f'/v1/services/{host}', json=body)
+
+    def test_order_is_shown_until_it_is_revoked(self) -> None:
+        order = {
+            'after': 600,
+            'actor': 'api@local',
+            'reason': 'on call',
+            'to': 'new',
+            'due_at': None,
+        }
+        given = self.give(**self.ORDER)
+        self.assertEqual(
+            (order, ['standing_order'], ['old']),
+            (given['standing_order'], given['changed'], given['services']),
+        )
+        self.assertEqual([], self.give(**self.ORDER)['changed'])
+        shown_by = [
+            self.ask('GET', '/v1/services/old'),
+            *self.ask('GET', '/v1/services?long=true')['services'],
+        ]
+        self.assertEqual(
+            [order, order],
+            [r['standing_order'] for r in shown_by if r['host'] == 'old'],
+        )
+        self.operator_notes_a_fence()
+        self.assertRegex(
+            self.ask('GET', '/v1/services/old')['standing_order']['due_at'],
+            r'^20\d\d-\d\d-\d\dT',
+        )
+        self.assertIsNone(
+            self.give(take_over_deployed_after=None)['standing_order']
+        )
+
+    def operator_notes_a_fence(self) -> None:
+        rows = {row.host: row for row in self.records.services()}
+        self.records.note_fence('new', rows['new'].epoch, rows['old'])
+
+    def test_order_is_for_all_services_of_the_scope(self) -> None:
+        self.records.register('other', world.runs(shard_key='a'))
+        given = self.give('idle', **self.ORDER, whole_scope=True)
+        alike = {'idle', 'new', 'old'}
+        self.assertEqual('idle', given['host'])
+        self.assertEqual(alike, {*given['services']})
+        with_order = {r.host for r in self.records.services() if r.order}
+        self.assertEqual(alike, with_order)
+        self.give('new', take_over_deployed_after=None, whole_scope=True)
+        self.assertEqual(
+            [], [r.host for r in self.records.services() if r.order]
+        )
+
+    def test_order_is_refused_where_ironic_does_not_enforce(self) -> None:
+        before = self.state()
+        for key, state in (
+            ('', Enforcement.ENFORCED),
+            ('k', Enforcement.ABSENT),
+            ('k', Enforcement.OTHER_KEY),
+        ):
+            self.wired.shared_key, self.ironic.middleware = key, state
+            for more in ({}, {'dry_run': True}):
+                error = self.refused(
+                    *('PATCH', '/v1/services/old', 409),
+                    json={**self.ORDER, **more},
+                )
+                self.assertEqual('not_enforced', error['code'])
+                self.assertIn('ironic-ownership-middleware', error['hint'])
+        self.assertEqual(before, self.state())
+        # It can be revoked at any time.
+        self.give(take_over_deployed_after=None)
+
+    def test_unknown_destination_is_refused(self) -> None:
+        before = self.state()
+        self.refused(
+            *('PATCH', '/v1/services/old', 404),
+            json={**self.ORDER, 'take_over_deployed_to': 'nwe'},
+        )
+        self.give(**self.ORDER, dry_run=True)
         self.assertEqual(before, self.state())
 
 

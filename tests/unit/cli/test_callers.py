@@ -73,6 +73,13 @@ ROWS = (
     ('service set new --disable --dry-run', 0),
     ('service set new --disable-reason x --dry-run', 2),
     ('service set nwe --down --dry-run', 1),
+    ('service set new', 2),
+    ('service set old --take-over-deployed-after 60 --reason x --yes', 3),
+    ('service set old --take-over-deployed-after 60 --yes', 2),
+    ('service set old --no-take-over-deployed --whole-scope --yes', 0),
+    (
+        2,
+    ),
     ('service delete old --dry-run', 3),
     ('service delete nwe --yes', 1),
     ('service drain old --dry-run', 0),

@@ -424,7 +424,7 @@ def _report(s: TestFindings, host: str, *found: Condition) -> None:
     )
 
 
-@case(*sorted(loop_problems.CODES))
+@case(*sorted(loop_problems.CODES - {'nodes_taken'}))
 def _stalled(s: TestFindings, code: str) -> Story:
     by_condition = loop_problems._BY_CONDITION
     loop = next(
@@ -445,6 +445,39 @@ def _stalled(s: TestFindings, code: str) -> Story:
     advised = 'restart' if loop is Loop.CREDENTIAL else 'retries automatically'
     s.assertIn(advised, found['hint'])
     _report(s, 'host1', Condition(str(loop), s.shared.clock()))
+
+
+_GIVE = 'service set host1 --take-over-deployed-after 1 --reason x --yes'
+
+
+@case('standing_order')
+def _standing_order(s: TestFindings) -> Story:
+    s.wired.shared_key = 'k' * 32
+    s.ironic.middleware = Enforcement.ENFORCED
+    s.serve('host1')
+    s.serve('host2')
+    s.run_command(_GIVE)
+    s.assertNotIn('standing_order', s.findings())
+    s.kill('host1')
+    found = yield
+    s.carry_out(found['hint'])
+
+
+@case('nodes_taken')
+def _nodes_taken(s: TestFindings) -> Story:
+    s.wired.shared_key = 'k' * 32
+    s.ironic.middleware = Enforcement.ENFORCED
+    s.serve('host1')
+    s.run_command(_GIVE)
+    s.operator('UPDATE services SET fence_epoch = 1, fence_seen_at = 1')
+    at = s.shared.clock()
+    lost = Condition(Loop.ORDERS, at, 'nodes_taken', 'lost', at - 600)
+    _report(s, 'host1', lost)
+    found = yield
+    # What its service reports then: see ``test_standing_orders``.
+    s.carry_out(found['hint'], first=1, HOST='host1')
+    s.assertIsNone(s.records.services()[0].fence_seen_at)
+    _report(s, 'host1', Condition(Loop.ORDERS, at))
 
 
 @case('mass_loss')
