@@ -255,7 +255,7 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
         if (
             node.source in locked.due
             and service
-            and (service.epoch == node.source_epoch)
+            and service.epoch == node.source_epoch
         ):
             return None
         return f'source_stopped: the standing order of {node.source} ended'

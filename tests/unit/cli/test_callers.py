@@ -77,9 +77,6 @@ ROWS = (
     ('service set old --take-over-deployed-after 60 --reason x --yes', 3),
     ('service set old --take-over-deployed-after 60 --yes', 2),
     ('service set old --no-take-over-deployed --whole-scope --yes', 0),
-    (
-        2,
-    ),
     ('service delete old --dry-run', 3),
     ('service delete nwe --yes', 1),
     ('service drain old --dry-run', 0),
