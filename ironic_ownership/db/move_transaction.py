@@ -15,11 +15,11 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
-    pauses,
     queries,
     release_transaction,
     rows,
     service_admin,
+    standing_orders,
     tables,
     transaction,
 )
@@ -56,10 +56,9 @@ class _Locked:
     """Result of each node on record for this move."""
     linked_nodes: LockedNodes
     is_back: bool
-    due: Collection[str] = ()
-    """Services whose standing order is due."""
-    paused: Collection[str] = ()
-    """Nodes that an automatic move leaves until the end of a pause."""
+    due: Collection[str]
+    paused: Collection[str]
+    """See :func:`standing_orders.limits`."""
 
 
 def carry_out(  # Model: Move
@@ -155,17 +154,7 @@ def _lock(
             forced_down=flags[host].forced_down,
         )
     linked_nodes = linked.lock(conn, owners)
-    due: Collection[str] = ()
-    paused: Collection[str] = ()
-    if move.automatic:
-        rows_of = (service_admin.lock_known(conn, h) for h in sorted(services))
-        due = {row.host for row in rows_of if row.order_due}
-        lasting = pauses.current(conn)
-        paused = {
-            uuid
-            for uuid, row in known.items()
-            if pauses.cover(lasting, row['shard'], row['conductor_group'])
-        }
+    due, paused = standing_orders.limits(conn, move, services, known)
     # Later than all locks.
     now = transaction.now_of(conn)
     return _Locked(
@@ -252,11 +241,8 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
     service = locked.services.get(node.source)
     if locked.move.automatic:
         # With this epoch it has not registered since the gates.
-        if (
-            node.source in locked.due
-            and service
-            and service.epoch == node.source_epoch
-        ):
+        same = service and service.epoch == node.source_epoch
+        if same and node.source in locked.due:
             return None
         return f'source_stopped: the standing order of {node.source} ended'
     # It cannot register until an operator ends that.

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.standing_order import StandingOrder
-from ironic_ownership.db import service_admin, transaction
+from ironic_ownership.db import (
+    change_set,
+    pauses,
+    service_admin,
+    transaction,
+)
 
 
 def give(
@@ -100,3 +107,28 @@ def note_fence(
         fence_seen_at=now,
     )
     return True
+
+
+def limits(
+    conn: sa.Connection,
+    move: Move,
+    services: Collection[str],
+    nodes: Mapping[str, change_set.Row],
+) -> tuple[Collection[str], Collection[str]]:
+    """Return what an automatic move may not ignore. No other move has limits.
+
+    :param services: those of the move, locked.
+    :param nodes: rows of its nodes, locked.
+    :returns: the services whose order is due, and the nodes that wait for the
+        end of a pause.
+    """
+    if not move.automatic:
+        return (), ()
+    found = (service_admin.lock_known(conn, h) for h in sorted(services))
+    due = {row.host for row in found if row.order_due}
+    lasting = pauses.current(conn)
+    return due, {
+        uuid
+        for uuid, row in nodes.items()
+        if pauses.cover(lasting, row['shard'], row['conductor_group'])
+    }

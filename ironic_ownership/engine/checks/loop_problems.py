@@ -82,8 +82,8 @@ _NOTIFICATIONS = (
 )
 _ORDERS = (
     'Remove the cause that the message names: the service retries '
-    'automatically, at each [ownership] refresh_interval. Or revoke the order: '
-    'ironic-ownership service set HOST --no-take-over-deployed'
+    'automatically, at each [ownership] refresh_interval. Or revoke the '
+    'order: ironic-ownership service set HOST --no-take-over-deployed'
 )
 _TAKEN = (
     'Move nodes back with "ironic-ownership compute node move", or leave them '

@@ -74,7 +74,7 @@ class TestDecide(unittest.TestCase):
         ):
             for row in (self.dead, self.due):
                 self.assertEqual(([], []), self.decide(row, liveness))
-            # Whoever forced it down knows more.
+            # The operator who forced it down knows more.
             self.assertEqual(
                 ([], ['host1']),
                 self.decide(self.due, liveness, forced_down=True),
