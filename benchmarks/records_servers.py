@@ -91,7 +91,7 @@ def _operations() -> dict[str, Operation]:
     return {
         'heartbeat': row.beat,
         'own row': lambda db: records.SqlRecords(db).service('service-0000'),
-        'members': heartbeats.alive,
+        'members': heartbeats.last,
         'services': lambda db: records.SqlRecords(db).services(),
         'own nodes': lambda db: [
             *records.SqlRecords(db).in_reach('service-0000', _SCOPE)

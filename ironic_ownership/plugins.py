@@ -81,12 +81,7 @@ def installed(group: str) -> list[Plugin]:
 
     For tools only: this imports what the configuration does not name.
     """
-    return [_find(group, name) for name in names(group)]
-
-
-def find(group: str, name: str) -> Plugin:
-    """Return one plugin, loaded or with its error."""
-    return _find(group, name)
+    return [find(group, name) for name in names(group)]
 
 
 def loaded(group: str) -> list[Plugin]:
@@ -184,14 +179,15 @@ def distribution(group: str, name: str) -> str | None:
 
 
 def _load(group: str, wanted: Iterable[str]) -> dict[str, Class]:
-    plugins = [_find(group, name) for name in wanted]
+    plugins = [find(group, name) for name in wanted]
     faults = [str(plugin.error) for plugin in plugins if plugin.error]
     if faults:
         raise exceptions.ConfigurationError(faults)
     return {p.name: p.target for p in plugins if p.target is not None}
 
 
-def _find(group: str, name: str) -> Plugin:
+def find(group: str, name: str) -> Plugin:
+    """Return one plugin, loaded or with its error."""
     entries = [e for e in entry_points(group) if e.name == name]
     providers = sorted({d for e in entries for d in _distributions_of(e)})
     where = ' and '.join(providers)

@@ -8,6 +8,7 @@ send them.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import sys
 import uuid
@@ -119,15 +120,7 @@ def payload(event: model.Event) -> dict[str, Any]:
         f'{_OBJECT}.namespace': 'ironic_ownership',
         f'{_OBJECT}.version': VERSION,
         f'{_OBJECT}.data': {
-            'id': event.id,
+            **dataclasses.asdict(event),
             'at': at.isoformat().replace('+00:00', 'Z'),
-            'kind': event.kind,
-            'actor': event.actor,
-            'node_uuid': event.node_uuid,
-            'from_host': event.from_host,
-            'to_host': event.to_host,
-            'instance_uuid': event.instance_uuid,
-            'reason': event.reason,
-            'request_id': event.request_id,
         },
     }

@@ -96,6 +96,7 @@ class BareMetal(abc.ABC):
             the server a fraction; the others are as in a node without them.
         """
 
+    @abc.abstractmethod
     def fleet(
         self, scope: model.Scope, known: Mapping[str, model.Node] = NO_NODES
     ) -> dict[str, model.Node]:
@@ -103,28 +104,27 @@ class BareMetal(abc.ABC):
 
         :param known: nodes that are kept already. The equal ones among them
             are returned, so that memory holds none of them twice.
-        :returns: by uuid. The default implementation makes it from a scan.
+        :returns: by uuid.
         """
-        return {node.uuid: same(node, known) for node in self.scan(scope)}
 
+    @abc.abstractmethod
     def latest_changes(
         self, scope: model.Scope, limit: int
     ) -> LatestChanges | None:
         """List the nodes in the scope that changed last, in one request.
 
         :param limit: number of nodes; the server may have a smaller one.
-        :returns: ``None`` if this Ironic cannot tell; the default.
+        :returns: ``None`` if this Ironic cannot tell.
         """
-        return None
 
+    @abc.abstractmethod
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
         """List the nodes in the scope that were created last, newest first.
 
-        In one request. The default implementation finds none.
+        In one request.
 
         :param limit: number of nodes; the server may have a smaller one.
         """
-        return ()
 
     @abc.abstractmethod
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
@@ -133,6 +133,7 @@ class BareMetal(abc.ABC):
         :returns: uuid of the instance, by uuid of the node.
         """
 
+    @abc.abstractmethod
     def free(
         self,
         scope: model.Scope,
@@ -142,21 +143,11 @@ class BareMetal(abc.ABC):
     ) -> Sequence[model.Node]:
         """List nodes in the scope that are available and have no instance.
 
-        Nodes that the server can't filter out may be among them. The default
-        implementation reads a whole scan.
+        Nodes that the server can't filter out may be among them.
 
         :param resource_class: exactly as in Ironic; any, if not given.
         :param enough: limit of the result; without it all of them.
         """
-        found = [
-            node
-            for node in self.scan(scope)
-            if node.instance_uuid is None
-            and node.provision_state in (None, 'available')
-            and not node.maintenance
-            and resource_class in (None, node.resource_class)
-        ]
-        return found[:enough]
 
     @abc.abstractmethod
     def count(self, scope: model.Scope) -> int:
@@ -189,12 +180,12 @@ class BareMetal(abc.ABC):
         :returns: by shard; the key ``None`` is for nodes without one.
         """
 
+    @abc.abstractmethod
     def enforcement(self, shared_key: str) -> Enforcement:
         """Return whether Ironic refuses the requests of former owners.
 
         :param shared_key: with which services sign their requests.
         """
-        return Enforcement.ENFORCED
 
     @abc.abstractmethod
     def conductors(self) -> Sequence[model.Conductor]:

@@ -119,13 +119,10 @@ class Scope:
 
     def matches(self, shard: str | None, conductor_group: str) -> bool:
         """Tell whether a node of that shard and group is in the scope."""
-        return not (
-            self.nothing
-            or (self.shard is not None and self.shard != shard)
-            or (
-                self.conductor_group is not None
-                and self.conductor_group != conductor_group
-            )
+        return (
+            not self.nothing
+            and self.shard in (None, shard)
+            and self.conductor_group in (None, conductor_group)
         )
 
 

@@ -180,10 +180,8 @@ class Pause:
 
     def covers(self, shard: str | None, conductor_group: str) -> bool:
         """Tell whether nodes of a place keep their owner."""
-        return self.shard in (None, shard) and self.conductor_group in (
-            None,
-            conductor_group,
-        )
+        scope = model.Scope(self.shard, self.conductor_group)
+        return scope.matches(shard, conductor_group)
 
     @property
     def scope(self) -> str:

@@ -120,23 +120,12 @@ class Heartbeat:
     expires_at: float
 
 
-def alive(database: connection.Database) -> model.View:
-    """Return the members that have not expired. One query."""
-    found = last(database, _members.expires_at > queries.EpochSeconds())
-    return model.View.of(
-        (beat.member for beat in found),
-        min((beat.left for beat in found), default=None),
-    )
-
-
-def last(
-    database: connection.Database, *which: sa.ColumnElement[bool]
-) -> list[Heartbeat]:
+def last(database: connection.Database) -> list[Heartbeat]:
     """Return the last heartbeat of each member, expired or not. One query."""
     if not database.exists:
         return []  # no service has joined, and none is made here
     left = (_members.expires_at - queries.EpochSeconds()).label('left')
-    statement = sa.select(_table, left).where(*which)
+    statement = sa.select(_table, left)
     found = database.read(lambda conn: conn.execute(statement).all())
     return [
         Heartbeat(rows.member(row), row.left, row.expires_at) for row in found

@@ -164,16 +164,19 @@ def chosen(
     :param filtered: wraps the columns of the filter.
     """
     return COMPUTE_NODES.where(
-        *(
-            filtered(column) == value
-            for column, value in (
-                (_nodes.host, those.host),
-                (_nodes.shard, those.shard),
-                (_nodes.conductor_group, those.conductor_group),
-            )
-            if value is not None
+        *_given(
+            (filtered(_nodes.host), those.host),
+            (filtered(_nodes.shard), those.shard),
+            (filtered(_nodes.conductor_group), those.conductor_group),
         )
     )
+
+
+def _given(
+    *pairs: tuple[sa.ColumnElement[Any], str | None],
+) -> list[sa.ColumnElement[bool]]:
+    """Compare columns with values, where there is a value."""
+    return [column == value for column, value in pairs if value is not None]
 
 
 def page(those: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
@@ -186,14 +189,10 @@ def in_reach(
     host: str, scope: model.Scope, after: str, limit: int
 ) -> sa.Select[Any]:
     """Select those of one host or last seen in a scope that follow a uuid."""
-    filters = [
-        column == value
-        for column, value in (
-            (_nodes.shard, scope.shard),
-            (_nodes.conductor_group, scope.conductor_group),
-        )
-        if value is not None
-    ]
+    filters = _given(
+        (_nodes.shard, scope.shard),
+        (_nodes.conductor_group, scope.conductor_group),
+    )
     statement = COMPUTE_NODES
     if scope.nothing:
         statement = statement.where(_nodes.host == host)
@@ -255,13 +254,11 @@ def events(
 def _event_filters(
     chosen: EventFilter, before: EventPosition | None
 ) -> Iterator[sa.ColumnElement[bool]]:
-    for column, value in (
+    yield from _given(
         (_events.node_uuid, chosen.node_uuid),
         (_events.actor, chosen.actor),
         (_events.request_id, chosen.request_id),
-    ):
-        if value is not None:
-            yield column == value
+    )
     if chosen.service is not None:
         yield (_events.from_host == chosen.service) | (
             _events.to_host == chosen.service

@@ -93,7 +93,6 @@ class Conditions:
         self._lock = threading.Lock()
         self.clock = clock
         self._standing: dict[str, _Standing] = {}
-        self._loops: dict[str, str] = dict(_LOOPS)
         self._succeeded: dict[str, float] = {}
         self._took: dict[str, float] = {}
         self._errors: collections.Counter[tuple[str, str]] = (

@@ -89,6 +89,11 @@ def listed(names: Sequence[str]) -> str:
     return f'{shown} and {more} more' if more > 0 else shown
 
 
+def group_named(group: str) -> str:
+    """Return a conductor group in words; the default one has no name."""
+    return f'conductor group {group!r}' if group else 'the default group'
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number of things: "1 node", "2 nodes"."""
     return f'{number} {noun}' if number == 1 else f'{number} {noun}s'

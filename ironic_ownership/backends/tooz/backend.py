@@ -198,9 +198,7 @@ class ToozBackend(backend.MembershipBackend):
 
     def _joined(self) -> Session:
         if self._session is None or self._session.is_over:
-            raise exceptions.NotMemberError(
-                'backend tooz: this process is not a member'
-            )
+            raise errors.not_a_member()
         return self._session
 
     def _refuse_missing(self, session: Session) -> None:
@@ -212,9 +210,7 @@ class ToozBackend(backend.MembershipBackend):
         if not (overdue or self._has_failed):
             return
         if not self._observer.sees(session.id):
-            raise exceptions.NotMemberError(
-                'backend tooz: this process is not a member (any more)'
-            )
+            raise errors.not_a_member()
 
     def _write(self, session: Session, change: Callable[[], None]) -> None:
         def work() -> None:

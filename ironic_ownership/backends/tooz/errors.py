@@ -37,6 +37,13 @@ def translated(driver: Driver) -> Iterator[None]:
         ) from exc
 
 
+def not_a_member() -> exceptions.NotMemberError:
+    """Return the error of a process that the store does not have."""
+    return exceptions.NotMemberError(
+        'backend tooz: this process is not a member (any more)'
+    )
+
+
 def _described(exc: BaseException) -> str:
     name = type(exc).__name__
     cause = exc.__cause__

@@ -13,6 +13,7 @@ import threading
 from oslo_log import log
 from tooz import coordination
 
+from ironic_ownership.backends.tooz import errors
 from ironic_ownership.backends.tooz.driver import (
     Coordinator,
     Driver,
@@ -131,7 +132,7 @@ class Session:
             coordination.MemberNotJoined,
             coordination.GroupNotCreated,
         ) as exc:
-            raise _lost() from exc
+            raise errors.not_a_member() from exc
 
     def _opened(self) -> Coordinator:
         if self._coordinator is None:
@@ -140,7 +141,7 @@ class Session:
 
     def _started(self) -> Coordinator:
         if self._coordinator is None:
-            raise _lost()
+            raise errors.not_a_member()
         return self._coordinator
 
     def _enter(self, coordinator: Coordinator) -> None:
@@ -157,9 +158,3 @@ class Session:
             else:
                 return
         raise coordination.GroupNotCreated(self._group)
-
-
-def _lost() -> exceptions.NotMemberError:
-    return exceptions.NotMemberError(
-        'backend tooz: this process is not a member (any more)'
-    )

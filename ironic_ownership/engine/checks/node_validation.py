@@ -96,12 +96,12 @@ def _identity(
 ) -> Iterable[Fault]:
     uuid, name = entry.fields.get('uuid'), entry.fields.get('name')
     if uuid is not None:
-        if not _is_uuid(uuid):
+        if not suggestions.is_uuid(str(uuid)):
             yield _fault(entry, 'uuid_invalid', f'{uuid!r} is not a uuid')
         else:
             yield from _unique(entry, 'uuid', str(uuid).lower(), uuids)
     if name is not None:
-        if not _NAME.fullmatch(str(name)) or _is_uuid(name):
+        if not _NAME.fullmatch(str(name)) or suggestions.is_uuid(str(name)):
             yield _fault(
                 entry,
                 'name_invalid',
@@ -125,13 +125,6 @@ def _unique(
         )
         return
     taken[value] = entry.place
-
-
-def _is_uuid(value: object) -> bool:
-    try:
-        return str(uuid_.UUID(str(value))) == str(value).lower()
-    except ValueError:
-        return False
 
 
 def _service(
@@ -163,7 +156,7 @@ def _service(
         yield _fault(
             entry,
             'conductor_group_unknown',
-            f'no live conductor is in {_named(group)}',
+            f'no live conductor is in {suggestions.group_named(group)}',
             hint
             if needed
             else suggestions.nearest(
@@ -174,19 +167,18 @@ def _service(
         yield _fault(
             entry,
             'driver_not_in_group',
-            f'no live conductor of {_named(group)} has the driver {driver!r}',
+            f'no live conductor of {suggestions.group_named(group)} has the '
+            f'driver {driver!r}',
             hint if needed else _elsewhere(driver, conductors),
         )
 
 
 def _elsewhere(driver: str, conductors: evaluation.Conductors) -> str:
     groups = sorted(g for d, g in conductors.living if d == driver)
-    names = suggestions.listed([_named(group) for group in groups])
+    names = suggestions.listed(
+        [suggestions.group_named(group) for group in groups]
+    )
     return f'It is available in: {names}'
-
-
-def _named(group: str) -> str:
-    return f'conductor group {group!r}' if group else 'the default group'
 
 
 def _group(entry: NodeDescription) -> str:

@@ -102,7 +102,7 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
     for (owned, driver, group), nodes in sorted(
         found.items(), key=lambda item: item[0]
     ):
-        where = f'conductor group {group!r}' if group else 'the default group'
+        where = suggestions.group_named(group)
         needed = conductors.needed(driver, group)
         supported = conductors.supports(driver, group)
         if supported:

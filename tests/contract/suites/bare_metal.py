@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import SUMMARY, BareMetal
+from tests.contract.suites import fake_bare_metal
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -214,8 +215,8 @@ class BareMetalContract(_Case):
             model.Scope(nothing=True),
         ):
             for wanted in (None, 'no-such-class'):
-                expected = BareMetal.free(
-                    self.bare_metal, scope, resource_class=wanted
+                expected = fake_bare_metal.free_of(
+                    self.bare_metal.scan(scope), wanted
                 )
                 self.assertCountEqual(
                     expected,

@@ -8,12 +8,28 @@ from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import (
+    NO_NODES,
     SUMMARY,
     BareMetal,
     ChangedNode,
     Enforcement,
     LatestChanges,
+    same,
 )
+
+
+def free_of(
+    nodes: Iterable[model.Node], resource_class: str | None
+) -> list[model.Node]:
+    """Return those that are available and have no instance."""
+    return [
+        node
+        for node in nodes
+        if node.instance_uuid is None
+        and node.provision_state in (None, 'available')
+        and not node.maintenance
+        and resource_class in (None, node.resource_class)
+    ]
 
 
 class FakeBareMetal(BareMetal):
@@ -66,6 +82,20 @@ class FakeBareMetal(BareMetal):
         self._called('scan', scope)
         found = self._within(scope)
         return [_summary(node) for node in found] if summary else found
+
+    def fleet(
+        self, scope: model.Scope, known: Mapping[str, model.Node] = NO_NODES
+    ) -> dict[str, model.Node]:
+        return {node.uuid: same(node, known) for node in self.scan(scope)}
+
+    def free(
+        self,
+        scope: model.Scope,
+        *,
+        resource_class: str | None = None,
+        enough: int | None = None,
+    ) -> Sequence[model.Node]:
+        return free_of(self.scan(scope), resource_class)[:enough]
 
     def latest_changes(
         self, scope: model.Scope, limit: int

@@ -142,13 +142,18 @@ class Deployment:
         """Return the nodes of one host."""
         return {uuid for uuid, owner in self.owners().items() if owner == host}
 
+    def view(self) -> model.View:
+        """Return the members that have not expired."""
+        found = heartbeats.last(self.database)
+        return model.View.of(beat.member for beat in found if beat.left > 0)
+
     def members(self) -> frozenset[str]:
         """Return the hosts that have a process that is a member now."""
-        return heartbeats.alive(self.database).hosts
+        return self.view().hosts
 
     def processes(self, host: str) -> frozenset[str]:
         """Return the incarnations of a host's processes that are members."""
-        return heartbeats.alive(self.database).incarnations(host)
+        return self.view().incarnations(host)
 
     def service(self, host: str) -> model.Service:
         """Return the row of a service."""
@@ -160,7 +165,7 @@ class Deployment:
 
         A service that decides before that does so without the others.
         """
-        view = heartbeats.alive(self.database)
+        view = self.view()
         # By columns that every release has: the schema may be an older one.
         row = tables.services.c
         statement = sa.select(row.host).where(

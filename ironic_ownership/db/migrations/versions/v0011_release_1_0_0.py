@@ -12,8 +12,6 @@ from alembic import op
 
 revision = '0011'
 down_revision = None
-branch_labels = None
-depends_on = None
 
 OLDEST = '0011'
 """Older releases never read ``schema_compatibility``."""
