@@ -25,11 +25,11 @@ from benchmarks import deployment, table
 from ironic_ownership import wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.host import reconciler
@@ -157,7 +157,7 @@ def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
     operation = move_nodes.MoveNodes(
         ports, kept, sharded=False, permission_lifetime=0.0
     )
-    order = Move(request_id.new_id(), 'new', 'benchmark')
+    order = Move(new_request_id(), 'new', 'benchmark')
     started = time.perf_counter()
     proposal = operation.propose(order, selection.Selection(source='old'))
     reported: list[float] = []

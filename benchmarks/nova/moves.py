@@ -10,8 +10,8 @@ import time
 from benchmarks.nova.cloud import Cloud
 from benchmarks.nova.results import Results
 from ironic_ownership import conf, wiring
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
-from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import Selection
 from lab import nova_copies, nova_schema, process
@@ -75,7 +75,7 @@ def _move(cloud: Cloud) -> float:
     wired = wiring.Wiring(
         conf.new([f'--config-file={cloud.operator_config}'], 'benchmark')
     )
-    identity = request_id.new_id()
+    identity = new_request_id()
     with wired.ports() as ports:
         operation = MoveNodes(
             ports,

@@ -20,7 +20,7 @@ from ironic_ownership.api.operation_client import (
     RemoteClient,
 )
 from ironic_ownership.cli import errors
-from ironic_ownership.engine import request_id
+from ironic_ownership.contracts.events import new_request_id
 
 
 def is_remote(argv: list[str]) -> bool:
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
 
 def local(wired: wiring.Wiring) -> OperationClient:
     """Return the client over the configuration and the database."""
-    wired.request_id = request_id.new_id()
+    wired.request_id = new_request_id()
     return LocalClient(wired, actor(), wired.request_id)
 
 
@@ -66,7 +66,7 @@ def remote(options: argparse.Namespace) -> OperationClient:
     """
     from ironic_ownership.clients import ownership
 
-    return RemoteClient(ownership.connect(options, request_id.new_id()))
+    return RemoteClient(ownership.connect(options, new_request_id()))
 
 
 def over_session(manager: Any) -> OperationClient:
@@ -80,7 +80,7 @@ def over_session(manager: Any) -> OperationClient:
     return RemoteClient(
         ownership.OwnershipClient(
             manager.session,
-            request_id.new_id(),
+            new_request_id(),
             interface=manager.interface,
             region_name=manager.region_name,
             endpoint_override=config.get(ownership.OVERRIDE)

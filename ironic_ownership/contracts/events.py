@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Collection
 
 from ironic_ownership.contracts.described import DescribedEnum
@@ -65,6 +66,11 @@ class EventKind(DescribedEnum):
         'availability_changed',
         'a node became available or unavailable',
     )
+
+
+def new_request_id() -> str:
+    """Return an id in OpenStack's format, for all traces of one request."""
+    return f'req-{uuid.uuid4()}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

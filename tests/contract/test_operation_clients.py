@@ -10,7 +10,7 @@ from keystoneauth1 import noauth, session
 from ironic_ownership.api.operation_client import LocalClient, RemoteClient
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
-from ironic_ownership.engine import request_id
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.web import application
 from tests.contract.suites import operation_clients
 from tests.unit.web import app_case
@@ -21,7 +21,7 @@ class _Quiet(simple_server.WSGIRequestHandler):
 
 
 def local_client(case: app_case.SiteCase) -> LocalClient:
-    return LocalClient(case.wired, 'test@here', request_id.new_id())
+    return LocalClient(case.wired, 'test@here', new_request_id())
 
 
 def remote_client(case: app_case.SiteCase) -> RemoteClient:
@@ -40,7 +40,7 @@ def remote_client(case: app_case.SiteCase) -> RemoteClient:
     url = f'http://127.0.0.1:{server.server_port}'
     client = ownership.OwnershipClient(
         session.Session(auth=noauth.NoAuth(endpoint=url)),
-        request_id.new_id(),
+        new_request_id(),
     )
     case.addCleanup(client.close)
     return RemoteClient(client)

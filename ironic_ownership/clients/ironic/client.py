@@ -11,7 +11,6 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from oslo_config import cfg
 from oslo_log import log
@@ -35,6 +34,7 @@ from ironic_ownership.contracts import (
     exceptions,
     model,
 )
+from ironic_ownership.contracts.events import new_request_id
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter
@@ -188,7 +188,7 @@ class IronicClient(bare_metal.BareMetal):
             scope = dataclasses.replace(
                 scope, conductor_group=scope.conductor_group.lower()
             )
-        request_id = self._request_id or f'req-{uuid4()}'
+        request_id = self._request_id or new_request_id()
         params = [
             ('fields', ','.join(fields)) if fields else self._all_fields(),
             *more,

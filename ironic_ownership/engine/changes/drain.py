@@ -22,10 +22,10 @@ from collections.abc import (
 from oslo_log import log
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.events import Origin, new_request_id
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import (
     Case,
@@ -128,7 +128,7 @@ def propose(
     proposals = [
         operation.evaluate(
             Move(
-                request_id.new_id(),
+                new_request_id(),
                 destination,
                 origin.actor,
                 (order.reason if order else why)[:255],

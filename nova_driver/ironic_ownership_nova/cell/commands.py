@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.cli import base, change, connection, errors
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine import request_id
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column
 
@@ -54,7 +54,7 @@ def _cell(wiring: Wiring) -> SqlCell:
 
 def _announced(what: str) -> str:
     """Log a change under a new request id, for its events."""
-    new_id = request_id.new_id()
+    new_id = new_request_id()
     change.announce(new_id, what)
     return new_id
 

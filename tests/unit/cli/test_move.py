@@ -26,8 +26,8 @@ from ironic_ownership.cli import (
 )
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes import moves as move_nodes
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -65,7 +65,7 @@ class CommandCase(app_case.SiteCase):
     def caller(self) -> OperationClient:
         if self.remote:
             return RemoteClient(_Client(self))
-        return LocalClient(self.wired, 'operator', request_id.new_id())
+        return LocalClient(self.wired, 'operator', new_request_id())
 
     def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
         """Run a command; return its exit code and its output."""

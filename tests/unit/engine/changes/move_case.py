@@ -6,11 +6,12 @@ import dataclasses
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine import ports, request_id
+from ironic_ownership.engine import ports
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
@@ -70,7 +71,7 @@ class MoveCase(sqlite.SqliteCase):
         )
 
     def propose(self, **selection) -> Proposal:
-        order = Move(request_id.new_id(), 'new', 'operator')
+        order = Move(new_request_id(), 'new', 'operator')
         selection.setdefault('source', 'old')
         return self.operation.propose(order, Selection(**selection))
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves, policy
+from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine import request_id
 from ironic_ownership.engine.changes import move_errors, selection
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.decision import policy_set
@@ -119,7 +119,7 @@ class MoveNodesTest(move_case.MoveCase):
     def test_node_with_another_owner_does_not_stop_the_rest(self) -> None:
         plan = self.plan()
         self.records.register('third', world.ALL)
-        order = Move(request_id.new_id(), 'third', 'operator')
+        order = Move(new_request_id(), 'third', 'operator')
         self.moves.plan(
             moves.Move(order.request_id, 'third', 'operator'),
             [plan.nodes[0].node],
