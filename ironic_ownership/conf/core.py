@@ -86,6 +86,29 @@ _OWNERSHIP = (
         'refresh of a service; the next refresh follows immediately. '
         'Unowned nodes that get an owner are not limited.',
     ),
+    cfg.IntOpt(
+        'handover_rate',
+        mutable=True,
+        default=0,
+        min=0,
+        help='At most this many nodes change owner automatically in a minute, '
+        'in the whole deployment: all services need the same value. Free '
+        'nodes of dead services count as well. The others wait, and "service '
+        'show" has the time that it takes. 0 is no limit.',
+    ),
+    cfg.FloatOpt(
+        'handover_share',
+        mutable=True,
+        default=1,
+        min=0,
+        max=1,
+        help='A service releases a free node to another one only while at '
+        'most this share of the nodes of its shard, and of its conductor '
+        'group, is without an owner, or a single one. Take-overs of free '
+        'nodes of dead services are not held back. All services need the same '
+        'value. 1 is no limit. The policy reservation leaves free nodes '
+        'without an owner: do not limit the share next to it.',
+    ),
     cfg.FloatOpt(
         'recovery_delay',
         mutable=True,

@@ -44,6 +44,7 @@ class Condition:
     :param error: the message; empty without an error.
     :param since: time since which the loop fails, without interruption.
     :param ended: whether its thread has ended.
+    :param note: what waits although the loop works, in words.
     :param took: seconds that the last success took, where they are known.
     """
 
@@ -54,6 +55,7 @@ class Condition:
     since: float | None = None
     ended: bool = False
     took: float | None = None
+    note: str = ''
 
     @property
     def began_at(self) -> float | None:

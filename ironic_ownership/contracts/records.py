@@ -208,6 +208,28 @@ def hands_over(change: Change) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of automatic changes of owner in the whole deployment.
+
+    :param rate: nodes in a minute; 0 for any number.
+    :param share: of the nodes of a shard, and of those of a conductor group,
+        that may be without an owner before another one is released; 1 for any
+        number. One node may always be.
+    """
+
+    rate: int = 0
+    share: float = 1.0
+
+    @property
+    def is_limited(self) -> bool:
+        """True if it limits anything."""
+        return self.rate > 0 or self.share < 1
+
+
+UNLIMITED = Budget()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
     """Result of a batch of changes."""
 
@@ -218,3 +240,7 @@ class Outcome:
     """Hosts that lost their right to write, because of a claim."""
     paused: tuple[Change, ...] = ()
     """Changes of owner that wait for the end of a pause."""
+    delayed: tuple[Change, ...] = ()
+    """Changes of owner that wait for the budget."""
+    retry_in: float = 0.0
+    """Seconds after which the rate allows another one."""

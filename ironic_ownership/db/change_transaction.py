@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import records
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db import (
+    budgets,
     change_set,
     pauses,
     tables,
@@ -36,20 +37,29 @@ def apply(
     epoch: int,
     changes: Sequence[records.Change],
     origin: Origin | None = None,
+    budget: records.Budget = records.UNLIMITED,
 ) -> records.Outcome:
     """Make the changes that still fit the records.
 
     :param origin: the request of an operator, for the events.
+    :param budget: of the changes of owner that no operator requests.
     """
     applied: list[records.Change] = []
     refused: list[records.Change] = []
     fenced: list[str] = []
     paused: list[records.Change] = []
+    delayed: list[records.Change] = []
+    allowance = budgets.Allowance()
     # A second change of a node is decided from the rows as the first left
     # them.
     for batch in _without_repeats(changes):
         owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
         hosts = {host, *filter(None, owners)}
+        is_limited = budget.is_limited and any(
+            budgets.spends(host, change) for change in batch
+        )
+        if is_limited:
+            hosts.update(conn.scalars(sa.select(tables.services.c.host)))
         # Not written yet: if every change is refused, nothing is written.
         services = transaction.lock_services(conn, hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
@@ -62,17 +72,28 @@ def apply(
         lasting: Sequence[records.Pause] = ()
         if origin is None and any(map(records.hands_over, batch)):
             lasting = pauses.current(conn)
+        if is_limited:
+            allowance = budgets.read(
+                conn, budget, decided.now, decided.nodes, batch
+            )
         for change in batch:
             row = decided.nodes.get(change.uuid)
             if pauses.hold(lasting, host, row, change):
                 paused.append(change)
-                continue
-            (applied if decided.accept(change) else refused).append(change)
+            elif allowance.delays(host, row, change):
+                delayed.append(change)
+            elif decided.accept(change):
+                applied.append(change)
+                allowance.spend(host, row, change)
+            else:
+                refused.append(change)
         decided.finish()
         _write(conn, decided)
         fenced += decided.writes.fenced
     return records.Outcome(
-        *(tuple(applied), tuple(refused), tuple(fenced), tuple(paused))
+        *(tuple(applied), tuple(refused), tuple(fenced), tuple(paused)),
+        delayed=tuple(delayed),
+        retry_in=allowance.retry_in,
     )
 
 

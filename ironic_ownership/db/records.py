@@ -275,6 +275,7 @@ class SqlRecords(connection.Port):
         changes: Sequence[records.Change],
         *,
         confirm: Callable[[], object] | None = None,
+        budget: records.Budget = records.UNLIMITED,
     ) -> records.Outcome:
         """Carry out changes as one transaction.
 
@@ -283,11 +284,13 @@ class SqlRecords(connection.Port):
 
         :param confirm: called last, inside of the transaction, which may
             have waited for others; an exception rolls everything back.
+        :param budget: of the deployment: changes of owner beyond it are
+            delayed.
         :raises FencedError: if the epoch is no longer the current one of
             the host, or the host is fenced; then nothing is changed.
         """
         outcome = change_transaction.apply(
-            conn, self._linked, host, epoch, changes
+            conn, self._linked, host, epoch, changes, budget=budget
         )
         if confirm is not None:
             confirm()

@@ -95,6 +95,7 @@ class Conditions:
         self._standing: dict[str, _Standing] = {}
         self._succeeded: dict[str, float] = {}
         self._took: dict[str, float] = {}
+        self._notes: dict[str, str] = {}
         self._errors: collections.Counter[tuple[str, str]] = (
             collections.Counter()
         )
@@ -161,6 +162,11 @@ class Conditions:
         self.clear(ended(loop), f'the {loop} loop works again')
         self.clear(hangs(loop), f'the {loop} loop continues')
 
+    def note(self, loop: Loop, text: str) -> None:
+        """Note what waits although a loop works; an empty text for nothing."""
+        with self._lock:
+            self._notes[loop] = text
+
     @property
     def standing(self) -> dict[str, str]:
         """The current conditions, with their messages."""
@@ -190,7 +196,7 @@ class Conditions:
         with self._lock:
             standing = dict(self._standing)
             succeeded = dict(self._succeeded)
-            took = dict(self._took)
+            took, notes = dict(self._took), dict(self._notes)
         found = []
         for loop in Loop:
             of_loop = [
@@ -210,6 +216,7 @@ class Conditions:
                     of_loop[0].since if of_loop else None,
                     ended=loop.value in dead,
                     took=took.get(loop),
+                    note=notes.get(loop, ''),
                 )
             )
         return tuple(found)

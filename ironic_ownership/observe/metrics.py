@@ -215,6 +215,7 @@ _WAITS = {
     'deferred': 'nodes of services that may be dead or alive',
     'pending': 'own missing nodes that were not looked up yet',
     'refused': 'changes that lost a race to another service',
+    'delayed': 'nodes that keep their owner until the budget allows more',
 }
 
 
@@ -311,6 +312,12 @@ def _waits(health: Health) -> Iterator[Family]:
         ('service', 'what'),
         [((health.host, name), float(counts[name])) for name in _WAITS],
     )
+    yield _single(
+        health,
+        'handover_wait_seconds',
+        'Seconds until the budget has allowed the delayed changes, at least.',
+        float(health.summary.wait),
+    )
     yield Family(
         f'{PREFIX}_brake',
         'Whether a brake held the last refresh back, 1 or 0: the handover '
@@ -318,6 +325,7 @@ def _waits(health: Health) -> Iterator[Family]:
         ('service', 'brake'),
         [
             ((health.host, 'handover_limit'), float(health.summary.limited)),
+            ((health.host, 'handover_budget'), float(bool(counts['delayed']))),
             ((health.host, 'mass_loss'), float(health.summary.mass_loss)),
         ],
     )

@@ -23,6 +23,7 @@ from ironic_ownership.contracts import (
     policy,
 )
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.decision import policy_set, policy_validation
 from ironic_ownership.settings import policy_building as building
 
@@ -153,6 +154,7 @@ def _tuning(
             core['trust_credential'],
         ),
         handover_limit=core['handover_limit'],
+        budget=Budget(core['handover_rate'], core['handover_share']),
         recovery_delay=core['recovery_delay'],
         full_refresh_interval=core['full_refresh_interval'],
         sources=tuple(

@@ -76,6 +76,7 @@ def loops(report: ConditionReport | None) -> list[_Row]:
             'error': one.error or None,
             'since': columns.moment(one.since),
             'ended': one.ended,
+            'waits': one.note or None,
         }
         for one in (report.conditions if report else ())
     ]

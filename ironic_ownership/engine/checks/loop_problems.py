@@ -18,6 +18,7 @@ from ironic_ownership.contracts.conditions import (
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     RECORDED,
+    STORED,
     Check,
     Kind,
     Problem,
@@ -97,6 +98,10 @@ _HINTS: Mapping[str, str] = {
     Loop.SOURCES: _SOURCES,
     Loop.NOTIFICATIONS: _NOTIFICATIONS,
 }
+_BUDGET = (
+    'Wait; or set [ownership] handover_rate and handover_share to more in all '
+    'services, and send them SIGHUP'
+)
 _LOSS = (
     'If these nodes were deleted on purpose, set [ownership] '
     'mass_loss_share = 1 for {host} and send SIGHUP: the records are deleted '
@@ -143,6 +148,15 @@ def mass_loss(seen: Deployment, problem: Check) -> Iterator[Problem]:
             yield problem(
                 f'{host}: {one.error}', (host,), _LOSS.format(host=host)
             )
+
+
+@check('budget', STORED, _WARNING, _SERVICE, 'changes_delayed')
+def delayed(seen: Deployment, problem: Check) -> Iterator[Problem]:
+    """Find services whose changes of owner wait for the budget."""
+    for host, report in sorted(seen.reports.items()):
+        notes = [one.note for one in report.conditions if one.note]
+        if notes and not report.is_outdated:
+            yield problem(f'{host}: {"; ".join(notes)}', (host,), _BUDGET)
 
 
 @check(

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import collections
 import datetime
+import logging
+import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -246,6 +249,26 @@ class OperatorLog:
             )
         else:
             self._conditions.clear('paused', 'no change of owner is paused')
+
+    def delayed(self, number: int, seconds: float) -> None:
+        """Report changes of owner that wait for the budget."""
+        if number:
+            text = f'{counted(number, "change")} of owner waiting for '
+            self._conditions.note(
+                Loop.REFRESH,
+                f'{text}[ownership] handover_rate or handover_share, for at '
+                f'least {counted(math.ceil(seconds / 60), "minute")}',
+            )
+            self._conditions.report(
+                'budget',
+                'changes of owner wait for [ownership] handover_rate or '
+                'handover_share: "ironic-ownership service show '
+                f'{self._host}" shows how many',
+                level=logging.INFO,
+            )
+        else:
+            self._conditions.note(Loop.REFRESH, '')
+            self._conditions.clear('budget', 'no change of owner is delayed')
 
     def _how_to_take(self, contested: Mapping[str, str | None]) -> str:
         for uuid, owner in sorted(contested.items()):

@@ -140,6 +140,7 @@ class Host:
             operator_log,
             tuning.handover_limit,
             Feed(context.fence, has_readers=has_readers),
+            tuning.budget,
         )
         refresher = Refresher(
             context,

@@ -15,6 +15,8 @@ from collections.abc import Collection, Container, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.records import (
+    UNLIMITED,
+    Budget,
     Change,
     Release,
     Update,
@@ -44,6 +46,8 @@ class Written:
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
     :param paused: changes of owner that wait for the end of a pause.
+    :param delayed: those that wait for the budget.
+    :param retry_in: seconds until its rate allows another one.
     :param taken_over: number of nodes, by the service that died.
     """
 
@@ -52,9 +56,16 @@ class Written:
     refused: list[Change] = dataclasses.field(default_factory=list)
     limited: bool = False
     paused: list[Change] = dataclasses.field(default_factory=list)
+    delayed: list[Change] = dataclasses.field(default_factory=list)
+    retry_in: float = 0.0
     taken_over: collections.Counter[reconcile_plan.Death] = dataclasses.field(
         default_factory=collections.Counter
     )
+
+    @property
+    def left(self) -> list[Change]:
+        """The changes that were not made, and are decided again."""
+        return [*self.refused, *self.paused, *self.delayed]
 
 
 @dataclasses.dataclass(eq=False)
@@ -64,6 +75,7 @@ class Reconciler:
     Threading: any thread.
 
     :ivar handover_limit: nodes that may change owner in one round.
+    :ivar budget: of automatic changes of owner in the deployment.
     :param feed: receives what was written.
     :ivar tolerated: number of faults of other services' policies so far.
     """
@@ -72,6 +84,7 @@ class Reconciler:
     operator_log: OperatorLog
     handover_limit: int
     feed: Feed
+    budget: Budget = UNLIMITED
     tolerated: int = 0
 
     def __post_init__(self) -> None:
@@ -169,11 +182,14 @@ class Reconciler:
                 # Before the commit as well: the database may have delayed
                 # the transaction until after the lease.
                 confirm=fence.epoch,
+                budget=self.budget,
             )
             self.feed.written(token, outcome.applied)
             written.applied += len(outcome.applied)
             written.refused.extend(outcome.refused)
             written.paused.extend(outcome.paused)
+            written.delayed.extend(outcome.delayed)
+            written.retry_in = outcome.retry_in
             self.operator_log.applied(outcome)
             written.taken_over += reconcile_plan.taken_over(
                 self.context.host, outcome

@@ -104,6 +104,7 @@ class Refresher:
         self.follow(tuning.policies.scope)
         self._cleanup.reconfigure(tuning.limits)
         self.reconciler.handover_limit = tuning.handover_limit
+        self.reconciler.budget = tuning.budget
         self.reader.interval = tuning.full_refresh_interval
         self.reader.require_whole()
         self.availability.damper.recovery_delay = tuning.recovery_delay
@@ -332,15 +333,15 @@ class Refresher:
         summary.paused = len(written.paused)
         self.operator_log.paused(summary.paused)
         summary.refused = len(written.refused)
-        self._refused = frozenset(
-            change.uuid for change in (*written.refused, *written.paused)
-        )
+        summary.delayed = len(written.delayed)
+        summary.passed = written.handed_over - len(written.left)
+        summary.retry_in = written.retry_in
+        self._refused = frozenset(change.uuid for change in written.left)
         self.missing_nodes.ask_again(self._refused)
         if (
             is_final
-            and not written.refused
+            and not written.left
             and not written.limited
-            and not written.paused
             and tolerated == self.reconciler.tolerated
         ):
             self._planner.keep(seen)

@@ -118,6 +118,7 @@ class RefreshLoop(Worker):
             self._began = began = self.context.clock()
             is_steady = False
             try:
+                before = self.last
                 summary = self.last = self.refresher.refresh()
                 is_steady = not summary.is_whole
             finally:
@@ -130,6 +131,11 @@ class RefreshLoop(Worker):
         self.conditions.clear('refresh', 'refresh succeeded again')
         self.conditions.succeeded(Loop.REFRESH, self._longest)
         LOG.debug('refreshed: %s', summary)
+        if summary.delayed or (before and before.delayed):
+            self._report_delay(summary)
+        if summary.delayed:
+            soon = max(self.intervals.heartbeat, summary.retry_in)
+            return min(soon, self.intervals.refresh)
         # At once, but not if nothing was written: the next round would be the
         # same.
         if summary.limited and summary.applied:
@@ -139,6 +145,13 @@ class RefreshLoop(Worker):
         if summary.unfinished or limited:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
+
+    def _report_delay(self, summary: Summary) -> None:
+        refresher = self.refresher
+        summary.wait = summary.wait_for(
+            refresher.reconciler.budget, self.intervals.refresh
+        )
+        refresher.operator_log.delayed(summary.delayed, summary.wait)
 
     def _is_reported(self, error: Exception) -> bool:
         # A process that is not active has logged the reason for that.

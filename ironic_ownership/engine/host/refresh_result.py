@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import incremental
@@ -30,6 +32,10 @@ class Summary:
     :param away: services that are expected back.
     :param limited: whether the handover limit left changes for later.
     :param paused: nodes that keep their owner until a pause ends.
+    :param delayed: nodes that keep their owner until the budget allows more.
+    :param retry_in: seconds until its rate does.
+    :param passed: nodes that may have changed owner.
+    :param wait: seconds until it has allowed all of them, at least.
     :param pending: own missing nodes that were not looked up yet.
     :param list_again: whether the next refresh is to list all nodes: own
         ones seem to be gone.
@@ -46,10 +52,29 @@ class Summary:
     away: frozenset[str] = frozenset()
     limited: bool = False
     paused: int = 0
+    delayed: int = 0
+    retry_in: float = 0.0
+    passed: int = 0
+    wait: float = 0.0
     pending: int = 0
     mass_loss: bool = False
     list_again: bool = False
     is_whole: bool = False
+
+    def wait_for(self, budget: Budget, interval: float) -> float:
+        """Return the seconds until the budget has allowed all, at least.
+
+        With a share, a release waits until others have an owner, which takes
+        a refresh of these.
+
+        :param interval: seconds between two refreshes.
+        """
+        if not self.delayed:
+            return 0.0
+        rounds = math.ceil(self.delayed / max(1, self.passed))
+        of_share = rounds * interval if budget.share < 1 else 0.0
+        of_rate = 60 * self.delayed / budget.rate if budget.rate else 0.0
+        return max(of_share, of_rate, self.retry_in)
 
     @property
     def unfinished(self) -> bool:

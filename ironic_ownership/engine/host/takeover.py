@@ -156,8 +156,8 @@ class TakeOver(Worker):
             self.reconciler.write(plan.changes, written=written)
         finally:
             self.reconciler.operator_log.took_over(written.taken_over)
-        # What was refused or paused would be again until a refresh.
-        return written.limited and not (written.refused or written.paused)
+        # What is left would be again until a refresh.
+        return written.limited and not written.left
 
     def _changed_since(self, scan: Scan) -> _Nodes | None:
         """Return the nodes of a scan with the changes since then."""

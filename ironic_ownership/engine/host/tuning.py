@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.records import UNLIMITED, Budget
 from ironic_ownership.contracts.sources import Source
 from ironic_ownership.engine.decision import settings_diff
 from ironic_ownership.engine.decision.policy_set import PolicySet
@@ -62,6 +63,7 @@ class Tuning:
     :param advertised: the policies as the other members read them.
     :param policies: the same policies, to call.
     :param handover_limit: nodes that one refresh lets change owner.
+    :param budget: of automatic changes of owner in the deployment.
     :param recovery_delay: for how long a conductor must have had a driver
         again before its nodes are back in service.
     :param full_refresh_interval: after which all nodes are listed again;
@@ -78,6 +80,7 @@ class Tuning:
     handover_limit: int
     recovery_delay: float
     full_refresh_interval: float = 0.0
+    budget: Budget = UNLIMITED
     sources: tuple[PolicySource, ...] = ()
     snapshots: Snapshots = dataclasses.field(default_factory=dict)
     rebuild: Callable[[Snapshots], Tuning] | None = dataclasses.field(
@@ -126,6 +129,8 @@ class Tuning:
             '[ownership] mass_loss_minimum': self.limits.mass_loss_minimum,
             '[ownership] trust_credential': self.limits.trusts_credential,
             '[ownership] handover_limit': self.handover_limit,
+            '[ownership] handover_rate': self.budget.rate,
+            '[ownership] handover_share': self.budget.share,
             '[ownership] recovery_delay': self.recovery_delay,
         }
         return {

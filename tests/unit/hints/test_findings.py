@@ -10,7 +10,7 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model, reservations
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.contracts.records import Report
+from ironic_ownership.contracts.records import UNLIMITED, Budget, Report
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.checks import loop_problems, runner
@@ -399,6 +399,28 @@ def _paused(s: TestFindings) -> Story:
     s.run_command('pause --for 2h --reason cables --yes')
     found = yield
     s.carry_out(found['hint'])
+
+
+@case('changes_delayed')
+def _delayed(s: TestFindings) -> Story:
+    for number in range(1, 13):
+        s.node(number)
+    one = s.serve('host1', world.RING)
+    one.reconciler.budget = Budget(rate=1)
+    s.serve('host2', world.RING)
+    _refresh_with_notes(s, one)
+    found = yield
+    s.assertIn('handover_rate', found['hint'])
+    one.reconciler.budget = UNLIMITED
+    s.settle()
+    _refresh_with_notes(s, one)
+
+
+def _refresh_with_notes(s: TestFindings, one: service.Service) -> None:
+    summary = one.refresh()
+    wait = summary.wait_for(one.reconciler.budget, 60.0)
+    one.reconciler.operator_log.delayed(summary.delayed, wait)
+    _store(s, one)
 
 
 @case('imbalance')

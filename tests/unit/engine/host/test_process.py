@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
@@ -281,6 +282,21 @@ class TestRefreshes(HostCase):
                 self.refresher.answers = answers
                 found = self.refreshes(sum(pauses) + 30)
                 self.assertEqual(pauses, found[: len(pauses)])
+
+    def test_budget_is_asked_again_when_its_rate_allows_more(self) -> None:
+        log = unittest.mock.Mock()
+        self.refresher.operator_log = log
+        self.refresher.reconciler = unittest.mock.Mock(budget=Budget(rate=6))
+        self.refresher.answers = [
+            Summary(limited=True, applied=6, delayed=12, retry_in=20.0),
+            Summary(delayed=6, retry_in=0.5),
+            Summary(delayed=6, retry_in=90.0),
+            Summary(),
+        ]
+        found = self.refreshes(120)
+        self.assertEqual([20.0, BEAT, 60.0], found[:3])
+        told = [call.args for call in log.delayed.call_args_list]
+        self.assertEqual([(12, 120.0), (6, 60.0), (6, 90.0), (0, 0.0)], told)
 
     def test_failures_and_recovery_are_logged_once(self) -> None:
         self.refresher.answers = [

@@ -6,6 +6,7 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.records import UNLIMITED, Budget
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
@@ -101,6 +102,23 @@ class TestTakeOver(TakeOverCase):
         self.records.end_pauses(by, ['req-1'])
         while self.host.refresh().limited:
             pass
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
+    def test_budget_lets_some_nodes_follow_and_shows_what_waits(self) -> None:
+        self.die()
+        left = len(self.left)
+        self.host.reconciler.budget = Budget(rate=2)
+        # Not to be called again at once: nothing would change.
+        self.assertFalse(self.host.takeover.take_over({'host1'}))
+        summary = self.host.refresh()
+        self.assertEqual(left - 2, summary.delayed)
+        owners = list(self.owners().values())
+        self.assertEqual(left - 2, owners.count('host1'))
+        self.assertLessEqual(summary.retry_in, 60.0)
+        wait = summary.wait_for(self.host.reconciler.budget, 60.0)
+        self.assertEqual(30.0 * summary.delayed, wait)
+        self.host.reconciler.budget = UNLIMITED
+        self.assertEqual(0, self.host.refresh().delayed)
         self.assertEqual({'host2'}, set(self.owners().values()))
 
     def test_round_logs_one_line_for_each_dead_service(self) -> None:

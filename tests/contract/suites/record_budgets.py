@@ -1,0 +1,154 @@
+"""Laws of the budget of a deployment, for every implementation."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+
+from ironic_ownership.contracts.records import (
+    Budget,
+    Change,
+    Outcome,
+    Release,
+    Update,
+)
+from ironic_ownership.engine.ports import Records
+from tests.contract.suites import records
+
+NODES = 8
+
+
+class BudgetContract(records.RecordsContract):
+    """Two services with four nodes each, in two shards and one group."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.epochs = {h: self.register(h) for h in ('host1', 'host2')}
+        for number in range(NODES):
+            host = self.host(number)
+            self.assert_applied(
+                host,
+                self.epochs[host],
+                records.claim(number, **PLACES[number]),
+            )
+
+    @staticmethod
+    def host(number: int) -> str:
+        return 'host1' if number < NODES / 2 else 'host2'
+
+    def spend(
+        self, budget: Budget, *changes: Change, host: str = 'host1'
+    ) -> Outcome:
+        outcome = self.records.apply(
+            host, self.epochs[host], changes, budget=budget
+        )
+        self.assertEqual((), outcome.refused)
+        self.assertEqual(
+            len(changes), len(outcome.applied) + len(outcome.delayed)
+        )
+        return outcome
+
+    def release(
+        self, budget: Budget, *numbers: int, host: str = 'host1'
+    ) -> list[int]:
+        """Release nodes; return how many were."""
+        changes = [Release(records.uuid(number)) for number in numbers]
+        return [
+            int(change.uuid[-4:])
+            for change in self.spend(budget, *changes, host=host).applied
+        ]
+
+    def take(self, number: int) -> Change:
+        return records.claim(
+            number,
+            seen_host='host1',
+            seen_epoch=self.epochs['host1'],
+            **PLACES[number],
+        )
+
+    def test_rate_counts_over_all_services(self) -> None:
+        budget = Budget(rate=3)
+        self.assertEqual(2, len(self.release(budget, 0, 1)))
+        self.assertEqual(1, len(self.release(budget, 4, 5, host='host2')))
+        outcome = self.spend(budget, Release(records.uuid(2)))
+        self.assertEqual(1, len(outcome.delayed))
+        self.assertGreater(outcome.retry_in, 0)
+        self.assertLessEqual(outcome.retry_in, 60)
+
+    def test_rate_counts_nodes_of_dead_services(self) -> None:
+        budget = Budget(rate=1)
+        taken = self.spend(budget, self.take(0), self.take(1), host='host2')
+        self.assertEqual((1, 1), (len(taken.applied), len(taken.delayed)))
+        self.assertEqual(('host2', 'host1'), (self.owner(0), self.owner(1)))
+
+    def test_budget_delays_nothing_else(self) -> None:
+        budget = Budget(rate=1, share=0.0)
+        self.release(budget, 0)
+        outcome = self.spend(
+            budget,
+            records.claim(0, **PLACES[0]),
+            records.claim(20),
+            records.claim(1, seen_host='host1', **PLACES[1]),
+            Update(records.node(2, instance_uuid='i', **PLACES[2])),
+        )
+        self.assertEqual((), outcome.delayed)
+        self.records.set_service('host1', actor='operator', forced_down=True)
+
+    def test_share_counts_in_the_shard_and_in_the_group(self) -> None:
+        # Of the four nodes in each shard two, of the eight of the group four.
+        budget = Budget(share=0.5)
+        self.assertEqual([0, 2], self.release(budget, 0, 2))
+        self.assertEqual([], self.release(budget, 4, 6, host='host2'))
+        self.assertEqual([5, 7], self.release(budget, 5, 7, host='host2'))
+        self.assertEqual([], self.release(budget, 1, 3))
+        self.spend(budget, records.claim(0, **PLACES[0]), host='host2')
+        self.assertEqual([], self.release(budget, 1))
+        self.assertEqual([2 * 2], self.release(budget, 4, 6, host='host2'))
+
+    def test_share_of_few_nodes_lets_one_go(self) -> None:
+        budget = Budget(share=0.01)
+        self.assertEqual([0], self.release(budget, 0, 1, 2))
+        self.assertEqual([], self.release(budget, 5, host='host2'))
+        self.spend(budget, records.claim(0, **PLACES[0]), host='host2')
+        self.assertEqual([5], self.release(budget, 5, 6, host='host2'))
+
+    def test_take_over_leaves_no_node_unowned(self) -> None:
+        budget = Budget(share=0.0)
+        changes = [self.take(number) for number in range(4)]
+        taken = self.spend(budget, *changes, host='host2')
+        self.assertEqual(4, len(taken.applied))
+
+    def test_services_at_the_same_time(self) -> None:
+        for budget in (Budget(rate=3), Budget(share=0.4)):
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                rounds = pool.map(
+                    functools.partial(self.release_all, self.build(), budget),
+                    self.epochs,
+                )
+                self.assertLessEqual(sum(rounds), 3)
+            for number in range(NODES):
+                if self.owner(number) is None:
+                    host = self.host(number)
+                    claim = records.claim(number, **PLACES[number])
+                    self.assert_applied(host, self.epochs[host], claim)
+
+    def release_all(self, port: Records, budget: Budget, host: str) -> int:
+        """Release nodes of a service one by one; return how many were."""
+        return sum(
+            len(
+                port.apply(
+                    host,
+                    self.epochs[host],
+                    [Release(records.uuid(number))],
+                    budget=budget,
+                ).applied
+            )
+            for number in range(NODES)
+            if self.host(number) == host
+        )
+
+
+PLACES = [
+    {'shard': 'b' if number % 2 else 'a', 'conductor_group': 'g'}
+    for number in range(NODES)
+]
