@@ -92,9 +92,9 @@ _OWNERSHIP = (
         default=0,
         min=0,
         help='At most this many nodes change owner automatically in a minute, '
-        'in the whole deployment: all services need the same value. Free '
-        'nodes of dead services count as well. The others wait, and "service '
-        'show" has the time that it takes. 0 is no limit.',
+        'in the whole deployment: all services need the same value. This '
+        'includes free nodes of dead services. The others wait, and "service '
+        'show" has the time that it takes. 0 sets no limit.',
     ),
     cfg.FloatOpt(
         'handover_share',
@@ -106,7 +106,7 @@ _OWNERSHIP = (
         'most this share of the nodes of its shard, and of its conductor '
         'group, is without an owner, or a single one. Take-overs of free '
         'nodes of dead services are not held back. All services need the same '
-        'value. 1 is no limit. The policy reservation leaves free nodes '
+        'value. 1 sets no limit. The policy reservation leaves free nodes '
         'without an owner: do not limit the share next to it.',
     ),
     cfg.FloatOpt(

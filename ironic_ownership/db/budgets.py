@@ -33,7 +33,7 @@ Place = tuple[str, str | None]
 
 @dataclasses.dataclass
 class Allowance:
-    """What is left of a budget in one transaction. Pure.
+    """Rest of a budget in one transaction. Pure.
 
     :param nodes: that may still change owner; ``None`` for any number.
     :param room: nodes that may still be released, by place.
