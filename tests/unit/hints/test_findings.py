@@ -469,6 +469,32 @@ def _stalled(s: TestFindings, code: str) -> Story:
     _report(s, 'host1', Condition(str(loop), s.shared.clock()))
 
 
+def _on(machine: str, settings: model.MemberSettings) -> model.MemberSettings:
+    process = model.ProcessInfo(machine, 1, '1')
+    return dataclasses.replace(settings, process=process)
+
+
+@case('standby_on_same_machine')
+def _same_machine(s: TestFindings) -> Story:
+    s.serve('host1', _on('one', A))
+    standby = s.start('host1', _on('one', A))
+    yield
+    standby.member.leave(0.0)
+    s.alive['standby'] = s.start('host1', _on('two', A))
+
+
+@case('single_machine')
+def _single_machine(s: TestFindings) -> Story:
+    s.node(1, shard='a')
+    s.serve('host1', _on('one', A))
+    s.assertNotIn('single_machine', s.findings())
+    s.serve('host2', _on('two', B))
+    found = yield
+    # The other one serves no node.
+    s.assertEqual(['host1'], found['subjects'])
+    s.alive['standby'] = s.start('host1', _on('two', A))
+
+
 _GIVE = 'service set host1 --take-over-deployed-after 1 --reason x --yes'
 
 
