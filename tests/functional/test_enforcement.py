@@ -12,12 +12,14 @@ import testtools
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import Enforcement
+from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.request_header import HEADER, Claim
 from lab import ironic, ironic_api, ironic_tokens, process
 from lab.enrolment import Enrolment
 from tests.functional.support import (
     command_line,
     databases,
+    hosts,
     ironics,
     keystones,
 )
@@ -347,3 +349,83 @@ class TestOutage(EnforcementCase):
         process.wait_for(lambda: self.send().status == 200, 'admission')
         found = self.send(epoch=0)
         self.assertEqual((409, 'fenced'), found[:2])
+
+
+class TestStandingOrder(testtools.TestCase):
+    """Two services share nodes by a ring; one has an order, and is killed."""
+
+    names = 'ordered1', 'ordered2'
+
+    def setUp(self) -> None:
+        super().setUp()
+        shared = _shared()
+        shared.enrolment.server.start()
+        shared.enrolment.clear()
+        self.nodes = shared.enrolment.enrol(
+            12, instance_share=0.5, prefix='order', same_every_time=True
+        )
+        self.deployed = {*self.nodes[:6]}
+        self.deployment = hosts.Deployment(
+            shared.enrolment.server.endpoint, shared.lab.url
+        )
+        self.deployment.more = {'enforcement': {'shared_key': KEY}}
+        self.addCleanup(self.deployment.close)
+        self.addCleanup(self.deployment.stop)
+
+    def start(self, name: str) -> hosts.Host:
+        return self.deployment.start(
+            name, ironic={'peer_list': ','.join(self.names)}
+        )
+
+    def order(self, name: str, *words: str) -> None:
+        done = self.deployment.operate('service', 'set', name, *words, '--yes')
+        self.assertEqual(0, done.returncode, done)
+
+    def codes(self) -> set[str]:
+        done = self.deployment.operate('check', '-f', 'json')
+        return {row['code'] for row in json.loads(done.stdout)}
+
+    def instances(self) -> dict[str, str | None]:
+        return {
+            node.uuid: node.instance_uuid
+            for node in self.deployment.records.compute_nodes()
+            if node.uuid in self.nodes
+        }
+
+    def test_deployed_nodes_of_a_dead_service_move_as_ordered(self) -> None:
+        deployment = self.deployment
+        running = {name: self.start(name) for name in self.names}
+        deployment.wait_for_members(*self.names)
+        owners = deployment.wait_for_ring(self.nodes, self.names)
+        dead = owners[self.nodes[0]]
+        (heir,) = {*self.names} - {dead}
+        instances = self.instances()
+        self.assertEqual(
+            self.deployed, {node for node, one in instances.items() if one}
+        )
+        self.order(
+            dead, '--take-over-deployed-after', '2', '--reason', 'on call'
+        )
+        running[dead].kill()
+        deployment.wait_until(
+            lambda: {*self.nodes} <= deployment.owned_by(heir), 'new owners'
+        )
+        self.assertEqual(instances, self.instances())
+        moved = {
+            event.node_uuid
+            for event in deployment.events()
+            if event.kind == EventKind.NODE_MOVED
+            and event.from_host == dead
+            and event.actor == heir
+        }
+        left = {node for node in self.deployed if owners[node] == dead}
+        self.assertEqual(left, moved)
+        self.start(dead)
+        deployment.wait_until(
+            lambda: 'nodes_taken' in self.codes(), 'condition'
+        )
+        self.assertLessEqual(left, deployment.owned_by(heir))
+        self.order(dead, '--no-take-over-deployed')
+        deployment.wait_until(
+            lambda: 'nodes_taken' not in self.codes(), 'end of the condition'
+        )
