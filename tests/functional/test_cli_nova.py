@@ -70,6 +70,9 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.run_json('nova', 'adopt', '--yes')
         self.assertEqual({'stock': (4, 2)}, self.lab.records.counts())
         self.assertEqual([], self.run_json('nova', 'adopt', '--yes'))
+        done = self.lab.run('nova', 'adopt', '--yes')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn('No node has to be adopted', done.stdout)
         unchanged = self.run_json('nova', 'adopt', '--yes', '--all')
         self.assertEqual({'unchanged'}, {row['state'] for row in unchanged})
         # An operator stops the service of stock Nova, and moves its nodes.

@@ -11,6 +11,7 @@ import unittest
 from collections.abc import Iterator
 
 from ironic_ownership.cli import app
+from ironic_ownership.cmd import dbsync
 from ironic_ownership.cmd.program import add_arguments
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -23,8 +24,14 @@ _PAGES = sorted(
 )
 _PROMPT = re.compile(r'^ +[$#] (.*)$')
 _PROGRAM = re.compile(
-    r'^(?:in-nova |podman exec \S+ |\S*/)?ironic-ownership (.*)$'
+    r'^(?:in-nova |podman exec \S+ |runuser -u \S+ -- |\S*/)*'
+    r'ironic-ownership(-dbsync)? (.*)$'
 )
+_IN_PROSE = re.compile(r'(?<!`)``(ironic-ownership(?:-dbsync)? [^`]+)``')
+_PATHS = re.compile(
+    r'``((?:doc/source|etc|tests|tools|lab)/[\w./-]+)``(?! \(new\))'
+)
+_REQUIRED = 'arguments are required'
 _WORDS_OF_SHELLS = {'|', '>', '&&', ';', '<'}
 
 
@@ -41,18 +48,27 @@ def _lines(page: pathlib.Path) -> Iterator[tuple[int, str]]:
         yield number, text
 
 
+def _in_prose(page: pathlib.Path) -> Iterator[tuple[int, str]]:
+    """Yield the commands that sentences name."""
+    for match in _IN_PROSE.finditer(page.read_text()):
+        number = match.string.count('\n', 0, match.start()) + 1
+        yield number, ' '.join(match[1].split())
+
+
 def _command(text: str) -> list[str]:
-    """Return the words of a command of the program; empty for others."""
+    """Return the words of a command of the programs; empty for others."""
     found = _PROGRAM.match(text)
     if found is None or '...' in text:
         return []
-    words = shlex.split(found[1], comments=True)
+    words = shlex.split(found[2], comments=True)
     ends = [at for at, word in enumerate(words) if word in _WORDS_OF_SHELLS]
-    return words[: min(ends, default=len(words))]
+    program = f'ironic-ownership{found[1] or ""}'
+    return [program, *words[: min(ends, default=len(words))]]
 
 
 def _fault(words: list[str]) -> str:
-    """Return why the program would refuse these words."""
+    """Return why the program, the first of these words, refuses the rest."""
+    name, *words = words
     program = app.App('1', add_arguments, lambda found: found)
     said = io.StringIO()
     try:
@@ -60,6 +76,9 @@ def _fault(words: list[str]) -> str:
             contextlib.redirect_stderr(said),
             contextlib.redirect_stdout(said),
         ):
+            if name == 'ironic-ownership-dbsync':
+                dbsync._parser().parse_args(words)
+                return ''
             _, rest = program.parser.parse_known_args(words)
             if not rest or rest[0] == 'help':
                 return ''
@@ -73,7 +92,7 @@ def _fault(words: list[str]) -> str:
 
 
 class PagesTest(unittest.TestCase):
-    """Each line with a prompt that names the program."""
+    """Each command of the programs, behind a prompt or in a sentence."""
 
     def test_every_command_in_the_pages_is_one(self) -> None:
         """A page that names a command or an option that is not there fails."""
@@ -86,3 +105,23 @@ class PagesTest(unittest.TestCase):
                     with self.subTest(place, command=text):
                         self.assertEqual('', _fault(words))
         self.assertGreater(seen, 150)
+
+    def test_every_command_in_a_sentence_is_one(self) -> None:
+        """A sentence may leave out what the command requires."""
+        seen = 0
+        for page in _PAGES:
+            for number, text in _in_prose(page):
+                if words := _command(text):
+                    seen += 1
+                    place = f'{page.relative_to(_CHECKOUT)}:{number}'
+                    with self.subTest(place, command=text):
+                        if _REQUIRED not in (fault := _fault(words)):
+                            self.assertEqual('', fault)
+        self.assertGreater(seen, 30)
+
+    def test_every_file_that_a_page_names_exists(self) -> None:
+        """A reader of the checkout opens them."""
+        for page in _PAGES:
+            for name in _PATHS.findall(page.read_text()):
+                with self.subTest(page.relative_to(_CHECKOUT), name=name):
+                    self.assertTrue((_CHECKOUT / name).exists())

@@ -300,7 +300,8 @@ def unlisted(seen: Deployment, problem: Check) -> Iterator[Problem]:
             f'{suggestions.counted(seen.unlisted, "node")} without a shard '
             'not checked: with a shard key set they may not be listed',
             ('nodes without a shard',),
-            'Run this with a configuration without shard_key',
+            'Set their shard in Ironic, or run this with a configuration '
+            'without shard_key, such as [ownership] policies = all',
         )
 
 

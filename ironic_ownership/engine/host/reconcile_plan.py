@@ -95,7 +95,7 @@ def build(  # Model: Plans
                 owner
                 if host in decision.contenders
                 and owner not in (None, host)
-                and _needs_a_move(host, str(owner), peer_groups)
+                and _needs_a_move(host, str(owner), services, peer_groups)
                 else None
             )
         if record is not None and owner == host:
@@ -111,13 +111,21 @@ def build(  # Model: Plans
         elif (
             decision.wanted_by == host
             and owner is not None
-            and _needs_a_move(host, owner, peer_groups)
+            and _needs_a_move(host, owner, services, peer_groups)
         ):
             plan.withheld.setdefault(owner, []).append(node.uuid)
     return plan
 
 
-def _needs_a_move(host: str, owner: str, peer_groups: PeerGroups) -> bool:
+def _needs_a_move(
+    host: str,
+    owner: str,
+    services: Mapping[str, model.Service],
+    peer_groups: PeerGroups,
+) -> bool:
+    row = services.get(owner)
+    if row is not None and row.is_stock:
+        return False
     # Among peers a deployed node rightly stays with a live owner; with a dead
     # one no service can manage it.
     group = peer_groups.group_of.get(host)

@@ -77,7 +77,7 @@ class AdoptCell:
                     owners.get(node.name),
                     services,
                 )
-                for node in found.nodes
+                for node in sorted(found.nodes, key=lambda node: node.name)
             ],
             findings,
         )
@@ -186,7 +186,8 @@ def _returned(row: model.Service, alive: frozenset[str]) -> Result:
             None,
             row.host,
             State.REFUSED,
-            'alive: a process of it is a member; stop its nova-compute first',
+            'alive: a process of it is a member; stop its nova-compute first, '
+            'or after a crash wait for [membership] member_ttl',
         )
     if row.never_registered:
         return Result(None, row.host, State.UNCHANGED)

@@ -162,6 +162,7 @@ has one row for each code without it."""
             pathlib.Path(parsed_args.report).write_text(report.markdown(done))
         if done.findings or done.skipped:
             self.exit_code = errors.ExitCode.DEGRADED
+        self.nothing = report.nothing(done)
         if parsed_args.formatter == 'table' and not parsed_args.long:
             return self.table(report.SHORT, report.by_code(done.findings))
         return self.table((*_FINDINGS, *report.MORE), done.findings)
@@ -183,6 +184,7 @@ the reason; the exit code is then 3, and the others are adopted. Without
 --all only nodes are shown that are not unchanged.
 
 To return to stock Nova see "nova return"."""
+    nothing = 'No node has to be adopted: the records agree with the cell'
     keys = columns.keys(_ADOPTED)
     examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
 

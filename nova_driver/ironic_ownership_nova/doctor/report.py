@@ -47,6 +47,11 @@ def by_code(findings: Sequence[Finding]) -> list[list[Finding]]:
     return [[*group] for _, group in groups]
 
 
+def nothing(done: Examination) -> str:
+    """Return the words for an examination without findings."""
+    return 'No problems found' + (' in what was read' if done.skipped else '')
+
+
 def markdown(done: Examination) -> str:
     """Return the report."""
     return '\n'.join(_lines(done)) + '\n'
@@ -59,7 +64,7 @@ def _lines(done: Examination) -> Iterator[str]:
         yield f'* {line}'
     yield ''
     if not done.findings:
-        yield 'No problems found.'
+        yield f'{nothing(done)}.'
     for found in by_code(done.findings):
         yield from _section(found)
 

@@ -22,6 +22,7 @@ from ironic_ownership.clients.placement import api, options
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, url
 from ironic_ownership_nova.cell import companion
+from ironic_ownership_nova.cell.model import CellSnapshot
 from ironic_ownership_nova.cell.port import SqlCell
 from ironic_ownership_nova.doctor import examination
 
@@ -64,7 +65,7 @@ def open_cell(place: str, down_time: float) -> OpenedCell:
         # No statement writes, so only time-outs of reads matter.
         opened = connection.open_database(place, statement_timeout=120)
     except exceptions.RecordsError as exc:
-        text = str(exc.args[0]).replace('[database] connection', '--cell')
+        text = _of_cell(exc.args[0])
         raise exceptions.ConfigurationError(
             [text],
             hint='Such as --cell mysql+pymysql://user:password@host/nova, '
@@ -74,6 +75,17 @@ def open_cell(place: str, down_time: float) -> OpenedCell:
     schema = read.database if is_mysql else _POSTGRESQL_SCHEMA
     port = SqlCell(opened, companion.Cell(schema, down_time))
     return OpenedCell(opened.where, port)
+
+
+def _of_cell(text: str) -> str:
+    return text.replace('[database] connection', '--cell')
+
+
+def _read(cell: OpenedCell) -> CellSnapshot:
+    try:
+        return cell.port.read()
+    except exceptions.RecordsError as exc:
+        raise type(exc)(exc.args[0], hint=_of_cell(exc.hint)) from exc
 
 
 def _of_nova_conf(path: str, down_time: float) -> tuple[str, float]:
@@ -187,7 +199,7 @@ def of_options(
         ironic = functools.partial(_ironic_of, conf)
         placement = functools.partial(_placement_of, conf)
     return examination.Sources(
-        {one.where: one.port.read for one in cells},
+        {one.where: functools.partial(_read, one) for one in cells},
         lambda: nodes_of(ironic(), on_read),
         lambda: providers_of(placement()),
     )

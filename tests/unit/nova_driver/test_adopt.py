@@ -56,6 +56,14 @@ class TestAdoption(unittest.TestCase):
         self.assertEqual([ADOPTED, ADOPTED], self.states())
         self.cell.adopt.assert_not_called()
 
+    def test_proposal_is_in_the_order_of_the_result(self) -> None:
+        self.put(row(2), row(1), row(3))
+        found = self.operation.propose().nodes
+        self.assertEqual(
+            [world.uuid(number) for number in (1, 2, 3)],
+            [node.uuid for node in found],
+        )
+
     def test_proposal_knows_records_and_faults(self) -> None:
         self.put(row(1), row(2), row(3), row(4, 'gone'))
         self.records.compute_nodes.return_value = [
@@ -135,6 +143,7 @@ class TestReturn(unittest.TestCase):
             [(one.host, one.state) for one in found],
         )
         self.assertIn('alive', found[0].detail or '')
+        self.assertIn('member_ttl', found[0].detail or '')
         self.cell.return_service.assert_not_called()
         self.assertEqual(
             found, self.operation.execute(found, 'operator', 'req-1')

@@ -426,6 +426,15 @@ class ReportTest(unittest.TestCase):
         ):
             self.assertIn(part, text)
 
+    def test_without_findings_it_names_what_was_not_read(self) -> None:
+        for skipped, words in (
+            ([], 'No problems found'),
+            (['Ironic was not read'], 'No problems found in what was read'),
+        ):
+            done = examination.Examination([], ['cell x: 1 row'], skipped)
+            self.assertEqual(words, report.nothing(done))
+            self.assertTrue(report.markdown(done).endswith(f'{words}.\n'))
+
     def test_short_rows_have_one_for_each_code(self) -> None:
         found = [
             Finding('b', f'why {n}', tuple(map(str, range(5))), 'how')

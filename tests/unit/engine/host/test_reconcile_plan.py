@@ -193,6 +193,19 @@ class TestOthersNodes(unittest.TestCase):
         )
         self.assertEqual({'host1': [world.uuid(1)]}, made.withheld)
 
+    def test_node_of_a_live_stock_service_needs_no_operator(self) -> None:
+        """Its nova-compute serves it; only a dead one's has to be moved."""
+        for up_in_nova in (True, False):
+            made = plan_for(
+                'host2',
+                [world.node(4)],
+                [world.record(4, 'host1')],
+                [world.member('host2', world.RING)],
+                [model.Service('host1', up_in_nova=up_in_nova)],
+            )
+            wanted = {} if up_in_nova else {'host1': [world.uuid(4)]}
+            self.assertEqual(wanted, made.withheld)
+
     def test_contested_node_is_named_and_left_alone(self) -> None:
         alive = [world.member('host1'), world.member('host2', world.RING)]
         for host in ('host1', 'host2'):
