@@ -220,12 +220,15 @@ _MEMBERSHIP = (
     cfg.FloatOpt(
         'restart_grace',
         mutable=True,
-        default=0,
+        default=60,
         min=0,
         help='Seconds for which a service that was stopped cleanly is '
         'expected back, as for a restart or an upgrade: until then its nodes '
-        'stay with it. Zero means that a stopped service is gone immediately '
-        'and its free nodes go to its peers.',
+        'stay with it, and afterwards its free nodes go to its peers. The '
+        'default is what Nova waits (service_down_time), and several times '
+        'what a nova-compute with 1,000 nodes needs for its restart. Zero '
+        'means that a stopped service is gone immediately. A service that '
+        'was killed is never waited for, nor one that is set --down.',
     ),
 )
 

@@ -38,8 +38,11 @@ class TestNovaRunbooks(novas.NovaTestCase):
 
     def follow(self, page: pathlib.Path) -> None:
         steps = runbook.read(page)
-        # No process starves for so long on a busy machine.
-        own: dict[str, dict[str, object]] = {'membership': {'member_ttl': 60}}
+        # No process starves for so long on a busy machine; the grace is the
+        # default.
+        own: dict[str, dict[str, object]] = {
+            'membership': {'member_ttl': 60, 'restart_grace': 60}
+        }
         for step in steps:
             if isinstance(step, runbook.Configuration) and (
                 step.path.endswith('/ironic-ownership.conf')

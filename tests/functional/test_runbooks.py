@@ -30,6 +30,8 @@ class _Runbook(placements.PlacementTestCase, HostsTestCase):
                 'disable_stopped': 'false',
             }
         }
+        # The default, as in the world of the page.
+        self.deployment.more['membership'] = {'restart_grace': 60}
         self.machines = machines.Machines(self.deployment, self.server)
         self.world = runbook.World(())
         self.uuids: dict[str, str] = {}

@@ -47,6 +47,8 @@ FAST: Sections = {
         # that waits for an expiry, or until a peer may declare a death.
         'member_ttl': 10,
         'fence_margin': 1,
+        # A test that stops a service does not wait for it to be gone.
+        'restart_grace': 0,
     },
 }
 
