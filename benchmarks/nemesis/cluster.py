@@ -181,6 +181,7 @@ class Cluster:
                     'heartbeat_interval': settings.heartbeat_interval,
                     'member_ttl': settings.ttl,
                     'fence_margin': 1,
+                    'restart_grace': 0,
                 },
                 'database': {
                     'connection': self.records.url(one.login, records_port)
