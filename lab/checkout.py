@@ -22,7 +22,7 @@ def install(venv: pathlib.Path, distribution: str) -> pathlib.Path:
     """Return the environment with the package and a distribution in it.
 
     :param distribution: its directory in the checkout.
-    :raises LabError: with the end of pip's output, if that fails.
+    :raises LabError: with the end of uv's output, if that fails.
     """
     source = _CHECKOUT / distribution
     mark = venv / 'checkout'
@@ -31,11 +31,11 @@ def install(venv: pathlib.Path, distribution: str) -> pathlib.Path:
         wanted = _fingerprint(source)
         if not mark.exists() or mark.read_text() != wanted:
             mark.unlink(missing_ok=True)
-            venvs.pip_install(venv, *_BUILDERS)
+            venvs.install(venv, *_BUILDERS)
             here = '--no-build-isolation'
-            venvs.pip_install(venv, here, '--editable', str(_CHECKOUT))
-            venvs.pip_install(
-                *(venv, here, '--force-reinstall', '--no-deps', str(source))
+            venvs.install(venv, here, '--editable', str(_CHECKOUT))
+            venvs.install(
+                *(venv, here, '--reinstall', '--no-deps', str(source))
             )
             mark.write_text(wanted)
     return venv

@@ -24,6 +24,6 @@ def stock(release: str = LATEST) -> pathlib.Path:
 def with_driver(release: str = LATEST) -> pathlib.Path:
     """Return the environment; Nova, the package and the driver are in it.
 
-    :raises LabError: with the end of pip's output, if that fails.
+    :raises LabError: with the end of uv's output, if that fails.
     """
     return checkout.install(stock(release), 'nova_driver')

@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from typing import ClassVar
 
+from lab import venvs
+
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 _GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
 _TIMEOUT = 900
@@ -126,8 +128,7 @@ def fresh_environment(
         *(sys.executable, '-m', 'venv', '--without-pip', directory),
         cwd=directory.parent,
     )
-    # Python compiles what is imported.
-    pip(directory, 'install', '--no-compile', *requirements)
+    venvs.install(directory, *map(str, requirements))
     return directory / 'bin'
 
 
