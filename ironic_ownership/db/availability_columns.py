@@ -10,8 +10,6 @@ from typing import Any
 
 from ironic_ownership.contracts import availability
 
-_LONGEST = 255
-
 
 def columns(
     row: Mapping[str, Any] | None,
@@ -45,4 +43,4 @@ def event_reason(
         return None
     change = f'{before or "available"} -> {after or "available"}'
     detail = f': {evaluation.detail}' if evaluation.detail else ''
-    return f'{change}{detail}'[:_LONGEST]
+    return f'{change}{detail}'

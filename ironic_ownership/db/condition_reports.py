@@ -69,15 +69,10 @@ def store(
         ),
     }
     if before is None:
-        conn.execute(
-            sa.insert(tables.condition_reports).values(host=host, **values)
-        )
+        added = {'host': host, **values}
+        transaction.add_rows(conn, tables.condition_reports, [added])
     else:
-        conn.execute(
-            sa.update(tables.condition_reports)
-            .where(_reports.host == host)
-            .values(**values)
-        )
+        transaction.update_rows(conn, _reports.host, [host], **values)
     return True
 
 

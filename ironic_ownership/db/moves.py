@@ -168,13 +168,12 @@ class SqlMoves(connection.Port):
         """
         locking = _row_of(request_id).with_for_update()
         row = _stored(conn, locking, request_id)
-        conn.execute(
-            sa.update(tables.moves)
-            .where(_moves.request_id == request_id)
-            .values(
-                overrides=' '.join(sorted({*row.overrides.split(), *gates})),
-                reason=reason,
-            )
+        transaction.update_rows(
+            conn,
+            _moves.request_id,
+            [request_id],
+            overrides=' '.join(sorted({*row.overrides.split(), *gates})),
+            reason=reason,
         )
 
     @connection.writes
@@ -192,21 +191,10 @@ class SqlMoves(connection.Port):
         :param state: where they stay: moved, if they should have gone back.
         """
         release_transaction.end(conn, request_id, details)
-        now = transaction.now_of(conn)
-        for uuid, detail in sorted(details.items()):
-            conn.execute(
-                sa.update(tables.node_moves)
-                .where(
-                    _node_moves.request_id == request_id,
-                    _node_moves.node_uuid == uuid,
-                    _node_moves.state == NodeState.PLANNED.value,
-                )
-                .values(
-                    state=state.value,
-                    detail=detail,
-                    updated_at=now,
-                )
-            )
+        planned = _node_moves.state == NodeState.PLANNED.value
+        trials.write_results(
+            conn, request_id, details, planned, state=state.value
+        )
 
     pass_trial = connection.transaction(trials.pass_trial)
     fail_trial = connection.transaction(trials.fail_trial)

@@ -68,11 +68,8 @@ def change(
     conn: sa.Connection, reservation_id: str, **values: Any
 ) -> Reservation:
     """Write columns of a reservation that is locked."""
-    conn.execute(
-        sa.update(tables.reservations)
-        .where(_reservations.id == reservation_id)
-        .values(updated_at=transaction.now_of(conn), **values)
-    )
+    values['updated_at'] = transaction.now_of(conn)
+    transaction.update_rows(conn, _reservations.id, [reservation_id], **values)
     return known(conn, reservation_id)
 
 

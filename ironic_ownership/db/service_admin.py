@@ -61,15 +61,9 @@ def lock_known(
 
 def update(conn: sa.Connection, host: str, **values: Any) -> None:
     """Write columns of the row, which is locked."""
-    conn.execute(
-        sa.update(tables.services)
-        .where(_services.host == host)
-        .values(**transaction.RAISED, **values)
+    transaction.update_rows(
+        conn, _services.host, [host], **transaction.RAISED, **values
     )
-
-
-_MAX_REASON = 255
-"""Characters of a reason in an event."""
 
 
 def change(  # Model: ForceDown, ForceUp
@@ -125,7 +119,7 @@ def change(  # Model: ForceDown, ForceUp
         if changed.get('forced_down')
         else EventKind.SERVICE_CHANGED,
         from_host=host,
-        reason=f'{what}; {reason}'[:_MAX_REASON] if reason else what,
+        reason=f'{what}; {reason}' if reason else what,
         request_id=request_id,
     )
     return lock_known(conn, host, linked)

@@ -60,7 +60,7 @@ def give(
         origin.actor,
         EventKind.SERVICE_CHANGED,
         from_host=host,
-        reason=what[:255],
+        reason=what,
         request_id=origin.request_id,
     )
     return service_admin.lock_known(conn, host)
@@ -98,7 +98,7 @@ def note_fence(
             host,
             EventKind.SERVICE_FENCED,
             from_host=dead.host,
-            reason=f'it died; standing order of {found.order.actor}'[:255],
+            reason=f'it died; standing order of {found.order.actor}',
         )
     service_admin.update(
         conn,

@@ -20,13 +20,12 @@ ON_TRIAL = (_node_moves.state == NodeState.MOVED.value) & (
 
 def pass_trial(conn: sa.Connection, request_id: str) -> None:
     """Let the other nodes of a move follow those of its trial."""
-    conn.execute(
-        sa.update(tables.node_moves)
-        .where(
-            _node_moves.request_id == request_id,
-            _node_moves.trial == Trial.FIRST.value,
-        )
-        .values(trial=Trial.PASSED.value)
+    transaction.update_rows(
+        conn,
+        _node_moves.request_id,
+        [request_id],
+        _node_moves.trial == Trial.FIRST.value,
+        trial=Trial.PASSED.value,
     )
 
 
@@ -39,21 +38,38 @@ def fail_trial(
     """
     # A result changes only under the lock of its node.
     release_transaction.lock_nodes(conn, details)
+    write_results(
+        conn,
+        request_id,
+        details,
+        ON_TRIAL,
+        state=NodeState.PLANNED.value,
+        trial=Trial.BACK.value,
+    )
+
+
+def write_results(
+    conn: sa.Connection,
+    request_id: str,
+    details: Mapping[str, str],
+    which: sa.ColumnElement[bool],
+    **values: str,
+) -> None:
+    """Write the results of nodes of a move, whose records are locked.
+
+    :param details: by the node's uuid.
+    :param which: those that get one.
+    """
     now = transaction.now_of(conn)
     for uuid, detail in sorted(details.items()):
-        conn.execute(
-            sa.update(tables.node_moves)
-            .where(
-                _node_moves.request_id == request_id,
-                _node_moves.node_uuid == uuid,
-                ON_TRIAL,
-            )
-            .values(
-                state=NodeState.PLANNED.value,
-                trial=Trial.BACK.value,
-                detail=detail,
-                updated_at=now,
-            )
+        transaction.update_rows(
+            conn,
+            _node_moves.node_uuid,
+            [uuid],
+            (_node_moves.request_id == request_id) & which,
+            detail=detail,
+            updated_at=now,
+            **values,
         )
 
 
