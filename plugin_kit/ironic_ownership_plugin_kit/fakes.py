@@ -1,8 +1,12 @@
-"""A clock that a test moves, for stores that take one."""
+"""A clock that a test moves, and the memory backend on that clock."""
 
 from __future__ import annotations
 
 import dataclasses
+import unittest
+from typing import ClassVar
+
+from ironic_ownership.backends import memory
 
 
 @dataclasses.dataclass
@@ -17,3 +21,39 @@ class FakeClock:
     def elapse(self, seconds: float) -> None:
         """Let time pass."""
         self.now += seconds
+
+
+class MemoryCase(unittest.TestCase):
+    """The hooks of the suites for the memory backend, as an example.
+
+    :cvar kind: the class of the backends.
+    """
+
+    kind: ClassVar[type[memory.MemoryBackend]] = memory.MemoryBackend
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = FakeClock()
+        self.store = memory.MemoryStore(self.clock)
+
+    def make_backend(self, member_ttl: float) -> memory.MemoryBackend:
+        """Build a backend on the store of the test."""
+        return self.kind(
+            {}, member_ttl=member_ttl, call_timeout=5, store=self.store
+        )
+
+    def elapse(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.elapse(seconds)
+
+    def interrupt(self) -> None:
+        """Begin an outage of the store."""
+        self.store.available = False
+
+    def resume(self) -> None:
+        """End the outage."""
+        self.store.available = True
+
+    def forget_everything(self) -> None:
+        """Empty the store."""
+        self.store.rows.clear()

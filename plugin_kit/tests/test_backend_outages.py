@@ -6,8 +6,7 @@ import unittest
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions
-from ironic_ownership_plugin_kit import backend
-from tests import sound
+from ironic_ownership_plugin_kit import backend, fakes
 
 
 class AnswersTheFirstJoinLate(memory.WatchedMemoryBackend):
@@ -22,7 +21,7 @@ class AnswersTheFirstJoinLate(memory.WatchedMemoryBackend):
         super().join(host, incarnation, settings)
 
 
-class SlowStore(sound.MemoryCase):
+class SlowStore(fakes.MemoryCase):
     kind = AnswersTheFirstJoinLate
 
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from ironic_ownership.backends import memory
-from ironic_ownership_plugin_kit import backend, backend_case
+from ironic_ownership_plugin_kit import backend, backend_case, fakes
 from tests import broken_backends as broken
-from tests import sound
 
 Kind = type[broken.Broken]
 
@@ -234,7 +233,7 @@ class Store(memory.MemoryStore):
         super().check()
 
 
-class StoreCase(sound.MemoryCase):
+class StoreCase(fakes.MemoryCase):
     """Ends a wait once a backend hangs, or polls without a result."""
 
     call_timeout = 0.1
@@ -243,7 +242,7 @@ class StoreCase(sound.MemoryCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.store = Store(lambda: self.now)
+        self.store = Store(self.clock)
         self.addCleanup(self.store.released.set)
 
     def interrupt(self) -> None:

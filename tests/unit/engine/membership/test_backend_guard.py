@@ -12,12 +12,12 @@ from ironic_ownership.engine.membership import backend_guard
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership_plugin_kit import backend
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
-from tests.contract import test_memory_backend
+from ironic_ownership_plugin_kit.fakes import MemoryCase
 
 ORIGIN = "backend 'odd' from their-odd 1.5"
 
 
-class TestContract(test_memory_backend.MemoryCase, backend.BackendContract):
+class TestContract(MemoryCase, backend.BackendContract):
     """The guard of a sound backend is a sound backend."""
 
     def make_backend(self, member_ttl: float) -> GuardedBackend:
