@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.contracts import moves
-from ironic_ownership.contracts.records import Release, Update
+from ironic_ownership.contracts.records import Delete, Release, Update
 from tests.contract.suites import records
 from tests.contract.suites.moves import MoveCase
 
@@ -161,6 +161,10 @@ class HandOverContract(MoveCase):
         )
         self.moves.release([self.seen(3)], self.hand_over())
         self.assert_not_released(self.seen(3), 'released')
+        self.assert_applied('host1', self.epoch, Delete(records.uuid(4)))
+        self.assert_not_released(
+            moves.NodeMove(records.uuid(4), None), 'record_exists'
+        )
 
     def test_move_of_a_released_node_stops_no_service(self) -> None:
         request_id, node = self.released_for_a_move()

@@ -18,7 +18,7 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.records import Release, Update
+from ironic_ownership.contracts.records import Delete, Release, Update
 from ironic_ownership.db.moves import SqlMoves
 from tests.contract.suites import records
 
@@ -261,6 +261,14 @@ class MoveContract(MoveCase):
         self.assert_refused_node(
             moves.NodeMove(records.uuid(9), 'host1'), 'record_exists'
         )
+
+    def test_node_that_was_deleted_while_it_was_unowned_is_refused(
+        self,
+    ) -> None:
+        self.assert_applied('host1', self.epoch, Delete(records.uuid(3)))
+        # The row stays, without an owner.
+        unowned = moves.NodeMove(records.uuid(3), None)
+        self.assert_refused_node(unowned, 'record_exists')
 
     def test_source_that_is_not_stopped_any_more_keeps_its_nodes(
         self,
