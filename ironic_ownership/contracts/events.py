@@ -49,7 +49,7 @@ class EventKind(DescribedEnum):
     NODE_FORGOTTEN = 'node_forgotten', 'the record of a node was deleted'
     NODE_HANDED_OVER = (
         'node_handed_over',
-        'an operator took a free node from a service that runs',
+        'an operator took a node from a service that runs',
     )
     NODE_MOVED = 'node_moved', 'an operator moved a node'
     NODE_RESERVED = 'node_reserved', 'a node was reserved for an instance'

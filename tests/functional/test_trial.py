@@ -7,7 +7,7 @@ import time
 
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.moves import NodeState, Trial
-from tests.functional.support import command_line, move_case
+from tests.functional.support import command_line, hosts, move_case
 
 MISSING = '00000000-0000-4000-8000-00000000dead'
 
@@ -88,3 +88,45 @@ class TrialTest(move_case.MoveTestCase):
         self.assertIs(Trial.BACK, rows[good].trial)
         others = [n for n in rows.values() if n.trial is None]
         self.assertEqual([NodeState.REFUSED] * 2, [n.state for n in others])
+
+
+class ServicesTest(hosts.HostsTestCase):
+    """Real services; the history of each test is checked in the end."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.nodes = self.enrolment.enrol(4, instance_share=0.5)
+        old = self.deployment.start('old', policies='all')
+        self.deployment.wait_for_owners(dict.fromkeys(self.nodes, 'old'))
+        old.terminate()
+        done = self.deployment.operate('service', 'set', 'old', '--down', '-y')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.new = self.deployment.start('new', policies='all')
+        self.deployment.wait_for_lines('registered')
+
+    def drain(self, code: int) -> str:
+        """Drain ``old`` with a trial of three nodes; return its messages."""
+        words = ('service', 'drain', 'old', '--trial', '3', '--yes')
+        done = self.deployment.operate(*words)
+        self.assertEqual(code, done.returncode, done.stderr)
+        return done.stderr
+
+    def test_new_owner_that_works(self) -> None:
+        self.assertIn('the trial of 3 nodes has passed', self.drain(0))
+        self.assertEqual(
+            dict.fromkeys(self.nodes, 'new'), self.deployment.owners()
+        )
+
+    def test_frozen_owner_gets_no_node(self) -> None:
+        """Those with an instance go back as well."""
+        self.deployment.wait_until(
+            lambda: 'new' in self.deployment.records.condition_reports(),
+            'report of the conditions',
+        )
+        self.new.freeze()
+        said = self.drain(3)
+        self.assertIn('trial failed: owner_acts: new', said)
+        self.new.thaw()
+        self.assertEqual(
+            dict.fromkeys(self.nodes, 'old'), self.deployment.owners()
+        )

@@ -91,6 +91,7 @@ class _Replay:
         self._forced_down: set[str] = set()
         self._owner: dict[str | None, str | None] = {}
         self._instance: dict[str | None, str | None] = {}
+        self._moved_by: dict[str | None, str | None] = {}
 
     def follow(self, event: model.Event) -> None:
         """Take one event into account."""
@@ -224,17 +225,26 @@ class _Replay:
             'law 7: instance is left behind',
         )
         self._owner[node] = after
+        self._moved_by[node] = event.request_id
 
     def _follow_removal(self, event: model.Event) -> None:
-        """Follow a free node that an operator takes from its owner."""
+        """Follow a free node that an operator takes from its owner.
+
+        One with an instance only goes back: by the request that moved it.
+        """
         node = event.node_uuid
         self._check(
             self._owner.get(node) == event.from_host,
             event,
             'law 3: wrong owner before',
         )
+        is_back = event.request_id is not None and (
+            self._moved_by.get(node) == event.request_id
+        )
         self._check(
-            self._instance.get(node) is None, event, 'law 3: has an instance'
+            self._instance.get(node) is None or is_back,
+            event,
+            'law 3: has an instance',
         )
         self._owner[node] = None
 
