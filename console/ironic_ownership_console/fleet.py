@@ -48,9 +48,10 @@ def state_of(node: Node, down: frozenset[str]) -> str:
         return 'down'
     if node['state'] == 'filtered':
         return 'filtered'
-    if node['unavailable'] is not None:
-        return 'unavailable'
-    return 'used' if node['instance_uuid'] else 'free'
+    # Nothing can be scheduled to a node in use either.
+    if node['instance_uuid']:
+        return 'used'
+    return 'free' if node['unavailable'] is None else 'unavailable'
 
 
 @dataclasses.dataclass(frozen=True)

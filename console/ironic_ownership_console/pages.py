@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -227,6 +228,18 @@ def following(link: str | None) -> str:
 def time_of(text: str | None) -> str:
     """Return a time of the service for people: UTC, without its zone."""
     return (text or '').replace('T', ' ').partition('+')[0]
+
+
+@PAGES.app_template_filter('natural')
+def natural(items: Iterable[Any], key: str) -> list[Any]:
+    """Return things by name, with numbers in the order of their values."""
+    return sorted(
+        items,
+        key=lambda one: [
+            (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+            for part in re.split(r'(\d+)', one[key])
+        ],
+    )
 
 
 @PAGES.app_template_filter('words')

@@ -145,8 +145,8 @@ class Tally(NamedTuple):
     :ivar host: the owner; ``None`` for nodes without one.
     :ivar reason: a code of :class:`reasons.Reason`.
     :ivar instances: those with an instance.
-    :ivar unavailable: those that nothing could be scheduled to when their
-        owner last evaluated them.
+    :ivar unavailable: those without an instance that nothing could be
+        scheduled to when their owner last evaluated them.
     """
 
     host: str | None

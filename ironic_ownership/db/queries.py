@@ -147,10 +147,13 @@ COUNTS = (
         _nodes.reason,
         sa.func.count(),
         sa.func.count(_instances.open_node_uuid),
-        sa.func.count(_nodes.unavailable),
+        sa.func.count(
+            sa.case((_instances.open_node_uuid.is_(None), _nodes.unavailable))
+        ),
     )
 ).group_by(_nodes.host, _nodes.reason)
-"""Compute nodes by owner and reason: all, with an instance, unavailable."""
+"""Compute nodes by owner and reason: all, with an instance, and unavailable
+without one."""
 
 _LARGEST = 500
 _ASKED_BY = 'asked_by'

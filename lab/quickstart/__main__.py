@@ -36,7 +36,9 @@ def main() -> int:
     demo = demonstration.Demonstration(directory)
     try:
         demo.run()
-        if args.keep:
+        if args.console:
+            demo.start_console()
+        if args.keep or args.console:
             running.remember(demo.pids())
     except process.LabError as exc:
         print(f'quickstart: {exc}', file=sys.stderr)
@@ -58,7 +60,14 @@ def _parser() -> argparse.ArgumentParser:
         '--keep', action='store_true', help='leave all processes running'
     )
     modes.add_argument(
-        '--stop', action='store_true', help='end the processes of --keep'
+        '--console',
+        action='store_true',
+        help='the same, and start the console: the last line is its address',
+    )
+    modes.add_argument(
+        '--stop',
+        action='store_true',
+        help='end the processes of --keep and --console',
     )
     modes.add_argument(
         '--verify',

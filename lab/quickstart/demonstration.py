@@ -12,10 +12,11 @@ import pathlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lab import enrolment, ironic, process
+from lab.quickstart import console
 
 HOSTS = ('host1', 'host2', 'host3')
 SHARDS = ('shard1', 'shard2', 'shard3')
@@ -59,6 +60,7 @@ class Demonstration:
         self.transcript: list[str] = []
         self.ironic = ironic.Ironic(directory / 'ironic')
         self.hosts: dict[str, process.Process] = {}
+        self.console: Sequence[process.Process] = ()
 
     def run(self) -> None:
         """Run all steps.
@@ -141,15 +143,26 @@ class Demonstration:
             'three members',
         )
 
+    def start_console(self) -> None:
+        """Start the HTTP service and the console, and show the address.
+
+        :raises LabError: if one of them does not start.
+        """
+        url, self.console = console.start(
+            self.directory, self._config(HOSTS[1])
+        )
+        self.say(f'The console is at {url}')
+
     def stop(self) -> None:
         """End everything that runs."""
-        for host in self.hosts.values():
-            host.stop()
+        for child in (*self.hosts.values(), *self.console):
+            child.stop()
         self.ironic.stop()
 
     def pids(self) -> list[int]:
         """Return the process ids of everything that runs."""
-        running = [h.pid for h in self.hosts.values() if h.returncode is None]
+        children = (*self.hosts.values(), *self.console)
+        running = [one.pid for one in children if one.returncode is None]
         return [*running, self.ironic.pid]
 
     def services(self) -> dict[str, dict[str, Any]]:

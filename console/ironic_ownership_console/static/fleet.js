@@ -19,7 +19,7 @@
     // Those that need an operator first, so that they never hide.
     for (const group of found)
       group.nodes.sort((a, b) => data.states.charCodeAt(b) - data.states.charCodeAt(a) || a - b);
-    return found;
+    return found.sort((a, b) => a.name.localeCompare(b.name, 'en', {numeric: true}));
   }
 
   function layout(width) {
@@ -80,6 +80,7 @@
       + age + ' s old. Click a square to see its node.';
   }
 
+  note.textContent = 'Reading the nodes …';
   let readAt = 0, failed = '';
   async function load() {
     try {
@@ -90,9 +91,8 @@
       failed = '';
       readAt = performance.now();
       groups = grouped();
-      const start = performance.now();
       draw();
-      canvas.dataset.took = Math.round(performance.now() - start);
+      canvas.dataset.at = Math.round(performance.now());
     } catch (error) {
       failed = String(error.message || error);
     }

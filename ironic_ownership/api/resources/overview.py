@@ -51,7 +51,12 @@ COUNTS: Columns[overview.Overview] = (
 
 SERVICE: Columns[ServiceStatus] = (
     *services.SHORT,
-    Column('unavailable', type=_NOT_KNOWN, help='By the records.'),
+    Column(
+        'unavailable',
+        type=_NOT_KNOWN,
+        help='Nodes without an instance that nothing can be scheduled to, by '
+        'the records.',
+    ),
     Column('of_mean', lambda s: columns.rounded(s.of_mean), schemas.OF_MEAN),
     Column('standbys', type=schemas.NUMBER),
 )

@@ -6,9 +6,12 @@ import dataclasses
 import types
 from typing import Any
 
+import sqlalchemy as sa
+
 from ironic_ownership.api.resources import overview as resource
 from ironic_ownership.contracts import exceptions, reasons
 from ironic_ownership.contracts.records import Claim, Release
+from ironic_ownership.db import tables
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -149,6 +152,28 @@ class OverviewTest(app_case.SiteCase):
             for one in self.read()['services']
         }
         self.assertEqual(expected, found)
+
+    def test_node_in_use_is_not_unavailable(self) -> None:
+        with self.wired.database._writer.begin() as conn:
+            conn.execute(
+                sa.update(tables.compute_nodes)
+                .where(
+                    tables.compute_nodes.c.uuid.in_(
+                        [world.uuid(1), world.uuid(2)]
+                    )
+                )
+                .values(unavailable='maintenance')
+            )
+            conn.execute(
+                sa.insert(tables.instances).values(
+                    uuid=world.uuid(99),
+                    node_uuid=world.uuid(1),
+                    open_node_uuid=world.uuid(1),
+                    created_at=0,
+                )
+            )
+        found = {one['host']: one for one in self.read()['services']}['old']
+        self.assertEqual((1, 1), (found['instances'], found['unavailable']))
 
     def test_all_is_well(self) -> None:
         self.backend.leave()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import unittest
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership_console import fleet, pages
 from tests.unit.console import console_case
 from tests.unit.engine import world
 
@@ -28,6 +30,34 @@ PATHS = (
     '/act/pause',
     f'/act/move/{world.uuid(1)}',
 )
+
+
+class StateTest(unittest.TestCase):
+    def test_worst_state_of_a_node_is_that_of_its_square(self) -> None:
+        node = {
+            'service': 'a',
+            'state': 'filtered',
+            'unavailable': 'maintenance',
+            'instance_uuid': 'x',
+        }
+        for change, state in (
+            ({}, 'filtered'),
+            ({'state': 'owned'}, 'used'),
+            ({'instance_uuid': None}, 'unavailable'),
+            ({'unavailable': None}, 'free'),
+            ({'service': 'b'}, 'down'),
+            ({'service': None}, 'unowned'),
+        ):
+            node |= change
+            self.assertEqual(state, fleet.state_of(node, frozenset('b')))
+
+    def test_numbers_in_names_are_in_order(self) -> None:
+        names = ['rack10', 'rack2', 'a', 'rack2b', '7', '²']
+        found = pages.natural([{'host': name} for name in names], 'host')
+        self.assertEqual(
+            ['7', 'a', 'rack2', 'rack2b', 'rack10', '²'],
+            [one['host'] for one in found],
+        )
 
 
 class PagesTest(console_case.ConsoleCase):
