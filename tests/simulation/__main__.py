@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import json
 import logging
 import pathlib
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+
+import coverage
 
 from tests.simulation import stories, threads
 from tests.simulation.checker import ViolationError
@@ -97,7 +102,49 @@ def _report(sums: Result, seconds: float, broken: int) -> None:
         f'{sums.slowest:.0f} s at most; digest {sums.digest}'
     )
     print('faults:', dict(sums.faults.most_common()))
+    print('requests at Ironic:', dict(sums.answers.most_common()))
     print('pairs of fault and step:', len(sums.pairs))
+    for fault in ('kill', 'restart', 'freeze', 'kill-command'):
+        missing = [
+            f'{step} ({count})'
+            for step, count in sums.calls.most_common()
+            if (fault, step) not in sums.pairs
+        ]
+        print(f'no {fault} at: {", ".join(missing) or "none"}')
+    covered = coverage.Coverage.current()
+    if covered is not None:
+        covered.stop()
+        _report_branches(covered)
+
+
+_MEASURED = {
+    'decision': 'engine/decision/*',
+    'membership': 'engine/membership/*',
+    'host': 'engine/host/*',
+    'transactions': 'db/*transaction.py',
+    'change set': 'db/change_set.py',
+    'registration': 'db/registration.py',
+    'services': 'db/service_admin.py',
+    'heartbeats': 'db/heartbeats.py',
+    'pauses': 'db/pauses.py',
+}
+"""Parts of the product whose branches are counted, and their files."""
+
+
+def _report_branches(covered: coverage.Coverage) -> None:
+    for name, files in _MEASURED.items():
+        with (
+            tempfile.NamedTemporaryFile() as file,
+            contextlib.redirect_stdout(None),
+        ):
+            covered.json_report(
+                include=f'*/ironic_ownership/{files}', outfile=file.name
+            )
+            sums = json.load(file)['totals']
+        print(
+            f'branches of {name}: {sums["covered_branches"]} of '
+            f'{sums["num_branches"]}'
+        )
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -111,10 +158,17 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument('--histories', type=pathlib.Path)
     parser.add_argument('--scale', type=float, default=1.0)
     parser.add_argument('--minimise', action='store_true')
+    parser.add_argument('--coverage', action='store_true')
     parser.add_argument('--log', action='store_true')
     return parser.parse_args(arguments)
 
 
+_COVERAGE = (
+    *('-m', 'coverage', 'run', '--rcfile=', '--data-file=', '--branch'),
+    *('--concurrency=greenlet', '--source=ironic_ownership'),
+)
+
 if __name__ == '__main__':
-    reproducible('tests.simulation')
+    measured = _COVERAGE if '--coverage' in sys.argv else ()
+    reproducible('tests.simulation', *measured)
     sys.exit(run(sys.argv[1:]))

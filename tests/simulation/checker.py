@@ -55,12 +55,14 @@ class Rows:
 
     :param owners: of the nodes with a record.
     :param instances: open instance and its host, by node.
+    :param pauses: shard and end of each, by the database's clock.
     """
 
     services: dict[str, Service]
     owners: dict[str, str | None]
     instances: dict[str, tuple[str, str | None]]
     last_event: int = 0
+    pauses: tuple[tuple[str | None, float], ...] = ()
 
 
 class ViolationError(AssertionError):
@@ -96,7 +98,7 @@ class Checker:
         self.restored_at = float('-inf')
         self.history: list[dict[str, Any]] = []
         self._site: Site
-        self._query: Callable[[str], Any]
+        self._query: Callable[..., Any]
         self._follow: dict[str, Callable[[Event, Rows, Rows], None]] = {
             'owner_changed': self._owner_changed,
             'node_moved': self._moved,
@@ -206,7 +208,9 @@ class Checker:
                 'WHERE open_node_uuid IS NOT NULL'
             )
         }
-        return Rows(services, owners, instances, self.rows.last_event)
+        pauses = query('SELECT shard, ends_at FROM pauses').fetchall()
+        last = self.rows.last_event
+        return Rows(services, owners, instances, last, tuple(pauses))
 
     def _check_writer(
         self, process: Process, before: Rows, now: Rows, events: list[Event]
@@ -281,6 +285,7 @@ class Checker:
                 self.violate('law 2', f'{uuid}: {old} to {new}, deployed')
             if old and hasattr(process, 'host'):
                 self._check_deployed(uuid, old, new)
+                self._check_paused(uuid, old, now)
             if (
                 old
                 and new
@@ -310,6 +315,22 @@ class Checker:
                 'law 2',
                 f'{uuid}: {old} to {new}, with an instance for {since:.0f} s',
             )
+
+    def _check_paused(self, uuid: str, old: str, now: Rows) -> None:
+        """Law 13: no owner changes automatically under a pause."""
+        database = self._site.database
+        if (
+            uuid not in now.owners
+            or self._site.loop.now - database.jumped_at <= database.idle
+        ):
+            return
+        (shard,) = self._query(
+            'SELECT shard FROM compute_nodes WHERE uuid = ?', (uuid,)
+        ).fetchone()
+        for paused, ends_at in now.pauses:
+            if paused in (None, shard) and ends_at > database.clock():
+                new = now.owners[uuid]
+                self.violate('law 13', f'{uuid}: {old} to {new}, paused')
 
     def _owner_changed(self, event: Event, before: Rows, now: Rows) -> None:
         source, target = event.source, event.target
@@ -390,11 +411,27 @@ class Checker:
     def acts(self, process: ServiceProcess, permission: Any) -> None:
         """Evaluate an act under a permission that seems valid."""
         self.acts_seen += 1
-        loop, host = self._site.loop, process.host
         limit = self._site.times.heartbeat * SLACK
-        if loop.now - self.restored_at <= limit:
+        right = process.host, permission._uuid, permission.epoch
+        for what in self._over(*right, self._site.loop.now - limit):
+            self.violate('law 1 (guard)', f'{process.name} acts on {what}')
+
+    def admitted(
+        self, host: str, uuid: str, epoch: int, arrived: float
+    ) -> None:
+        """Law 12: Ironic admits no request under an ended epoch.
+
+        :param arrived: when the request did, at Ironic.
+        """
+        for what in self._over(host, uuid, epoch, arrived):
+            self.violate('law 12', f'a request is admitted: {what}')
+
+    def _over(
+        self, host: str, uuid: str, epoch: int, since: float
+    ) -> Iterator[str]:
+        """Return each right to a node that was over before some time."""
+        if since <= self.restored_at:
             return
-        uuid, epoch = permission._uuid, permission.epoch
         row = self.rows.services.get(host)
         ends = []
         if self.rows.owners.get(uuid) != host:
@@ -402,13 +439,10 @@ class Checker:
         if row is None or row.fenced or row.forced_down or row.epoch != epoch:
             ended = self.ended.get((host, str(epoch)), self.restored_at)
             ends.append(('has no right to', ended))
-        for what, since in ends:
-            if loop.now - max(since, self.restored_at) > limit:
-                self.violate(
-                    'law 1 (guard)',
-                    f'{process.name} acts on {uuid}, which {host} {what} for '
-                    f'{loop.now - since:.2f} s',
-                )
+        for what, ended in ends:
+            if max(ended, self.restored_at) < since:
+                seconds = self._site.loop.now - ended
+                yield f'{uuid}, which {host} {what} for {seconds:.2f} s'
 
     def _processes(self, host: str) -> Iterator[ServiceProcess]:
         for process in self._site.machines.values():

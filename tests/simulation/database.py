@@ -48,7 +48,7 @@ class Database(Server):
     :param idle: seconds for which a transaction may wait for a statement.
     :ivar committed: called after each commit that changed records, with the
         process that wrote.
-    :ivar ahead: seconds by which its clock is ahead.
+    :ivar ahead: seconds by which its clock is ahead, since ``jumped_at``.
     """
 
     numbers: tuple[int, ...] = (0,)
@@ -58,6 +58,7 @@ class Database(Server):
         self.idle, self.ahead, self.rate = idle, 0.0, 1.0
         self.committed: Callable[[Process, set[str]], None]
         self.commits = 0
+        self.jumped_at = float('-inf')
         self.files = [file_of(number) for number in self.numbers]
         self._writers: dict[int, Connection] = {}
         self._waiting: list[Any] = []

@@ -8,6 +8,7 @@ are models, which pass the contract suites of the real ones.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,6 +38,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.database import PATH, Database
 from tests.simulation.links import Port, Server
 from tests.simulation.loop import Loop, Process
+from tests.simulation.middleware import KEY, Enforced
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -137,6 +139,7 @@ class Site:
     :param clustered: whether the records have several writers.
     :param slowness: heartbeats that a message of Ironic takes, at most.
     :ivar machines: the running process of each machine, by its name.
+    :ivar enforced: Ironic's API, with the middleware.
     :ivar named: targets that the next fault takes, if they exist.
     :ivar pairs: how often a fault came at a step, by both names.
     """
@@ -164,9 +167,16 @@ class Site:
         self.ironic = Server(loop, exceptions.IronicUnavailableError)
         self.members = Server(loop, exceptions.BackendUnavailableError)
         self.members.timeout = times.heartbeat
-        for server in (self.database, self.ironic, self.members):
+        self.servers = (self.database, self.ironic, self.members)
+        for server in self.servers:
             server.usual = 0.02 * times.scale
         self.ironic.usual = slowness * times.heartbeat
+        api = Process(loop, 'ironic')
+        loop.processes.append(api)
+        self.enforced = Enforced(
+            *(loop, api, self.ironic, self.database.port(api)),
+            checker.admitted,
+        )
         self.store = memory.MemoryStore(self._store_clock)
         self.store.lock = threads.RLock()
         self.store_ahead = 0.0
@@ -289,7 +299,7 @@ class ServiceProcess(Process):
         )
         tuning = site.tuning(self.host)
         member = LocalMember(context, tuning.advertised)
-        self.built = Host.build(member, tuning)
+        self.built = Host.build(member, tuning, shared_key=KEY)
         site.loop.spawn(self, 'ask', self._ask)
         site.loop.spawn(self, 'act', self._act)
         self.built.run()
@@ -339,6 +349,11 @@ class ServiceProcess(Process):
     def _act(self) -> None:
         while True:
             self.loop.give_way(self.site.times.heartbeat / 4)
+            if self.held and self.loop.rng.random() < 0.25:
+                # It does not look whether its permission has ended.
+                one = self.loop.rng.choice(self.held)
+                with contextlib.suppress(exceptions.IronicUnavailableError):
+                    self.site.enforced.send(one)
             for one in self.held:
                 if self._without_locks(lambda one=one: one.is_valid):
                     self.site.checker.acts(self, one)

@@ -231,6 +231,7 @@ def database_clock(site: Site) -> Undo:
     seconds = site.loop.rng.choice((-1, 1)) * 10 ** site.loop.rng.uniform(0, 4)
     site.checker.tell(f'the clock of the database jumps by {seconds:.1f} s')
     site.database.ahead += seconds
+    site.database.jumped_at = site.loop.now
     return nothing
 
 
@@ -500,6 +501,20 @@ def fail_over(site: Site) -> Undo:
 
 
 @_of(COMMANDS)
+def pause(site: Site) -> Undo:
+    """Pause changes of owner, everywhere or of one shard, then resume."""
+    rng = site.loop.rng
+    body: dict[str, object] = {
+        'seconds': int(rng.uniform(1, 10) * site.times.ttl),
+        'reason': 'maintenance',
+    }
+    if rng.random() < 0.3:
+        body['shard'] = rng.choice('abc')
+    _at_work(site, host(site), lambda: _order(site, 'pause:begin', body=body))
+    return lambda: _order(site, 'pause:end')
+
+
+@_of(COMMANDS)
 def delete_record(site: Site) -> Undo:
     uuid = _chosen(site, sorted(site.checker.nodes))
     _order(site, 'compute_node:delete', path={'uuid': uuid})
@@ -521,6 +536,7 @@ OFTEN = (
     'evacuate',
     'fail-over',
     'move',
+    'pause',
 )
 """Kinds that are chosen more often than others."""
 

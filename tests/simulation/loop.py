@@ -59,7 +59,8 @@ class Process:
 
     def wall_clock(self) -> float:
         """Return its wall clock."""
-        return self.loop.EPOCH + self.clock() + self.wall_ahead
+        since = self.clock() - self.ahead
+        return self.loop.EPOCH + since + self.wall_ahead
 
 
 class Task:

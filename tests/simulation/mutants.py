@@ -43,6 +43,7 @@ _CHANGES = 'db/change_set.py'
 _MOVE = 'db/move_transaction.py'
 _BEATS = 'db/heartbeats.py'
 _BACKEND = 'backends/db.py'
+_MIDDLEWARE = '../ironic_middleware/ironic_ownership_middleware'
 _PLAN = 'engine/host/reconcile_plan.py'
 
 MUTANTS = (
@@ -320,6 +321,19 @@ MUTANTS = (
     ),
     # Operators.
     Mutant(
+        'changes of owner do not read the pauses',
+        'db/change_transaction.py',
+        'lasting = pauses.current(conn)',
+        'lasting = ()',
+    ),
+    Mutant(
+        'a pause does not exclude the changes of owner that run',
+        'db/pauses.py',
+        '    _exclude_changes(conn)\n    now = transaction.now_of(conn)\n'
+        '    pause = P',
+        '    now = transaction.now_of(conn)\n    pause = P',
+    ),
+    Mutant(
         'a move does not look at the source',
         _MOVE,
         'if service is None or service.forced_down:\n        return None',
@@ -348,6 +362,33 @@ MUTANTS = (
         'db/release_transaction.py',
         'if node.uuid in instances:',
         'if node.uuid is instances:',
+    ),
+    # Ironic itself.
+    Mutant(
+        'the middleware does not compare the epoch',
+        f'{_MIDDLEWARE}/decision.py',
+        'if service.fenced or service.epoch != claim.epoch:',
+        'if service.fenced:',
+    ),
+    Mutant(
+        'the middleware does not compare the owner',
+        f'{_MIDDLEWARE}/decision.py',
+        'if node.host != claim.service:',
+        'if node is claim:',
+    ),
+    Mutant(
+        'the middleware keeps what it has read',
+        f'{_MIDDLEWARE}/records.py',
+        'rows = database.select(_query(service, uuids, names), tuple)',
+        'kept, key = self.__dict__, (service, *uuids)\n'
+        '        rows = kept[key] = kept.get(key) or database.select(\n'
+        '            _query(service, uuids, names), tuple\n        )',
+    ),
+    Mutant(
+        'the middleware admits what it can not look up',
+        f'{_MIDDLEWARE}/application.py',
+        'return decision.NO_RECORDS',
+        'return None',
     ),
     # Deletion, scopes.
     Mutant(
@@ -390,7 +431,7 @@ def copy(mutant: Mutant | None, directory: pathlib.Path) -> None:
 
     :raises ValueError: if the text is not there once.
     """
-    for name in (PACKAGE, 'tests'):
+    for name in (PACKAGE, 'ironic_middleware', 'tests'):
         shutil.copytree(
             ROOT / name,
             directory / name,
@@ -427,10 +468,10 @@ def _run_in(
         sys.stdout = sys.stderr = file
         try:
             for name in list(sys.modules):
-                if name.partition('.')[0] in (PACKAGE, 'tests'):
+                if name.partition('.')[0].startswith((PACKAGE, 'tests')):
                     del sys.modules[name]
             os.chdir(directory)
-            sys.path.insert(0, directory)
+            sys.path[:0] = [directory, f'{directory}/ironic_middleware']
             importlib.import_module('tests.simulation.__main__').run(options)
         except BaseException:  # noqa: BLE001 - the end of a child
             traceback.print_exc()
@@ -469,11 +510,15 @@ def main() -> int:
     return int(survivors > 0)
 
 
-def reproducible(module: str) -> None:
-    """Start again without random hashes: sets are walked in their order."""
+def reproducible(module: str, *options: str) -> None:
+    """Start again without random hashes: sets are walked in their order.
+
+    :param options: of Python, before the module.
+    """
     if os.environ.get('PYTHONHASHSEED') != '0':
         os.environ['PYTHONHASHSEED'] = '0'
-        os.execv(sys.executable, [sys.executable, '-m', module, *sys.argv[1:]])
+        given = [*options, '-m', module, *sys.argv[1:]]
+        os.execv(sys.executable, [sys.executable, *given])
 
 
 if __name__ == '__main__':

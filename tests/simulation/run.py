@@ -79,7 +79,11 @@ class Plan:
 
 @dataclasses.dataclass
 class Result:
-    """The sums of some schedules."""
+    """The sums of some schedules.
+
+    :ivar answers: of the middleware, and what it admitted.
+    :ivar calls: of servers, by the name of the step.
+    """
 
     schedules: int = 0
     service_seconds: float = 0.0
@@ -89,6 +93,12 @@ class Result:
     acts: int = 0
     slowest: float = 0.0
     digest: str = ''
+    answers: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    calls: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
     histories: pathlib.Path | None = None
     faults: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter
@@ -230,6 +240,7 @@ class Schedule:
                 path={'host': host},
                 body={'forced_down': False, 'disabled': False},
             )
+        site.order('pause:end')
 
     def _commands(self) -> bool:
         """Tell whether a command runs, or the run is not over anyhow."""
@@ -336,6 +347,9 @@ class Schedule:
             sums.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
             sums.commits += self.site.database.commits
             sums.pairs += self.site.pairs
+            sums.answers += self.site.enforced.answers
+            for server in self.site.servers:
+                sums.calls += server.steps
             self._record()
 
     def _record(self) -> None:
