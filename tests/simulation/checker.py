@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.simulation.links import EPOCH
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import ServiceProcess, Site
@@ -82,6 +85,7 @@ class Checker:
     :ivar nodes: the uuids of all nodes that Ironic ever had.
     :ivar broken: the first violation.
     :ivar history: the events, each with its writer: see ``tests/model``.
+    :ivar emptied_at: when the store of the members lost some of them.
     :ivar rebalances: whether owners may change without an operator.
     """
 
@@ -95,7 +99,8 @@ class Checker:
         self._known: set[int] = set()
         self.served: dict[tuple[str, int], str | None] = {}
         self.ended: dict[tuple[str, str], float] = {}
-        self.restored_at = float('-inf')
+        self.restored_at = self.emptied_at = float('-inf')
+        self._writer = ''
         self.history: list[dict[str, Any]] = []
         self._site: Site
         self._query: Callable[..., Any]
@@ -104,6 +109,7 @@ class Checker:
             'node_moved': self._moved,
             'node_handed_over': self._handed_over,
             'node_forgotten': self._forgotten,
+            'service_died': self._died,
             'service_fenced': self._fenced,
             'nodes_taken_over': self._taken_over,
         }
@@ -146,7 +152,7 @@ class Checker:
 
     def restored(self) -> None:
         """Take the records as they are: an older copy."""
-        self.restored_at = self._site.loop.now
+        self.restored_at = self.emptied_at = self._site.loop.now
         (last,) = self._query('SELECT MAX(id) FROM events').fetchone()
         self.rows = dataclasses.replace(self._read(), last_event=last or 0)
         self._known = {row[0] for row in self._query('SELECT id FROM events')}
@@ -182,6 +188,7 @@ class Checker:
         self._check_writer(process, before, now, events)
         self._check_epochs(before, now)
         self._check_owners(process, before, now, events)
+        self._writer = process.name
         for event in events:
             if (check := self._follow.get(event.kind)) is not None:
                 check(event, before, now)
@@ -226,6 +233,12 @@ class Checker:
         row = before.services.get(host)
         if row is None or row.fenced or row.forced_down:
             self.violate('law 1', f'{process.name} writes without a right')
+        elif EPOCH.get() not in (None, row.epoch):
+            self.violate(
+                'law 1',
+                f'{process.name} writes under the epoch {EPOCH.get()}, and '
+                f'{row.epoch} is the current one',
+            )
         elif row.incarnation != process.incarnation:
             self.violate(
                 'law 1', f'{process.name} writes, and is not active: {row}'
@@ -366,6 +379,38 @@ class Checker:
             self.violate('law 3', f'{node} is deleted, and Ironic has it')
         if before.owners.get(node) != event.source:
             self.violate('law 3', f'{node} was not of {event.source}')
+
+    def _died(self, event: Event, before: Rows, now: Rows) -> None:
+        """Let no store that takes no heartbeats make a service dead.
+
+        Who declares a death has itself been heard since the other expired.
+        """
+        ttl, site = self._site.times.ttl, self._site
+        beats = {**site.database.beats, **site.members.beats}
+        heard = [ended for _, ended in beats.get(self._writer, ())]
+        of_host = sorted(
+            began
+            for machine, found in beats.items()
+            if site.hosts.get(machine) == event.source
+            for began, _ in found
+        )
+        silent_since = [
+            began
+            for began, following in itertools.pairwise(
+                [*of_host, float('inf')]
+            )
+            if following - began >= ttl
+        ]
+        if (
+            of_host
+            and self.emptied_at < of_host[0]
+            and (not heard or min(silent_since) + ttl > max(heard))
+        ):
+            self.violate(
+                'outage',
+                f'{event.actor} declares {event.source} dead, silent since '
+                f'{silent_since}, and was itself heard at {heard[-1:]}',
+            )
 
     def _fenced(self, event: Event, before: Rows, now: Rows) -> None:
         """Law 1: who is declared dead does not act."""

@@ -36,7 +36,7 @@ from tests.simulation import threads
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import Cluster
 from tests.simulation.database import PATH, Database
-from tests.simulation.links import Port, Server
+from tests.simulation.links import Port, Server, Writer
 from tests.simulation.loop import Loop, Process
 from tests.simulation.middleware import KEY, Enforced
 from tests.unit.engine import world
@@ -122,10 +122,14 @@ class _MembersPath(Port):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             token = PATH.set('members')
+            began = self._server.loop.now
             try:
-                return found(*args, **kwargs)
+                result = found(*args, **kwargs)
             finally:
                 PATH.reset(token)
+            if name in ('beat', 'join'):
+                self._server.beaten(began)
+            return result
 
         return call
 
@@ -140,7 +144,8 @@ class Site:
     :param slowness: heartbeats that a message of Ironic takes, at most.
     :ivar machines: the running process of each machine, by its name.
     :ivar enforced: Ironic's API, with the middleware.
-    :ivar named: targets that the next fault takes, if they exist.
+    :ivar named: targets and calls that the next fault takes, if they exist.
+    :ivar lasts: seconds that a story gives it; zero if it leaves them open.
     :ivar pairs: how often a fault came at a step, by both names.
     """
 
@@ -186,6 +191,7 @@ class Site:
         self.started = collections.Counter[str]()
         self.commands = self.instances = 0
         self.named: list[str] = []
+        self.lasts = 0.0
         self.pairs = collections.Counter[tuple[str, str]]()
         checker.watch(self)
         pending._clock = threads.clock
@@ -285,7 +291,7 @@ class ServiceProcess(Process):
     def _serve(self) -> None:
         site, times = self.site, self.site.times
         ports = Ports(
-            SqlRecords(site.database.port(self)),
+            Writer(SqlRecords(site.database.port(self)), site.database),
             Port(site.bare_metal, site.ironic, 'ironic'),
             site.backend(self, member=True),
             world.interpret,

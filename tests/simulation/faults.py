@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 
-from tests.simulation.deployment import ServiceProcess, Site
+from tests.simulation.deployment import Command, ServiceProcess, Site
 from tests.simulation.links import Link
 from tests.unit.engine import world
 
@@ -62,9 +62,26 @@ def node(site: Site, *, deployed: bool | None = None) -> str:
     )
 
 
-def at_a_step(process: ServiceProcess, do: Callable[[], None]) -> None:
-    """Do something while the process works, at any of its next steps."""
-    process.after_steps(process.loop.rng.randint(1, 40), do)
+def at_a_step(
+    process: ServiceProcess | Command, do: Callable[[], None]
+) -> None:
+    """Do something while the process works, at any of its next steps.
+
+    At some call of those that were made so far: most steps are of heartbeats.
+    """
+    site, rng = process.site, process.loop.rng
+    calls = sorted({name for one in site.servers for name in one.steps})
+    named = [
+        name
+        for name in site.named
+        if any(call.startswith(name) for call in calls)
+    ]
+    if named:
+        process.before_call(named, 0, do)
+    elif calls and not site.named and rng.random() < 0.5:
+        process.before_call([rng.choice(calls)], rng.randint(0, 3), do)
+    else:
+        process.after_steps(rng.randint(1, 40), do)
 
 
 def _restart(site: Site, name: str) -> None:
@@ -122,7 +139,7 @@ def stop(site: Site) -> Undo:
 
 def _freeze(site: Site, shortest: float, longest: float) -> Undo:
     one, rng = machine(site), site.loop.rng
-    seconds = rng.uniform(shortest, longest) * site.times.ttl
+    seconds = site.lasts or rng.uniform(shortest, longest) * site.times.ttl
 
     def now() -> None:
         site.checker.tell(
@@ -223,6 +240,7 @@ def store_empty(site: Site) -> Undo:
         raise LookupError
     site.checker.tell('the store of the members restarts empty')
     site.store.rows.clear()
+    site.checker.emptied_at = site.loop.now
     return nothing
 
 
@@ -408,7 +426,7 @@ def _order(site: Site, name: str, **request: object) -> None:
             site.loop.kill(command)
             site.database.abort_all(command)
 
-        command.after_steps(site.loop.rng.randint(1, 60), die)
+        at_a_step(command, die)
 
 
 def _set(site: Site, name: str, **values: bool) -> None:
@@ -504,11 +522,12 @@ def fail_over(site: Site) -> Undo:
 def pause(site: Site) -> Undo:
     """Pause changes of owner, everywhere or of one shard, then resume."""
     rng = site.loop.rng
+    seconds = 2 * site.lasts or rng.uniform(1, 10) * site.times.ttl
     body: dict[str, object] = {
-        'seconds': int(rng.uniform(1, 10) * site.times.ttl),
+        'seconds': int(seconds),
         'reason': 'maintenance',
     }
-    if rng.random() < 0.3:
+    if not site.named and rng.random() < 0.3:
         body['shard'] = rng.choice('abc')
     _at_work(site, host(site), lambda: _order(site, 'pause:begin', body=body))
     return lambda: _order(site, 'pause:end')

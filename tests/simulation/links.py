@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import dataclasses
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +37,8 @@ class Server:
     :ivar timeout: seconds after which a caller gives up.
     :ivar usual: seconds that a message takes, at most.
     :ivar steps: how often each kind of call was made, by its name.
+    :ivar beats: begin and end of each heartbeat that it accepted, by the
+        name of the process.
     """
 
     timeout = 15.0
@@ -44,6 +49,7 @@ class Server:
         self.is_down = self.is_frozen = False
         self.links: dict[tuple[str, str], Link] = {}
         self.steps: collections.Counter[str] = collections.Counter()
+        self.beats: dict[str, list[tuple[float, float]]] = {}
 
     def link(self, process: Process, path: str) -> Link:
         """Return the path of a process to this server."""
@@ -52,12 +58,17 @@ class Server:
     def request(self, path: str, what: str) -> None:
         """Let a request travel, or fail."""
         self.steps[what] += 1
-        self.loop.process.last_step = what
+        self.loop.process.called(what)
         self._travel(path, what, 'request')
 
     def answer(self, path: str, what: str) -> None:
         """Let an answer travel, or fail."""
         self._travel(path, what, 'answer')
+
+    def beaten(self, began: float) -> None:
+        """Note an accepted heartbeat of the process that runs."""
+        beats = self.beats.setdefault(self.loop.process.name, [])
+        beats.append((began, self.loop.now))
 
     def _travel(self, path: str, what: str, leg: str) -> None:
         loop = self.loop
@@ -96,9 +107,54 @@ class Port:
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            began = self._server.loop.now
             self._server.request(self._path, name)
             result = found(*args, **kwargs)
             self._server.answer(self._path, name)
+            if name in ('beat', 'join'):
+                self._server.beaten(began)
             return result
 
         return call
+
+
+EPOCH: contextvars.ContextVar[int | None] = contextvars.ContextVar(
+    'epoch', default=None
+)
+"""The epoch under which this thread writes; inherited by its calls."""
+
+
+class Writer:
+    """The records, with the epoch of each call as its caller states it.
+
+    :param server: of the records; those calls are steps of it.
+    """
+
+    def __init__(self, target: Any, server: Server) -> None:
+        self._target, self._server = target, server
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if name not in _writing(type(self._target)):
+            return found
+
+        def call(host: str, epoch: int, *args: Any, **kwargs: Any) -> Any:
+            self._server.steps[name] += 1
+            self._server.loop.process.called(name)
+            token = EPOCH.set(epoch)
+            try:
+                return found(host, epoch, *args, **kwargs)
+            finally:
+                EPOCH.reset(token)
+
+        return call
+
+
+@functools.cache
+def _writing(kind: type) -> frozenset[str]:
+    """Return the methods that begin with a host and its epoch."""
+    return frozenset(
+        name
+        for name, found in inspect.getmembers(kind, callable)
+        if name[0] != '_' and 'epoch' in inspect.signature(found).parameters
+    )

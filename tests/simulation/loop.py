@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import greenlet
@@ -21,6 +21,10 @@ _LATE = 1e-6
 
 _SPINNING = 20_000
 """Steps at one moment after which nothing but a loop without a wait runs."""
+
+
+_LONGEST = 1_000
+"""Steps after which a process no longer waits for a call that never comes."""
 
 
 class SpinningError(AssertionError):
@@ -46,12 +50,42 @@ class Process:
         self.frozen_until = 0.0
         self.last_step = 'start'
         self.countdown = 0
+        self.awaited: list[str] = []
+        self._steps = 1
         self.when_counted: Callable[[], None] = int
         self.tasks: list[Task] = []
 
     def after_steps(self, number: int, do: Callable[[], None]) -> None:
         """Do something just before the process does another step."""
         self.countdown, self.when_counted = number, do
+
+    def before_call(
+        self, names: Sequence[str], steps: int, do: Callable[[], None]
+    ) -> None:
+        """Do something a few steps after it has made some calls, in order.
+
+        :param names: with which their names begin.
+        :param steps: after the last of them, at which it happens if zero.
+        """
+        self.awaited = list(names)
+        self.after_steps(_LONGEST, do)
+        self._steps = steps
+
+    def called(self, name: str) -> None:
+        """Note that it calls a server, or its port of the records."""
+        self.last_step = name
+        if (
+            self.awaited
+            and self.countdown
+            and name.startswith(self.awaited[0])
+        ):
+            self.awaited.pop(0)
+            if not self.awaited:
+                self.countdown = self._steps
+            if not self.countdown:
+                self.when_counted()
+                # It goes on no further if it is dead, or stands still.
+                self.loop.give_way(_LATE)
 
     def clock(self) -> float:
         """Return its monotonic clock."""

@@ -27,12 +27,22 @@ class Mutant(NamedTuple):
 
     :param file: in the package.
     :param old: text that is there once.
+    :param also: file, old and new text of other guards, each of which alone
+        keeps the same law: the simulation can't see that one is missing.
+    :param story: where it is looked for first.
     """
 
     name: str
     file: str
     old: str
     new: str
+    also: tuple[tuple[str, str, str], ...] = ()
+    story: str = '*'
+
+    @property
+    def edits(self) -> tuple[tuple[str, str, str], ...]:
+        """All changes: the file of each, and its text before and after."""
+        return ((self.file, self.old, self.new), *self.also)
 
 
 _FENCE = 'engine/membership/fence.py'
@@ -46,6 +56,17 @@ _BACKEND = 'backends/db.py'
 _MIDDLEWARE = '../ironic_middleware/ironic_ownership_middleware'
 _PLAN = 'engine/host/reconcile_plan.py'
 
+_CONFIRMED = (
+    ('db/records.py', '            confirm()\n', '            pass\n'),
+)
+_DEPLOYED = (
+    (
+        'engine/decision/decide.py',
+        'deployed = bool(node.instance_uuid or recorded_instance)',
+        'deployed = False',
+    ),
+)
+
 MUTANTS = (
     # The right to write, in the records.
     Mutant(
@@ -53,12 +74,15 @@ MUTANTS = (
         'db/change_transaction.py',
         'transaction.check_right(host, epoch, services.get(host))',
         'pass',
+        story='forced-down-in-a-refresh',
     ),
     Mutant(
-        'an old epoch may write',
+        'an old epoch may write, and its lease is not confirmed',
         'db/transaction.py',
         'if current != epoch:',
         'if current < epoch:',
+        also=_CONFIRMED,
+        story='failover',
     ),
     Mutant(
         'a fence leaves the row as it is',
@@ -95,6 +119,7 @@ MUTANTS = (
         'db/registration.py',
         'if alive is None or active in alive or came_back:',
         'if alive is None or active in alive:',
+        story='late-request-of-a-standby',
     ),
     Mutant(
         'a failover keeps the epoch and the right',
@@ -109,6 +134,7 @@ MUTANTS = (
         'epoch=self.epoch + 1 if stopped else self.epoch,\n'
         '            fenced=self.fenced or stopped,\n',
         '',
+        story='forced-down-in-a-refresh',
     ),
     Mutant(
         'a claim does not compare the owner',
@@ -128,6 +154,7 @@ MUTANTS = (
         _CHANGES,
         'return owner.fenced or owner.epoch == claim.seen_epoch',
         'return True',
+        story='claim-held-up',
     ),
     Mutant(
         'a take-over does not fence',
@@ -140,6 +167,7 @@ MUTANTS = (
         _CHANGES,
         'if claim.node.instance_uuid or claim.uuid in self.open_instances:',
         'if not claim.uuid:',
+        also=_DEPLOYED,
     ),
     Mutant(
         'a deployed node is released or deleted',
@@ -148,24 +176,21 @@ MUTANTS = (
         '            return False\n        if isinstance',
         'if self._owner(uuid) != self.host:\n'
         '            return False\n        if isinstance',
-    ),
-    Mutant(
-        'the lease is not confirmed before a commit',
-        'db/records.py',
-        '            confirm()\n',
-        '            pass\n',
+        also=_DEPLOYED,
     ),
     Mutant(
         'a claim does not write the row of the owner',
         'db/change_transaction.py',
         'transaction.raise_revisions(conn, decided.services)',
         'transaction.raise_revisions(conn, [decided.host])',
+        story='claim-held-up',
     ),
     Mutant(
         'a transaction does not write the services that it locks',
         'db/transaction.py',
         'raise_revisions(conn, [row.host for row in found])',
         'pass',
+        story='claim-held-up',
     ),
     # The lease, in a process.
     Mutant(
@@ -199,6 +224,7 @@ MUTANTS = (
         _GUARD,
         'if found.term != self._given.term:',
         'if found.term < self._given.term:',
+        story='guard-after-a-fence',
     ),
     Mutant(
         'a permission lasts too long',
@@ -325,6 +351,7 @@ MUTANTS = (
         'db/change_transaction.py',
         'lasting = pauses.current(conn)',
         'lasting = ()',
+        story='upgrade-under-a-pause',
     ),
     Mutant(
         'a pause does not exclude the changes of owner that run',
@@ -338,6 +365,13 @@ MUTANTS = (
         _MOVE,
         'if service is None or service.forced_down:\n        return None',
         'if True:\n        return None',
+        also=(
+            (
+                'engine/changes/gates.py',
+                'return None if running and case.can_be_released else running',
+                'return None',
+            ),
+        ),
     ),
     Mutant(
         'a move does not fence the source',
@@ -396,12 +430,21 @@ MUTANTS = (
         'engine/deletion/missing_nodes.py',
         'node = self._ironic.get(uuid)',
         'node = None',
+        also=(
+            (
+                'engine/deletion/remover.py',
+                'if self.ironic.get(uuid) is None:',
+                'if uuid:',
+            ),
+        ),
+        story='mass-loss',
     ),
     Mutant(
         'an operator deletes a node that Ironic has',
         'engine/deletion/remover.py',
         'found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)',
         'found[gates.NODE_IS_GONE] = fact(True, "")',
+        story='wrong-node-deleted',
     ),
     Mutant(
         'all nodes are listed',
@@ -438,11 +481,12 @@ def copy(mutant: Mutant | None, directory: pathlib.Path) -> None:
             ignore=shutil.ignore_patterns('functional'),
         )
     if mutant is not None:
-        path = directory / PACKAGE / mutant.file
-        text = path.read_text()
-        if text.count(mutant.old) != 1:
-            raise ValueError(f'{mutant.name}: {text.count(mutant.old)} times')
-        path.write_text(text.replace(mutant.old, mutant.new))
+        for name, old, new in mutant.edits:
+            path = directory / PACKAGE / name
+            text = path.read_text()
+            if text.count(old) != 1:
+                raise ValueError(f'{mutant.name}: {text.count(old)} times')
+            path.write_text(text.replace(old, new))
 
 
 def hunt(mutant: Mutant | None, *options: str) -> str:
@@ -479,33 +523,37 @@ def _run_in(
 
 
 def main() -> int:
-    """Hunt the mutants that the arguments name; all by default."""
+    """Hunt the mutants that the arguments name; all by default.
+
+    Each in its story, if it has one, then in each story, then in schedules.
+    """
     parser = argparse.ArgumentParser(prog='python -m tests.simulation.mutants')
-    parser.add_argument('--minutes', default='1')
+    parser.add_argument('--schedules', type=int, default=200)
     parser.add_argument('--seed', default='1')
-    parser.add_argument('--stories', default='0')
-    parser.add_argument('--story', default='*')
     parser.add_argument('names', nargs='*')
     given = parser.parse_args()
     reproducible('tests.simulation.mutants')
     importlib.import_module('tests.simulation.__main__')
+    print(f'{"mutant":60} schedules  seconds  found by')
     survivors = 0
     for mutant in MUTANTS:
         if given.names and not any(n in mutant.name for n in given.names):
             continue
+        stories = '12' if mutant.story != '*' else '1'
         output = hunt(
             mutant,
-            *('--minutes', given.minutes, '--seed', given.seed),
-            *('--stories', given.stories, '--story', given.story),
+            *('--schedules', str(given.schedules), '--seed', given.seed),
+            *('--stories', stories, '--story', mutant.story),
+            *('--minutes', '30'),
         )
         sums = re.search(
             r'(\d+) schedules, (\d+) violations, ([\d.]+) s', output
         )
-        broken = re.search(r'^seed \d+: (.*)', output, re.MULTILINE)
+        broken = re.search(r'^seed \d+: ([^:]*)', output, re.MULTILINE)
         survivors += broken is None
-        text = broken[1][:90] if broken else 'SURVIVES'
-        spent = f'{sums[1]:>5} schedules {sums[3]:>6} s' if sums else output
-        print(f'{mutant.name:55} {spent}  {text}', flush=True)
+        law = broken[1] if broken else '-- not found'
+        spent = f'{sums[1]:>9} {sums[3]:>8}' if sums else output
+        print(f'{mutant.name:60} {spent}  {law}', flush=True)
     print(f'{survivors} survivors')
     return int(survivors > 0)
 

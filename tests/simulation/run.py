@@ -200,6 +200,8 @@ class Schedule:
 
     def _begin(self, planned: Planned) -> None:
         self.site.named = list(planned.named)
+        lasts = planned.lasts * self.times.heartbeat
+        self.site.lasts = lasts if planned.named else 0.0
         try:
             undo = faults.ALL[planned.kind](self.site)
         except (LookupError, ValueError):
