@@ -26,6 +26,7 @@ _BENCHMARKS = (
     'takeover',
     'nova',
     'writers',
+    'console',
 )
 
 

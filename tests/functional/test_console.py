@@ -18,11 +18,11 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 from werkzeug import serving
 
 from ironic_ownership_console import app
 from ironic_ownership_console.service import Service
+from tests.functional.support import chromium
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -53,14 +53,7 @@ class ConsoleTest(app_case.SiteCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        options = webdriver.ChromeOptions()
-        for word in ('headless=new', 'no-sandbox', 'disable-gpu'):
-            options.add_argument(f'--{word}')
-        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
-        cls.driver = webdriver.Chrome(
-            options=options,
-            service=webdriver.ChromeService('/usr/bin/chromedriver'),
-        )
+        cls.driver = chromium.start()
         cls.addClassCleanup(cls.driver.quit)
 
     def setUp(self) -> None:
@@ -102,7 +95,7 @@ class ConsoleTest(app_case.SiteCase):
         self.driver.get(f'{self.site}{path}')
 
     def wait(self, until: Callable[[], object], what: str) -> None:
-        WebDriverWait(self.driver, 20).until(lambda _: until(), what)
+        chromium.wait(self.driver, until, what)
 
     def text(self) -> str:
         # A part may be replaced while it is read.
