@@ -14,7 +14,12 @@ from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership_nova.cell import companion
 from tests.contract import database
-from tests.contract.suites import hand_overs, record_claims, record_operators
+from tests.contract.suites import (
+    hand_overs,
+    record_claims,
+    record_operators,
+    standing_orders,
+)
 from tests.contract.suites import moves as move_suite
 from tests.contract.suites import records as suite
 from tests.contract.suites import removals as removal_suite
@@ -73,6 +78,12 @@ class ClaimsNextToCellTest(_WithCell, record_claims.ClaimContract):
 
 
 class MovesNextToCellTest(_WithCell, move_suite.MoveContract):
+    pass
+
+
+class StandingOrdersNextToCellTest(
+    _WithCell, standing_orders.StandingOrderContract
+):
     pass
 
 

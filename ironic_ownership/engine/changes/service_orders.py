@@ -67,21 +67,28 @@ class GiveOrder:
         :param order: ``None`` revokes it.
         :param whole_scope: also of all services that advertise its scope.
         :raises NotFoundError: with the nearest names.
+        :raises RequestError: if it names itself.
         """
-        named = known(self.records, host)
-        rows = [named]
+        rows = [named] = [known(self.records, host)]
+        if order is not None and order.to is not None:
+            to = known(self.records, order.to).host
+            order = dataclasses.replace(order, to=to)
+            if to == named.host:
+                raise exceptions.RequestError(
+                    f'{to} cannot take over from itself',
+                    hint='Name another service, or none: then the policies '
+                    'choose',
+                )
         if whole_scope:
+            taker = order.to if order is not None else None
             scope = self._scope(named)
             rows += [
                 row
                 for row in self.records.services()
-                if row.host != named.host
+                if row.host not in (named.host, taker)
                 and scope is not None
                 and self._scope(row) == scope
             ]
-        if order is not None and order.to is not None:
-            to = known(self.records, order.to).host
-            order = dataclasses.replace(order, to=to)
         return [
             ServiceChange(
                 row,
@@ -94,6 +101,8 @@ class GiveOrder:
         ]
 
     def _scope(self, row: model.Service) -> model.Scope | None:
+        if row.never_registered:
+            return None
         policies = self.interpret(row.settings)
         return policies.scope if policies else None
 

@@ -18,6 +18,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move
+from ironic_ownership.contracts.records import Pause
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
@@ -116,7 +117,10 @@ class StandingOrders(Worker):
             if not (orders.to_note or orders.due or rest):
                 self.conditions.clear(REFUSED, 'no standing order waits')
             elif self._has_turn():
+                self._follow_scope(rows.get(self.context.host))
                 self._carry_out(orders, rest)
+            else:
+                self.conditions.clear(REFUSED, 'another service has the turn')
         self.conditions.succeeded(Loop.ORDERS)
         return self.interval()
 
@@ -135,6 +139,15 @@ class StandingOrders(Worker):
     def _has_turn(self) -> bool:
         return self.turn.claim(self.sender, lease=LEASE, max_age=LEASE).is_mine
 
+    def _follow_scope(self, row: model.Service | None) -> None:
+        """List nodes by shard while the own scope is one, also if reloaded."""
+        interpret = self.context.ports.interpret
+        policies = interpret(row.settings) if row is not None else None
+        self.moves = dataclasses.replace(
+            self.moves,
+            sharded=policies is None or policies.scope.shard is not None,
+        )
+
     def _interrupted(self) -> bool:
         return (
             self._stopping.is_set()
@@ -152,18 +165,21 @@ class StandingOrders(Worker):
             return
         require_enforcement(context.ports.ironic, self.shared_key)
         refused: list[PlannedNode] = []
-        for move in rest:
+        pauses = context.ports.records.pauses()
+        # A pause leaves them planned; nodes beyond it move below.
+        for move in () if pauses else rest:
             self._execute([self.moves.propose_rest(move, context.host)])
         for row in orders.due:
-            refused += self._take_over(row)
+            refused += self._take_over(row, pauses)
         self._report_refused(refused)
 
-    def _take_over(self, row: model.Service) -> Sequence[PlannedNode]:
+    def _take_over(
+        self, row: model.Service, pauses: Sequence[Pause]
+    ) -> Sequence[PlannedNode]:
         """Move the deployed nodes of a service; return those refused."""
-        order, records = row.order, self.context.ports.records
+        order = row.order
         if order is None:
             return ()
-        pauses = records.pauses()
         found = drain.propose(
             self.moves,
             row.host,

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.host.operator_log import Activity, Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
@@ -59,6 +60,7 @@ class Health:
             f'{one.loop}: {one.error or "its thread has ended"}'
             for one in self.loops
             if one.fails
+            and one.code != NODES_TAKEN  # it does its work, with fewer nodes
             and (self.role != Role.STANDBY or one.loop == Loop.HEARTBEAT)
         ]
         if self.role == Role.STARTING and not found:

@@ -130,11 +130,19 @@ class StandingOrderTest(ChangesCase):
     def test_order_is_for_all_services_of_the_scope(self) -> None:
         self.records.register('other', world.runs(shard_key='a'))
         given = self.give('idle', **self.ORDER, whole_scope=True)
-        alike = {'idle', 'new', 'old'}
+        alike = {'idle', 'old'}
         self.assertEqual('idle', given['host'])
         self.assertEqual(alike, {*given['services']})
         with_order = {r.host for r in self.records.services() if r.order}
         self.assertEqual(alike, with_order)
+        self.assertEqual(
+            ['old', 'idle'],
+            self.give(
+                'old',
+                **{**self.ORDER, 'take_over_deployed_to': 'new'},
+                whole_scope=True,
+            )['services'],
+        )
         self.give('new', take_over_deployed_after=None, whole_scope=True)
         self.assertEqual(
             [], [r.host for r in self.records.services() if r.order]
@@ -164,6 +172,10 @@ class StandingOrderTest(ChangesCase):
         self.refused(
             *('PATCH', '/v1/services/old', 404),
             json={**self.ORDER, 'take_over_deployed_to': 'nwe'},
+        )
+        self.refused(
+            *('PATCH', '/v1/services/old', 400),
+            json={**self.ORDER, 'take_over_deployed_to': 'OLD'},
         )
         self.give(**self.ORDER, dry_run=True)
         self.assertEqual(before, self.state())

@@ -30,7 +30,7 @@ from ironic_ownership.engine.membership.failure_detector import (
 from tests.unit.engine import service, world
 
 OPERATOR = Origin('alice', 'req-order')
-NODES = range(1, 21)
+NODES = range(1, 16)
 DEPLOYED = [number for number in NODES if number % 2]
 
 
@@ -270,7 +270,8 @@ class TestOrders(OrderCase):
         self.step()
         self.assertEqual(self.left, self.taken())
 
-    def test_pause_that_begins_later_holds_what_was_decided(self) -> None:
+    def hold_what_was_decided(self) -> None:
+        """Let a pause begin between the decision and its transaction."""
         self.give()
         self.die()
         self.step()
@@ -284,6 +285,9 @@ class TestOrders(OrderCase):
         with mock.patch.object(self.records, 'pauses', pauses):
             self.step()
         self.assertEqual(set(), self.taken())
+
+    def test_pause_that_begins_later_holds_what_was_decided(self) -> None:
+        self.hold_what_was_decided()
         self.records.end_pauses(OPERATOR, ['req-order'])
         self.step()
         self.assertEqual(self.left, self.taken())
@@ -366,6 +370,33 @@ class TestOrders(OrderCase):
         (after,) = self.moves.moves()
         self.assertEqual(move.request_id, after.request_id)
         self.assertEqual([], [*self.moves.moves(unfinished=True)])
+
+    def test_unfinished_move_waits_for_the_end_of_a_pause(self) -> None:
+        self.hold_what_was_decided()
+        with self.assertNoLogs(service.LOGGER, 'WARNING'):
+            self.step()
+        self.assertEqual(set(), self.taken())
+
+    def test_rest_of_a_revoked_order_stays(self) -> None:
+        self.hold_what_was_decided()
+        self.records.end_pauses(OPERATOR, ['req-order'])
+        self.records.give_order('host1', None, OPERATOR)
+        self.step()
+        self.assertEqual(set(), self.taken())
+        self.assertEqual([], [*self.moves.moves(unfinished=True)])
+
+    def test_sharded_service_lists_no_nodes_without_a_shard(self) -> None:
+        self.give()
+        self.die()
+        worker = self.worker(self.host)
+        self.step(worker)
+        self.records.advertise(
+            'host2', self.host.fence.epoch(), world.runs(shard_key='a')
+        )
+        self.ironic.calls.clear()
+        self.step(worker)
+        self.assertNotIn('scan', {name for name, _ in self.ironic.calls})
+        self.assertTrue(worker.moves.sharded)
 
     def test_fenced_service_carries_nothing_out(self) -> None:
         self.give()

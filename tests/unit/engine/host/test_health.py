@@ -23,6 +23,14 @@ class TestFaults(unittest.TestCase):
         found = health(loops=(WORKS, FAILS)).faults
         self.assertEqual(['refresh: Ironic does not answer'], found)
 
+    def test_loss_of_nodes_by_a_standing_order_is_none(self) -> None:
+        taken = Condition(Loop.ORDERS, code='nodes_taken', error='2 nodes')
+        self.assertEqual([], health(loops=(taken,)).faults)
+        other = dataclasses.replace(taken, code='not_enforced')
+        self.assertEqual(
+            ['standing-orders: 2 nodes'], health(loops=(other,)).faults
+        )
+
     def test_thread_that_has_ended_is_one(self) -> None:
         ended = dataclasses.replace(WORKS, ended=True)
         self.assertEqual(
