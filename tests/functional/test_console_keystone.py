@@ -96,4 +96,4 @@ class SignInTest(_KeystoneCase):
             self.driver, lambda: 'Disabled: cables' in self.text(), 'a result'
         )
         done = self.lab.run('event', 'list', '-f', 'value', '-c', 'actor')
-        self.assertIn('admin', done.stdout)
+        self.assertIn('@all', done.stdout)  # the id of admin
