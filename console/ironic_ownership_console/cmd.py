@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lifetime=args.session_lifetime,
     )
     server = waitress.create_server(
-        built, host=args.listen, port=args.port, ident=None
+        built, host=args.listen, port=args.port, ident=None, threads=16
     )
     host = f'[{args.listen}]' if ':' in args.listen else args.listen
     print(

@@ -136,13 +136,23 @@ class Fleet:
         :raises ServiceError: if it may not, or there is no answer.
         """
         self._service.get(token, PATH, limit=1)
-        with self._lock:
-            last, began = self._last, self._clock()
-            if last is None or began - last.read_at > max(
-                self._lifetime, 10 * last.took
-            ):
-                self._last = last = self._fresh(token, began)
+        last = self._last
+        if last is not None and not self._is_due(last):
             return last
+        # While another request reads it, the last one has to do.
+        if not self._lock.acquire(blocking=last is None):
+            assert last is not None
+            return last
+        try:
+            last = self._last
+            if last is None or self._is_due(last):
+                self._last = last = self._fresh(token, self._clock())
+            return last
+        finally:
+            self._lock.release()
+
+    def _is_due(self, last: Snapshot) -> bool:
+        return self.age(last) > max(self._lifetime, 10 * last.took)
 
     def age(self, snapshot: Snapshot) -> float:
         """Return the age of a snapshot in seconds."""

@@ -18,6 +18,7 @@ from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import overview, runner
+from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership.observe import metrics
 
@@ -137,7 +138,9 @@ class Gauges:
         try:
             began = self._clock()
             seen = self._read()
-            families, checked = families_of(seen), overview.checked(seen)
+            problems = runner.check(seen)
+            families = families_of(seen, problems)
+            checked = overview.checked(seen, problems)
             now = self._clock()
         except Exception:  # raised again where it is waited for
             LOG.exception('the metrics could not be refreshed')
@@ -145,12 +148,14 @@ class Gauges:
         return _Snapshot(families, checked, now, now - began)
 
 
-def families_of(seen: Deployment) -> list[metrics.Family]:
+def families_of(
+    seen: Deployment, problems: Sequence[Problem]
+) -> list[metrics.Family]:
     """Return the metrics of one moment, without the parts in an outage."""
     answers = {part: part not in seen.unread for part in Part}
     found = [
         metrics.answers({str(part): up for part, up in answers.items()}),
-        metrics.problems(runner.check(seen)),
+        metrics.problems(problems),
     ]
     if not seen.unread:
         # A policy that fails is among the problems.

@@ -6,7 +6,7 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Operation, Parameter
 from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.resources import move_answers, pauses, services
-from ironic_ownership.engine.checks import overview
+from ironic_ownership.engine.checks import overview, runner
 from ironic_ownership.engine.checks.problem import Severity
 from ironic_ownership.engine.queries.service_status import ServiceStatus
 from ironic_ownership.observe import columns
@@ -122,7 +122,8 @@ def _show(request: Request) -> Answer:
     age: float | None = None
     last: overview.Checked | None = None
     if request.query.get('check'):
-        last, age = overview.checked(context.overview(placement=True)), 0.0
+        seen = context.overview(placement=True)
+        last, age = overview.checked(seen, runner.check(seen)), 0.0
     elif request.gauges is not None:
         last, age = request.gauges.last_check() or (None, None)
     found, warnings = overview.read(

@@ -130,9 +130,11 @@ class Overview:
         return 'warning' if warned else 'ok'
 
 
-def checked(seen: Deployment) -> Checked:
-    """Evaluate a whole deployment, as :func:`runner.check` does."""
-    problems = runner.check(seen)
+def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
+    """Sum up a whole deployment.
+
+    :param problems: of :func:`runner.check`.
+    """
     states: collections.Counter[str] = collections.Counter()
     try:
         for status in seen.evaluated if not seen.unread else ():
@@ -256,7 +258,7 @@ def _overview(
         unowned=(last.unowned if last else 0)
         + _nodes(t for t in unowned if t.reason not in _WAITING | _BY_POLICY),
         owned_twice=len(served | (last.twice if last else frozenset()))
-        if last or cell
+        if (last and last.complete) or (cell and Part.CELL not in seen.unread)
         else None,
         drifted=max(kept, last.drifted if last else 0) + len(drift),
         without_live_owner=sum(f.count for f in left) if lives else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Delete, Release, Update
 from tests.contract.suites import records
 
@@ -119,4 +120,29 @@ class InstanceContract(records.RecordsContract):
         self.assertEqual(
             {'host1': (2, 1), 'host2': (1, 0), None: (1, 0)},
             self.records.counts(),
+        )
+
+    def test_tallies_are_by_owner_and_reason(self) -> None:
+        epoch = self.register('host1')
+        self.assert_applied(
+            'host1',
+            epoch,
+            records.claim(1, instance_uuid=self.A),
+            records.claim(2),
+            records.claim(3),
+        )
+        self.assert_applied(
+            'host1', epoch, Release(records.uuid(3), Reason.RELEASED)
+        )
+        found = [
+            (one.host, one.reason, one.nodes, one.instances, one.unavailable)
+            for one in self.records.tallies()
+        ]
+        reason = records.claim(1).reason
+        self.assertCountEqual(
+            [
+                ('host1', reason, 2, 1, 0),
+                (None, Reason.RELEASED, 1, 0, 0),
+            ],
+            found,
         )

@@ -175,6 +175,12 @@ class OverviewTest(app_case.SiteCase):
         found = {one['host']: one for one in self.read()['services']}['old']
         self.assertEqual((1, 1), (found['instances'], found['unavailable']))
 
+    def test_check_without_ironic_proves_nothing(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        found = self.read('?check=true')
+        self.assertIsNone(found['owned_twice'])
+        self.assertIn('Ironic: down', [f['what'] for f in found['findings']])
+
     def test_all_is_well(self) -> None:
         self.backend.leave()
         self.records.set_service('new', actor='test', forced_down=True)

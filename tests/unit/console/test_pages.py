@@ -96,6 +96,19 @@ class PagesTest(console_case.ConsoleCase):
         self.assertEqual(['old'], found['service']['names'])
         self.assertEqual(['a', 'b'], found['shard']['names'])
 
+    def test_snapshot_is_read_again_when_it_is_old(self) -> None:
+        now = [0.0]
+        kept = fleet.Fleet(
+            self.pages.extensions['service'], 10.0, lambda: now[0]
+        )
+        first = kept.read('')
+        now[0] = 10.0
+        self.assertIs(first, kept.read(''))
+        now[0] = 10.1
+        with kept._lock:  # another request reads it
+            self.assertIs(first, kept.read(''))
+        self.assertIsNot(first, kept.read(''))
+
     def test_table_of_the_map_counts_the_same(self) -> None:
         text = self.page('/fleet?by=shard')
         rows = re.findall(r'(\w)</a></th><td class="n">(\d)<', text)

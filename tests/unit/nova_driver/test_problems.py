@@ -21,6 +21,19 @@ class TestDrift(test_runner.CheckCase):
     def companion(self) -> CellRows:
         return CellRows(self.drift, self.strays, self.hidden)
 
+    def test_row_that_names_another_host_is_served_twice(self) -> None:
+        self.drift = [
+            cell.Drift(world.uuid(1), 'host1', 'Host2'),
+            cell.Drift(world.uuid(2), 'host1', None),
+        ]
+        self.strays = [
+            cell.CellNode(7, 'odd', world.uuid(3), 'Host1', 3),
+            cell.CellNode(8, 'odd', world.uuid(4), None, 3),
+        ]
+        rows = self.companion()
+        self.assertEqual({world.uuid(1), world.uuid(3)}, rows.twice)
+        self.assertEqual({world.uuid(1), world.uuid(2)}, rows.drifted)
+
     def test_rows_that_agree_are_no_problem(self) -> None:
         self.assertEqual([], self.check())
 
