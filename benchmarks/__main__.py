@@ -12,6 +12,7 @@ import sys
 _BENCHMARKS = (
     'startup',
     'decide',
+    'shard_plan',
     'enforcement',
     'select',
     'scan',

@@ -10,7 +10,7 @@ import argparse
 import collections
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
@@ -34,6 +34,8 @@ _BY_WEIGHT = (
 class MoveCommand(base.Lister):
     """A command that moves nodes."""
 
+    plan: ClassVar[columns.Columns[Any]] = move_answers.PLAN
+    node: ClassVar[columns.Columns[Any]] = move_answers.NODE
     keys = (*columns.keys(move_answers.NODE), 'gates (with --dry-run)')
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -57,6 +59,9 @@ class MoveCommand(base.Lister):
             '--reason', metavar='TEXT', help='why; stored with the move'
         )
         return parser
+
+    def summarize(self, answer: Body) -> None:
+        """Report what a proposal has beyond its nodes."""
 
     def worsen(self, code: errors.ExitCode) -> None:
         """End with this code, unless something worse has happened."""
@@ -102,6 +107,7 @@ class MoveCommand(base.Lister):
         trial = {**body, 'dry_run': True}
         if parsed_args.dry_run or not parsed_args.yes:
             answer = self.api.call(name, path=path, body=trial)
+            self.summarize(answer)
             moves, unplaceable = _parts(answer)
             rows = [*_rows(moves), *unplaceable]
             refused = [row for row in rows if _is_refused(row)]
@@ -109,11 +115,11 @@ class MoveCommand(base.Lister):
             self._report_trial(rows)
             if parsed_args.dry_run:
                 self._report_refusal(refused, totals, skips=skips)
-                return self.rows(move_answers.PLAN, rows)
+                return self.rows(self.plan, rows)
             if refused and not skips:
                 self._report_refusal(refused, totals, skips=False)
                 failed = map(move_answers.failed, refused)
-                return self.rows(move_answers.PLAN, failed)
+                return self.rows(self.plan, failed)
             if planned := _planned(rows):
                 change.confirm(parsed_args, self.question(planned))
         try:
@@ -190,7 +196,7 @@ class MoveCommand(base.Lister):
             )
         if unplaceable:
             self.worsen(errors.ExitCode.REFUSED)
-        return self.rows(move_answers.NODE, [*_rows(moves), *unplaceable])
+        return self.rows(self.node, [*_rows(moves), *unplaceable])
 
     def _report(self, move: Body) -> None:
         """Report the result of one move, and choose the exit code."""
@@ -261,7 +267,7 @@ def _in_trial(rows: Sequence[Row], part: Trial) -> list[Row]:
 
 def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
     if 'moves' in answer:
-        return answer['moves'], answer['unplaceable']
+        return answer['moves'], answer.get('unplaceable', [])
     return [answer], []
 
 

@@ -26,6 +26,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
         'ring preview',
         'policy compare',
         'node validate',
+        'shard plan',
     ),
     'Change owners': (
         'compute node move',

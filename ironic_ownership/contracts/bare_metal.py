@@ -181,6 +181,15 @@ class BareMetal(abc.ABC):
         """
 
     @abc.abstractmethod
+    def set_shard(self, uuid: str, shard: str) -> str | None:
+        """Set the shard of a node.
+
+        :returns: why Ironic refuses it for this node, beginning with the
+            code of a gate of a move; ``None`` if it is done.
+        :raises IronicError: if Ironic refuses it for any node.
+        """
+
+    @abc.abstractmethod
     def enforcement(self, shared_key: str) -> Enforcement:
         """Return whether Ironic refuses the requests of former owners.
 

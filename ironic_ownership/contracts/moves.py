@@ -77,6 +77,8 @@ class Move:
     :param destination: canonical name of the service that gets the nodes.
     :param actor: user and place.
     :param overrides: codes of the gates that were overridden.
+    :param shard: that its nodes get in Ironic before they change owner;
+        ``None`` if the move leaves Ironic alone.
     :param created_at: seconds since the epoch, by the database's clock;
         ``None`` before it is stored.
     :param counts: number of nodes in each state; empty before it is stored.
@@ -90,6 +92,7 @@ class Move:
     actor: str
     reason: str | None = None
     overrides: tuple[str, ...] = ()
+    shard: str | None = None
     created_at: float | None = None
     counts: Mapping[NodeState, int] = dataclasses.field(default_factory=dict)
     on_trial: int = 0

@@ -181,6 +181,10 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
         return dataclasses.replace(node, state=UNCHANGED)
     if node.uuid in locked.paused:
         return before
+    owner = locked.owners.get(node.uuid)
+    if locked.move.shard and node.source is None and owner is None:
+        # It has its shard: the services there claim it.
+        return dataclasses.replace(node, state=UNCHANGED)
     objection = (
         _destination(locked)
         or _record(node, locked)

@@ -57,6 +57,7 @@ class SqlMoves(connection.Port):
                 actor=move.actor,
                 reason=move.reason,
                 overrides=' '.join(move.overrides),
+                shard=move.shard,
                 created_at=now,
                 automatic=move.automatic,
             )
@@ -355,6 +356,7 @@ def _move(
         actor=row.actor,
         reason=row.reason,
         overrides=tuple(row.overrides.split()),
+        shard=row.shard,
         created_at=row.created_at,
         counts=counts,
         on_trial=on_trial,

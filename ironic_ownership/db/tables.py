@@ -181,6 +181,7 @@ moves = sa.Table(
     sa.Column(
         'automatic', sa.Boolean, nullable=False, server_default=sa.false()
     ),
+    sa.Column('shard', sa.String(255)),
     sa.UniqueConstraint('request_id', name='uq_moves_request_id'),
     sa.Index('ix_moves_created_at', 'created_at'),
     **_EXACT,

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from oslo_config import cfg
@@ -140,13 +140,21 @@ class Container(Stores):
         """
         return self.ironic_of()
 
-    def ironic_of(self, request_id: str | None = None) -> BareMetal:
-        """Return a new client of Ironic, which sends this request id."""
+    def ironic_of(
+        self, request_id: str | None = None, fields: Collection[str] = ()
+    ) -> BareMetal:
+        """Return a new client of Ironic, which sends this request id.
+
+        :param fields: of nodes that are read as well.
+        """
         from ironic_ownership.clients.ironic import client
 
         with self.lock:
             opened = client.open_ironic(
-                self.conf, request_id, plugins.node_fields, self.on_nodes_read
+                self.conf,
+                request_id,
+                lambda: {*plugins.node_fields(), *fields},
+                self.on_nodes_read,
             )
         opened.outage_counts = (
             self.conf.ownership.without_conductors == 'out_of_service'
@@ -170,9 +178,12 @@ class Container(Stores):
         with self._lent_ironic() as ironic:
             yield Ports(self.records, ironic, self.backend, self.interpret)
 
-    def ports_of(self, request_id: str) -> Ports:
-        """Return ports whose client sends the request id to Ironic."""
-        ironic = self.ironic_of(request_id)
+    def ports_of(self, request_id: str, fields: Collection[str] = ()) -> Ports:
+        """Return ports whose client sends the request id to Ironic.
+
+        :param fields: of nodes that are read as well.
+        """
+        ironic = self.ironic_of(request_id, fields)
         return Ports(self.records, ironic, self.backend, self.interpret)
 
     def overview(

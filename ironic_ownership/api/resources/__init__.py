@@ -20,6 +20,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'service': ('services', 'service_changes', 'drain'),
     'member': ('members',),
     'move': ('moves',),
+    'shard': ('shards',),
     'event': ('events',),
     'pause': ('pauses',),
     'reservation': ('reservations',),

@@ -111,6 +111,11 @@ MOVE: Columns[Move] = (
         type=schemas.NUMBER,
         help='Nodes that have moved and are to be verified.',
     ),
+    Column(
+        'shard',
+        type=TEXT_OR_NULL,
+        help='That its nodes get in Ironic; null if it sets none.',
+    ),
     Column('reason', type=TEXT_OR_NULL),
     Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
 )
@@ -191,7 +196,8 @@ BODY = schemas.body(
 )
 
 
-def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
+def answer_of(of: Sequence[Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of a move whose nodes have these columns."""
     nodes = schemas.array(schemas.thing(of))
     return schemas.thing(
         request_id=schemas.TEXT,
@@ -201,19 +207,27 @@ def _answer(of: Sequence[Any], **more: Any) -> dict[str, Any]:
     )
 
 
-PROPOSED = _answer(PLAN)
-EXECUTED = _answer(
-    NODE,
-    skipped={
-        'type': 'integer',
-        'description': 'The number of nodes that a gate refused beforehand.',
-    },
-    background=schemas.described(
-        schemas.FLAG,
-        'Whether the move is carried out after this answer: '
-        '/v1/moves/{request_id} shows its progress.',
-    ),
-)
+PROPOSED = answer_of(PLAN)
+
+
+def executed_of(of: Sequence[Any]) -> dict[str, Any]:
+    """Return the schema of a move that was carried out, or runs."""
+    return answer_of(
+        of,
+        skipped={
+            'type': 'integer',
+            'description': 'The number of nodes that a gate refused '
+            'beforehand.',
+        },
+        background=schemas.described(
+            schemas.FLAG,
+            'Whether the move is carried out after this answer: '
+            '/v1/moves/{request_id} shows its progress.',
+        ),
+    )
+
+
+EXECUTED = executed_of(NODE)
 EITHER = {'oneOf': [PROPOSED, EXECUTED]}
 STORED = schemas.thing(MOVE)
 DETAILS = schemas.thing(MOVE, nodes=schemas.THINGS)
@@ -254,17 +268,21 @@ BACKGROUND = (
 """The rule of background execution, for the descriptions of operations."""
 
 
-def proposed(proposal: Proposal) -> dict[str, Any]:
+def proposed(
+    proposal: Proposal, of: Columns[PlannedNode] = PLAN
+) -> dict[str, Any]:
     """Return the body for a proposal."""
     return {
         'request_id': proposal.order.request_id,
-        'nodes': [cells(PLAN, node) for node in proposal.nodes],
+        'nodes': [cells(of, node) for node in proposal.nodes],
         'warnings': [],
     }
 
 
 def executed(
-    proposal: Proposal, result: Proposal | None = None
+    proposal: Proposal,
+    result: Proposal | None = None,
+    of: Columns[PlannedNode] = NODE,
 ) -> dict[str, Any]:
     """Return the body for a move.
 
@@ -273,7 +291,7 @@ def executed(
     ended = result or proposal
     return {
         'request_id': proposal.order.request_id,
-        'nodes': [cells(NODE, node) for node in ended.nodes],
+        'nodes': [cells(of, node) for node in ended.nodes],
         'warnings': list(ended.findings),
         'skipped': len(proposal.refused),
         'background': result is None,

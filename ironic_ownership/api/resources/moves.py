@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
@@ -15,6 +16,7 @@ from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.shard_moves import ShardMoves
 from ironic_ownership.observe.columns import cells
 
 _LIMIT = 10_000
@@ -63,12 +65,17 @@ def _show(request: Request) -> Answer:
     return Answer(body)
 
 
-def operation_of(request: Request, request_id: str) -> MoveNodes:
-    """Return the operation; Ironic and Placement receive the request id."""
+def operation_of(
+    request: Request, request_id: str, fields: Collection[str] = ()
+) -> ShardMoves:
+    """Return the operation; Ironic and Placement receive the request id.
+
+    :param fields: of nodes that are read as well.
+    """
     context = request.context
-    return MoveNodes(
+    return ShardMoves(
         dataclasses.replace(
-            context.ports_of(request_id),
+            context.ports_of(request_id, fields),
             placement=context.placement_of(request_id),
         ),
         context.moves,

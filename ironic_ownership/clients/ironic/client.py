@@ -24,6 +24,7 @@ from ironic_ownership.clients.ironic import (
 )
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
+    checked_uuid,
     free_only,
     in_scope,
     is_uuid,
@@ -267,6 +268,17 @@ class IronicClient(bare_metal.BareMetal):
                 "Ironic's answer is not a count of shards"
             ) from exc
         return counts
+
+    def set_shard(self, uuid: str, shard: str) -> str | None:
+        patch = [{'op': 'add', 'path': '/shard', 'value': shard}]
+        path = f'/nodes/{checked_uuid(uuid)}'
+        try:
+            self._api.write('PATCH', path, patch, about=uuid)
+        except errors.NotFoundError:
+            return 'node_exists: Ironic answers 404 for its uuid'
+        except errors.ConflictError as exc:
+            return f'no_operation_in_progress: {exc}'
+        return None
 
     def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
         return enforcement.probe(self._api, shared_key)

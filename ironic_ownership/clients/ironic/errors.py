@@ -25,7 +25,7 @@ IRONIC = transport.Service(
 )
 _WRITER_HINT = (
     'To reserve nodes, the user in [ironic] needs the system-scoped member '
-    'role, or the service role'
+    'role, or the service role; to set shards, the system-scoped admin role'
 )
 _HINTS = {
     400: '',

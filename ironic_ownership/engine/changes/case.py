@@ -173,6 +173,8 @@ class PlannedNode:
         destination owns already.
     :param hands_over: whether its source has to release it first.
     :param destination: empty if there is none.
+    :param shard_before: in Ironic, if the move sets the shard.
+    :param shard_after: the one that the move sets.
     """
 
     node: NodeMove
@@ -181,6 +183,8 @@ class PlannedNode:
     hands_over: bool = False
     destination: str = ''
     request_id: str = ''
+    shard_before: str | None = None
+    shard_after: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -115,10 +115,7 @@ class _Kind:
 
 
 class _Search:
-    """The state of one search; places are indices of the names.
-
-    The last place stands for no shard of the plan.
-    """
+    """One search; places are indices of the names, the last one is none."""
 
     def __init__(
         self,
@@ -246,6 +243,7 @@ class _Search:
                 if component[place] == of:
                     self.off[place] -= total * weight
                     cells[place] -= total * weight
+        self.spreads = len(self.cells) > 1
         for (place, spread), number in self.loads.items():
             self._add(place, spread, number)
         for kind in self.kinds.values():
@@ -268,25 +266,18 @@ class _Search:
             self.off[place] += number * self.whole[place]
             self.cells[spread][place] += number * self.whole[place]
 
-    @property
-    def _spreads(self) -> bool:
-        return len(self.cells) > 1
-
     def _fullness(self, kind: _Kind) -> Sequence[int]:
-        """Return how full each shard is for nodes of a kind.
-
-        A value that is spread counts twice: otherwise two shards would keep
-        what only an exchange between them can spread.
-        """
-        if not self._spreads:
+        """Return how full each shard is for nodes of a kind."""
+        if not self.spreads:
             return self.off
         cells = self.cells[kind.spread]
+        # Twice: otherwise only an exchange could spread what is left.
         return [
             here + 2 * cell for here, cell in zip(self.off, cells, strict=True)
         ]
 
     def _move(self, kind: _Kind, source: int, target: int, number: int) -> int:
-        """Move units as far as the limit allows; return how many."""
+        """Move units as far as the limit allows, and return how many."""
         cost = kind.cost(source, target, number)
         if cost > self.left:
             number = self.left // kind.size
@@ -305,8 +296,7 @@ class _Search:
                 if place not in kind.shards:
                     self._give_away(kind, place)
         for kind in kinds:  # the largest first, and only what fits
-            while self._improve(kind, fitting=True):
-                pass
+            self._improve(kind, fitting=True)
         while sum(self._improve(kind) for kind in reversed(kinds)):
             pass
 
@@ -321,25 +311,44 @@ class _Search:
 
     def _step(self, kind: _Kind, place: int) -> int:
         """Return by how much a unit fills a shard."""
-        return kind.size * self.whole[place] * (3 if self._spreads else 1)
+        return kind.size * self.whole[place] * (3 if self.spreads else 1)
 
     def _improve(self, kind: _Kind, *, fitting: bool = False) -> int:
-        """Move units from the fullest to the emptiest shard, if it helps."""
+        """Move units from the fullest to the emptiest shard while it helps."""
+        full = list(self._fullness(kind))
         sources = [place for place in kind.shards if kind.now[place]]
-        if not sources:
+        step = self._step(kind, kind.shards[0])
+        done = 0
+        while sources:
+            source = max(sources, key=full.__getitem__)
+            target = min(kind.shards, key=full.__getitem__)
+            number = self._number(
+                kind, full[source], full[target], 0 if fitting else step
+            )
+            number = min(number, kind.now[source])
+            if not (number := self._move(kind, source, target, number)):
+                break
+            done += number
+            full[source] -= number * step
+            full[target] += number * step
+            if not kind.now[source]:
+                sources.remove(source)
+            if target not in sources:
+                sources.append(target)
+        return done
+
+    def _number(self, kind: _Kind, most: int, least: int, step: int) -> int:
+        # With a step of 0 only what fits on both sides moves.
+        unit = self._step(kind, kind.shards[0])
+        room = min(most, -least) // unit
+        if room > 0 or not step:
+            return max(0, room)
+        gap, one = most - least, self.whole[kind.shards[0]]
+        is_off = self.spreads or most >= one or least <= -one
+        if gap <= step or not is_off:
             return 0
-        full = self._fullness(kind)
-        source = max(sources, key=full.__getitem__)
-        target = min(kind.shards, key=full.__getitem__)
-        step, gap = self._step(kind, target), full[source] - full[target]
-        room = min(full[source], -full[target]) // step
-        one = self.whole[target]
-        is_off = self._spreads or full[source] >= one or full[target] <= -one
-        if room < 1 and (fitting or gap <= step or not is_off):
-            return 0
-        # More at a time, but never so many that some would move back.
-        number = max(1, room, gap // (2 * step * len(kind.shards)))
-        return self._move(kind, source, target, min(number, kind.now[source]))
+        # Never so many that some would move back.
+        return max(1, gap // (2 * step * len(kind.shards)))
 
     def result(self) -> ShardPlan:
         """Search, and choose the units that move."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -72,6 +73,16 @@ class FakeBareMetal(BareMetal):
             if self.clock and self.nodes.get(node.uuid, node) != node:
                 self.changed_at[node.uuid] = self.clock()
         self.nodes.update((node.uuid, node) for node in nodes)
+
+    def set_shard(self, uuid: str, shard: str) -> str | None:
+        self._called('set_shard', (uuid, shard))
+        node = self.nodes.get(uuid)
+        if node is None:
+            return 'node_exists: Ironic answers 404 for its uuid'
+        if node.reservation:
+            return f'no_operation_in_progress: {node.reservation} has it'
+        self.put(dataclasses.replace(node, shard=shard))
+        return None
 
     def check(self) -> None:
         self._called('check', None)

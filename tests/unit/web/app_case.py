@@ -61,7 +61,7 @@ class Wired(Wiring):
             sleep=lambda seconds: None,
         )
 
-    def ironic_of(self, request_id=None):
+    def ironic_of(self, request_id=None, fields=()):
         if request_id:
             self.request_ids.append(request_id)
         return self.ironic

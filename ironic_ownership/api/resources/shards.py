@@ -1,0 +1,213 @@
+"""``/v1/shards``: even shares of the nodes, as shards in Ironic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Access, Operation
+from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.resources import move_answers, moves
+from ironic_ownership.engine.changes import shards
+from ironic_ownership.engine.changes.case import PlannedNode
+from ironic_ownership.observe.columns import Column, Columns
+
+_SHARDS: Columns[PlannedNode] = (
+    Column(
+        'shard_before',
+        type=schemas.TEXT_OR_NULL,
+        help='The shard in Ironic; null for none.',
+    ),
+    Column('shard_after', help='The shard that it gets.'),
+)
+PLAN: Columns[PlannedNode] = (
+    *move_answers.PLAN[:2],
+    *_SHARDS,
+    *move_answers.PLAN[2:],
+)
+NODE: Columns[PlannedNode] = (
+    *move_answers.NODE[:2],
+    *_SHARDS,
+    *move_answers.NODE[2:],
+)
+SHARE: Columns[dict[str, Any]] = (
+    Column('shard'),
+    Column('services', type=schemas.TEXTS, help='That select the shard.'),
+    Column('weight', type={'type': 'number', 'minimum': 0}),
+    Column('before', type=schemas.NUMBER, help='Nodes now.'),
+    Column('after', type=schemas.NUMBER, help='Nodes by the plan.'),
+)
+_FIELD = {
+    'type': 'string',
+    'pattern': '^[a-z_]+(\\.[^\\x00-\\x20\\x7f]+)?$',
+    'maxLength': 255,
+}
+
+
+def _fields(text: str) -> dict[str, Any]:
+    return schemas.array(
+        _FIELD, maxItems=5, uniqueItems=True, description=text
+    )
+
+
+_BODY = schemas.body(
+    {
+        'weights': {
+            'type': 'object',
+            'description': 'The weight of services, by host; 1 for any '
+            'other. A shard has the sum of its services; one with the weight '
+            '0 gives its nodes away.',
+            'propertyNames': schemas.HOST,
+            'additionalProperties': {
+                'type': 'number',
+                'minimum': 0,
+                'maximum': 1000,
+            },
+        },
+        'together': _fields(
+            'Fields of nodes, such as conductor_group or properties.rack: '
+            'nodes with an equal value stay in one shard.'
+        ),
+        'spread': _fields(
+            'Fields of nodes: nodes with an equal value are spread over all '
+            'shards.'
+        ),
+        'deployed': schemas.described(
+            schemas.FLAG, 'Move nodes with an instance, too.'
+        ),
+        'max_moves': {
+            'type': 'integer',
+            'minimum': 0,
+            'description': 'The maximum number of nodes that move.',
+        },
+        **move_answers.RESUMING['properties'],
+    },
+    dependentRequired={'override': ['reason']},
+)
+
+
+def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return schemas.thing(
+        moves=schemas.array(move),
+        shares=schemas.array(schemas.thing(SHARE)),
+        number=schemas.described(
+            schemas.NUMBER, 'Nodes that move to another shard.'
+        ),
+        needed=schemas.described(
+            schemas.NUMBER,
+            'The number of moves below which no plan has these shares.',
+        ),
+        notes=schemas.NOTES,
+        **more,
+    )
+
+
+def _plan(request: Request) -> Answer:
+    body = request.body
+    conditions = shards.Conditions(
+        body.get('weights', {}),
+        body.get('together', ()),
+        body.get('spread', ()),
+        body.get('deployed', False),
+        body.get('max_moves'),
+    )
+    operation = moves.operation_of(
+        request, request.request_id, conditions.fields
+    )
+    proposal = shards.propose(
+        operation,
+        conditions,
+        request.origin,
+        reason=body.get('reason'),
+        overrides=body.get('override', ()),
+    )
+
+    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        return {'moves': moved, **_plan_cells(proposal), **more}
+
+    planned = [move for move in proposal.moves if move.planned]
+    if body.get('dry_run', False):
+        return Answer(
+            shown([move_answers.proposed(m, PLAN) for m in proposal.moves])
+        )
+    if any(m.refused for m in proposal.moves) and not body.get(
+        'skip_invalid', False
+    ):
+        raise move_answers.refused(proposal.moves)
+    location = move_answers.run_in_background(request, operation, planned)
+    if location:
+        done = [move_answers.executed(move, of=NODE) for move in planned]
+        return Answer(shown(done, not_started=[]), 202, location)
+    results = operation.execute_all(
+        proposal.moves, progress=request.progress, stopping=request.stopping
+    )
+    done = [
+        move_answers.executed(move, result, NODE)
+        for move, result in zip(proposal.moves, results, strict=False)
+    ]
+    rest = [move.order.destination for move in proposal.moves[len(done) :]]
+    return Answer(shown(done, not_started=rest))
+
+
+def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
+    plan = proposal.plan
+    return {
+        'shares': [
+            {
+                'shard': shard,
+                'services': list(proposal.hosts[shard]),
+                'weight': float(proposal.weights[shard]),
+                'before': number,
+                'after': plan.after[shard],
+            }
+            for shard, number in plan.before.items()
+        ],
+        'number': len(plan.moves),
+        'needed': plan.needed,
+        'notes': [
+            f'{number} nodes stay as they are: {why}'
+            for why, number in sorted(proposal.left.items())
+        ],
+    }
+
+
+OPERATIONS = (
+    Operation(
+        'shard:plan',
+        'POST',
+        '/v1/shards/plan',
+        'Give every shard its share of the nodes, with the fewest moves.',
+        _plan,
+        Access.ADMIN,
+        {
+            200: (
+                'The result of each node; or the proposal, for dry_run.',
+                {
+                    'oneOf': [
+                        _answer(move_answers.answer_of(PLAN)),
+                        _answer(
+                            move_answers.executed_of(NODE),
+                            not_started=schemas.TEXTS,
+                        ),
+                    ]
+                },
+            ),
+            202: (
+                'The moves run in the background.',
+                _answer(
+                    move_answers.executed_of(NODE), not_started=schemas.TEXTS
+                ),
+            ),
+        },
+        description='The live and enabled services that select a shard get '
+        'shares of all nodes in their shards, and of those without a shard. '
+        'Each service that takes nodes gets a move of its own. In each batch '
+        'of it, Ironic gets the shard of the nodes first, then their records, '
+        'with their instances, change owner. The user in [ironic] needs the '
+        'role admin for the system. '
+        f'{move_answers.BACKGROUND}',
+        body=_BODY,
+        errors=(404, 409, 502, 503),
+        columns=NODE,
+    ),
+)

@@ -1,0 +1,127 @@
+"""``shard plan``: even shares of the nodes, as shards in Ironic."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+from collections.abc import Sequence
+from typing import Any
+
+from ironic_ownership.api.resources import shards
+from ironic_ownership.cli import base, errors
+from ironic_ownership.cli.move_command import Body, MoveCommand, Row
+from ironic_ownership.observe import columns
+
+
+def _weight(text: str) -> tuple[str, float]:
+    host, _, number = text.partition('=')
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = -1.0
+    if not host or not 0 <= weight <= 1000:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not HOST=NUMBER, with a number from 0 to 1000'
+        )
+    return host.strip().lower(), weight
+
+
+class PlanShard(MoveCommand):
+    """Plan shards: even shares of the nodes with the fewest moves.
+
+    The live and enabled services that select a shard key get shares of the
+    nodes in their shards, and of the nodes without a shard. Without --apply
+    nothing changes. With it, the shards are set in Ironic, and records and
+    instances move to the services of the new shards, in batches. The plan is
+    on standard output; the shares and the number of moves are on standard
+    error. An interrupted plan is finished by "move resume" for each of its
+    moves, or by the same command again.
+    """
+
+    operation = 'shard:plan'
+    plan, node = shards.PLAN, shards.NODE
+    keys = (*columns.keys(shards.NODE), 'gates (without --apply)')
+    examples = (
+        'shard plan',
+        'shard plan --weight rack2=2 --together properties.rack -f csv',
+        'shard plan --max-moves 500 --apply --yes',
+        'shard plan --weight rack1=0 --apply --yes',
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add = parser.add_argument
+        add('--apply', action='store_true', help='carry the plan out')
+        add(
+            '--weight',
+            dest='weights',
+            action='append',
+            default=[],
+            type=_weight,
+            metavar='HOST=NUMBER',
+            help='the weight of a service, 1 by default; 0 takes all nodes '
+            'from it; may be repeated',
+        )
+        for name, what in (
+            ('together', 'nodes with an equal value stay in one shard'),
+            ('spread', 'nodes with an equal value go to all shards'),
+        ):
+            add(
+                f'--{name}',
+                action='append',
+                default=[],
+                metavar='FIELD',
+                help=f'{what}: a field of nodes, such as conductor_group or '
+                'properties.rack; may be repeated',
+            )
+        add(
+            '--deployed',
+            action='store_true',
+            help='move nodes with an instance, too; their services have to '
+            'be stopped',
+        )
+        add(
+            '--max-moves',
+            type=int,
+            metavar='NUMBER',
+            help='move so many nodes at most',
+        )
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        given = {
+            'weights': dict(parsed_args.weights),
+            'together': list(dict.fromkeys(parsed_args.together)),
+            'spread': list(dict.fromkeys(parsed_args.spread)),
+            'deployed': parsed_args.deployed,
+        }
+        if (most := parsed_args.max_moves) is not None:
+            if most < 0:
+                raise errors.UsageError('--max-moves is a number from 0')
+            given['max_moves'] = most
+        wanted = {k: v for k, v in given.items() if v or k == 'max_moves'}
+        return {**super().body(parsed_args), **wanted}
+
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        # Nothing is changed unless it is asked for.
+        parsed_args.dry_run = parsed_args.dry_run or not parsed_args.apply
+        return super().take_action(parsed_args)
+
+    def summarize(self, answer: Body) -> None:
+        for share in answer['shares']:
+            self.say(
+                f'{share["shard"]}: {share["before"]} -> {share["after"]} '
+                f'nodes, weight {share["weight"]:g}, '
+                f'{", ".join(share["services"])}'
+            )
+        for note in answer['notes']:
+            self.say(note)
+        self.say(
+            f'{answer["number"]} moves; at least {answer["needed"]} are '
+            'needed for these shares'
+        )
+
+    def question(self, planned: Sequence[Row]) -> str:
+        numbers = collections.Counter(row['shard_after'] for row in planned)
+        shown = ', '.join(f'{n} to {s}' for s, n in sorted(numbers.items()))
+        return f'Set shards in Ironic, and move the nodes: {shown}'

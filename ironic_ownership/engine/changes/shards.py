@@ -1,0 +1,345 @@
+"""Proposal of shards: what the plan is made from, and the moves to it.
+
+Read in the order of a refresh: services, records, nodes, members. Nodes in a
+shard that no service of the plan selects are left alone, and so are those that
+another service owns: Ironic may serve other deployments as well.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import fractions
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions, model, node_fields
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.moves import Move
+from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine.changes import gates, shard_plan
+from ironic_ownership.engine.changes.case import ChangeSnapshot, Proposal
+from ironic_ownership.engine.changes.selection import Selected
+from ironic_ownership.engine.changes.shard_moves import ShardMoves, shard_of
+from ironic_ownership.engine.decision.decide import decide
+from ironic_ownership.engine.decision.peer_groups import PeerGroups
+
+LOG = log.getLogger(__name__)
+
+_ALWAYS = ('conductor_group', 'driver', 'resource_class')
+_MAPPINGS = ('properties', 'extra')
+_PRECISION = 1000
+"""The largest denominator of a weight."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Conditions:
+    """The wishes of an operator.
+
+    :param weights: by host; any other service has the weight 1.
+    :param together: fields of nodes; equal ones stay in one shard.
+    :param spread: fields of nodes; equal ones go to all shards.
+    :param deployed: whether nodes with an instance may move.
+    :param limit: the maximum number of moves.
+    """
+
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    together: Sequence[str] = ()
+    spread: Sequence[str] = ()
+    deployed: bool = False
+    limit: int | None = None
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that Ironic has to give in addition to the usual ones.
+
+        :raises NotFoundError: naming one that can't be read.
+        """
+        wanted = set()
+        for name in (*self.together, *self.spread):
+            kind, _, key = name.partition('.')
+            if name in _ALWAYS or (kind in _MAPPINGS and key):
+                wanted.update({'extra'} & {kind})
+            elif fault := node_fields.fault(name):
+                raise exceptions.NotFoundError(
+                    f'no field {name!r} of a node: {fault}',
+                    hint='Such as conductor_group, resource_class or '
+                    'properties.rack',
+                )
+            else:
+                wanted.add(name)
+        return frozenset(wanted)
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardProposal:
+    """A plan of shards, and the moves by which it is carried out.
+
+    :param hosts: the services of each shard.
+    :param weights: by shard.
+    :param left: the number of nodes that are left alone, by the reason.
+    """
+
+    plan: shard_plan.ShardPlan
+    moves: Sequence[Proposal]
+    hosts: Mapping[str, Sequence[str]]
+    weights: Mapping[str, fractions.Fraction]
+    left: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Facts:
+    services: Sequence[model.Service]
+    records: Mapping[str, model.ComputeNode]
+    nodes: Mapping[str, model.Node]
+    view: model.View
+    groups: PeerGroups
+    shard_of: Mapping[str, str]
+    """The shard of each service of the plan."""
+
+
+def propose(
+    operation: ShardMoves,
+    conditions: Conditions,
+    origin: Origin,
+    *,
+    reason: str | None = None,
+    overrides: Collection[str] = (),
+) -> ShardProposal:
+    """Plan the shards, and evaluate every gate of every move to it.
+
+    :param reason: stored with each move.
+    :raises NotFoundError: if no service selects a shard, or one is unknown.
+    :raises OwnershipError: if something can't be read.
+    """
+    chosen = {
+        model.canonical_host(host): weight
+        for host, weight in conditions.weights.items()
+    }
+    facts, left = _read(operation, chosen)
+    weights: dict[str, fractions.Fraction] = collections.defaultdict(
+        fractions.Fraction
+    )
+    hosts: dict[str, list[str]] = collections.defaultdict(list)
+    for host, shard in sorted(facts.shard_of.items()):
+        weight = fractions.Fraction(chosen.get(host, 1))
+        weights[shard] += weight.limit_denominator(_PRECISION)
+        hosts[shard].append(host)
+    items = list(_items(facts, conditions, hosts, left))
+    found = shard_plan.plan(items, weights, conditions.limit)
+    for what, uuids in (
+        ('no shard of the plan admits them', found.unplaceable),
+        ('they stay apart from nodes to keep them with', found.split),
+    ):
+        left[what] += len(uuids)
+    moves = _moves(operation, facts, items, found, hosts)
+    order = Move(
+        *('', '', origin.actor),
+        f'shard plan{f": {reason}" if reason else ""}'[:255],
+        tuple(sorted(overrides)),
+    )
+    proposals = _proposals(operation, facts, order, moves)
+    LOG.info(
+        '%s: shard plan by %s: moves %s',
+        origin.request_id,
+        origin.actor,
+        ', '.join(p.order.request_id for p in proposals) or 'none',
+    )
+    return ShardProposal(found, proposals, hosts, weights, +left)
+
+
+def _read(
+    operation: ShardMoves, named: Collection[str]
+) -> tuple[_Facts, collections.Counter[str]]:
+    ports = operation.ports
+    services = ports.records.services()
+    known = [row.host for row in services]
+    for host in named:
+        suggestions.known_service(host, known)
+    records = {
+        record.uuid: record
+        for record in ports.records.in_reach('', model.Scope())
+    }
+    groups = PeerGroups.of(ports.backend.view(), services, ports.interpret)
+    shards = {
+        host: shard
+        for host in {*groups.group_of, *named}
+        if (shard := shard_of(groups.policies.get(host)))
+    }
+    if not shards:
+        raise exceptions.NotFoundError(
+            'no live and enabled service selects a shard',
+            hint='Add the policy shard_key to [ownership] policies of the '
+            'services, and [ironic] shard_key',
+        )
+    left: collections.Counter[str] = collections.Counter()
+    scopes = [model.Scope()]
+    if operation.sharded:
+        # Law 4: with a shard key set every list names a shard.
+        scopes = [model.Scope(shard=one) for one in sorted({*shards.values()})]
+        left[
+            'without a shard, which only a command without [ironic] '
+            'shard_key may list'
+        ] = ports.ironic.shard_counts().get(None, 0)
+    nodes: dict[str, model.Node] = {}
+    for scope in scopes:
+        nodes |= ports.ironic.fleet(scope)
+    view = ports.backend.view().serving(services)
+    return _Facts(services, records, nodes, view, groups, shards), left
+
+
+def _items(
+    facts: _Facts,
+    conditions: Conditions,
+    hosts: Mapping[str, Sequence[str]],
+    left: collections.Counter[str],
+) -> Iterable[shard_plan.PlanNode]:
+    """Yield the nodes of the plan, and count the others."""
+    admitting: dict[str, frozenset[str]] = {}
+    for node in facts.nodes.values():
+        record = facts.records.get(node.uuid)
+        owner = record.host if record else None
+        home = node.shard
+        if owner is not None and owner not in facts.shard_of:
+            left['owned by a service without a shard, or not alive'] += 1
+            continue
+        if home is None and owner is not None:
+            home = facts.shard_of[owner]
+        if home is not None and home not in hosts:
+            left['in a shard that no live service selects'] += 1
+            continue
+        stays = _has_instance(node, record) and not conditions.deployed
+        stays = stays or gates.operation_on(node) is not None
+        if stays and home is None:
+            left['in use, without a shard and an owner'] += 1
+            continue
+        group = node.conductor_group
+        if group not in admitting:
+            admitting[group] = frozenset(
+                shard for shard in hosts if _takers(facts, hosts, shard, group)
+            )
+        together = (_value(node, name) for name in conditions.together)
+        yield shard_plan.PlanNode(
+            node.uuid,
+            home,
+            admitting[group],
+            stays,
+            tuple(filter(None, together)),
+            ' '.join(_value(node, name) for name in conditions.spread),
+        )
+
+
+def _has_instance(node: model.Node, record: model.ComputeNode | None) -> bool:
+    recorded = record.instance_uuid if record else None
+    return bool(node.instance_uuid or recorded)
+
+
+def _takers(
+    facts: _Facts,
+    hosts: Mapping[str, Sequence[str]],
+    shard: str,
+    group: str,
+) -> list[str]:
+    """Return the services of a shard whose scope has a conductor group."""
+    return [
+        host
+        for host in hosts[shard]
+        if (policies := facts.groups.policies[host]) is not None
+        and policies.scope.matches(shard, group)
+    ]
+
+
+def _value(node: model.Node, name: str) -> str:
+    kind, _, key = name.partition('.')
+    value: Any
+    if name in _ALWAYS:
+        value = getattr(node, name)
+    elif kind in _MAPPINGS and key:
+        value = getattr(node, kind).get(key)
+    else:
+        value = node.fields.get(name)
+    return '' if value in (None, '') else f'{name}={value}'
+
+
+def _moves(
+    operation: ShardMoves,
+    facts: _Facts,
+    items: Iterable[shard_plan.PlanNode],
+    plan: shard_plan.ShardPlan,
+    hosts: Mapping[str, Sequence[str]],
+) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Return uuids by shard and service, of the nodes that change.
+
+    Those whose shard was set before, and whose record was not, are among
+    them.
+    """
+    moves: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    several: dict[str, model.Node] = {}
+    for item in items:
+        node, record = facts.nodes[item.uuid], facts.records.get(item.uuid)
+        owner = record.host if record else None
+        shard = plan.moves.get(item.uuid, item.home)
+        if shard is None or gates.operation_on(node) is not None:
+            continue
+        stays = owner is None or owner in hosts[shard]
+        if node.shard == shard and (stays or item.fixed):
+            continue
+        takers = _takers(facts, hosts, shard, node.conductor_group)
+        if owner in takers or not takers:
+            takers = [owner or hosts[shard][0]]
+        if len(takers) > 1:
+            several[item.uuid] = dataclasses.replace(node, shard=shard)
+        moves[shard, takers[0]].append(item.uuid)
+    return _assigned(facts, moves, several)
+
+
+def _assigned(
+    facts: _Facts,
+    moves: dict[tuple[str, str], list[str]],
+    several: Mapping[str, model.Node],
+) -> Mapping[tuple[str, str], Sequence[str]]:
+    """Let the assigner of a shard with several services choose."""
+    if not several:
+        return moves
+    owners = {
+        uuid: decision.owner
+        for uuid, decision in decide(
+            several.values(), {}, facts.groups
+        ).items()
+    }
+    found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    for (shard, host), uuids in moves.items():
+        for uuid in uuids:
+            found[shard, owners.get(uuid) or host].append(uuid)
+    return found
+
+
+def _proposals(
+    operation: ShardMoves,
+    facts: _Facts,
+    order: Move,
+    moves: Mapping[tuple[str, str], Sequence[str]],
+) -> list[Proposal]:
+    uuids = [uuid for some in moves.values() for uuid in some]
+    snapshot = ChangeSnapshot(
+        {service.host: service for service in facts.services},
+        facts.view,
+        facts.records,
+        operation.moves.open_instances(uuids),
+        facts.nodes,
+        operation.moves.other_types(uuids),
+    )
+    return [
+        operation.evaluate(
+            dataclasses.replace(
+                order,
+                request_id=request_id.new_id(),
+                destination=host,
+                shard=shard,
+            ),
+            Selected(sorted(some), snapshot),
+        )
+        for (shard, host), some in sorted(moves.items())
+    ]

@@ -1,0 +1,304 @@
+"""Shards: proposed, carried out in Ironic and the records, and resumed."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from unittest import mock
+
+from ironic_ownership.backends import memory
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.records import Claim
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import ports
+from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import shards
+from ironic_ownership.engine.changes.case import Proposal
+from ironic_ownership.engine.changes.shard_moves import ShardMoves
+from ironic_ownership.engine.changes.shards import Conditions
+from tests.contract.suites import fake_bare_metal
+from tests.unit.db import sqlite
+from tests.unit.engine import world
+
+ORIGIN = Origin('operator', 'req-plan')
+
+
+class ShardCase(sqlite.SqliteCase):
+    """``a`` owns 30 nodes in shard s1; ``b`` and ``c`` have empty shards.
+
+    Every fifth node has an instance.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        database = self.open_with_schema()
+        self.records, self.moves = SqlRecords(database), SqlMoves(database)
+        self.ironic = fake_bare_metal.FakeBareMetal(
+            world.node(
+                number,
+                shard='s1',
+                conductor_group=f'g{number % 2}',
+                properties={'rack': f'r{number // 6}'},
+                instance_uuid=None if number % 5 else f'i{number}',
+            )
+            for number in range(1, 31)
+        )
+        self.backend = memory.MemoryBackend(
+            {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
+        )
+        self.epochs = {
+            host: self.serve(host, shard)
+            for host, shard in (('a', 's1'), ('b', 's2'), ('c', 's3'))
+        }
+        self.claim('a', *self.ironic.nodes.values())
+        self.operation = ShardMoves(
+            ports.Ports(
+                self.records, self.ironic, self.backend, world.interpret
+            ),
+            self.moves,
+            sharded=False,
+            permission_lifetime=0.0,
+        )
+
+    def serve(self, host: str, shard: str) -> int:
+        settings = world.runs(shard_key=shard)
+        epoch = self.records.register(host, settings)
+        backend = memory.MemoryBackend(
+            {}, member_ttl=3600, call_timeout=5, store=self.backend._store
+        )
+        backend.join(host, host, settings)
+        return epoch
+
+    def claim(self, host: str, *nodes: model.Node) -> None:
+        self.records.apply(
+            host,
+            self.epochs[host],
+            [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
+        )
+
+    def propose(self, **conditions: object) -> shards.ShardProposal:
+        return shards.propose(
+            self.operation,
+            Conditions(**conditions),  # type: ignore[arg-type]
+            ORIGIN,
+        )
+
+    def apply(self, **conditions: object) -> list[Proposal]:
+        return self.operation.execute_all(self.propose(**conditions).moves)
+
+    def shards(self) -> dict[str | None, int]:
+        return collections.Counter(n.shard for n in self.ironic.nodes.values())
+
+    def owners(self) -> dict[str | None, int]:
+        return collections.Counter(
+            record.host for record in self.records.compute_nodes()
+        )
+
+    def assert_agrees(self) -> None:
+        """Prove that the owner of each node is the service of its shard."""
+        owner = {'s1': 'a', 's2': 'b', 's3': 'c'}
+        for record in self.records.compute_nodes():
+            node = self.ironic.nodes[record.uuid]
+            self.assertEqual(owner[node.shard or ''], record.host)
+            self.assertEqual(node.instance_uuid, record.instance_uuid)
+
+
+class PlanTest(ShardCase):
+    def test_proposal_writes_nothing(self) -> None:
+        before = self.records.compute_nodes(), dict(self.ironic.nodes)
+        found = self.propose()
+        self.assertEqual(
+            {'s1': 10, 's2': 10, 's3': 10}, dict(found.plan.after)
+        )
+        self.assertEqual((20, 20), (len(found.plan.moves), found.plan.needed))
+        self.assertEqual(
+            [('b', 's2'), ('c', 's3')],
+            [(one.order.destination, one.order.shard) for one in found.moves],
+        )
+        self.assertEqual([], [n for one in found.moves for n in one.refused])
+        now = self.records.compute_nodes(), dict(self.ironic.nodes)
+        self.assertEqual(before, now)
+        self.assertEqual([], list(self.moves.moves()))
+
+    def test_nodes_with_an_instance_stay_unless_they_may_move(self) -> None:
+        self.apply(weights={'a': 0})
+        self.assertEqual({'s1': 6, 's2': 12, 's3': 12}, self.shards())
+        self.assert_agrees()
+        found = self.propose(weights={'A': 0}, deployed=True)
+        self.assertEqual(6, len(found.plan.moves))
+        refused = [n for one in found.moves for n in one.refused]
+        self.assertEqual(6, len(refused))
+        self.records.set_service('a', actor='test', forced_down=True)
+        self.apply(weights={'a': 0}, deployed=True)
+        self.assertEqual({'s2': 15, 's3': 15}, self.shards())
+        self.assert_agrees()
+        self.assertEqual([], list(self.moves.separated()))
+
+    def test_racks_and_groups_stay_together(self) -> None:
+        self.apply(together=['properties.rack'])
+        racks = collections.defaultdict(set)
+        for node in self.ironic.nodes.values():
+            racks[node.properties['rack']].add(node.shard)
+        # Their deployed nodes keep them where they are.
+        self.assertEqual({('s1',)}, set(map(tuple, racks.values())))
+        found = self.propose(spread=['conductor_group'])
+        now = self.ironic.nodes
+        counts = collections.Counter(
+            (found.plan.moves.get(uuid, 's1'), node.conductor_group)
+            for uuid, node in now.items()
+        )
+        self.assertEqual({5}, set(counts.values()))
+
+    def test_other_deployments_and_unknown_fields_are_left_alone(self) -> None:
+        self.ironic.put(world.node(31, shard='elsewhere'))
+        self.ironic.put(world.node(32, shard=None), world.node(33, shard='s3'))
+        self.records.register('stopped', world.ALL)
+        self.epochs['stopped'] = self.records.register('stopped', world.ALL)
+        self.claim('stopped', self.ironic.nodes[world.uuid(33)])
+        found = self.propose()
+        self.assertEqual({1}, set(found.left.values()))
+        self.assertEqual(2, len(found.left))
+        self.assertIn(world.uuid(32), found.plan.moves)
+        with self.assertRaises(exceptions.NotFoundError):
+            self.propose(weights={'d': 2})
+        for name in ('colour', 'driver_info', 'driver_info.ipmi_password'):
+            with self.assertRaises(exceptions.NotFoundError):
+                _ = Conditions(spread=[name]).fields
+        self.assertEqual(
+            {'extra', 'owner'},
+            Conditions(
+                together=['extra.row', 'properties.rack'], spread=['owner']
+            ).fields,
+        )
+
+    def test_second_plan_is_empty(self) -> None:
+        self.apply()
+        found = self.propose()
+        self.assertEqual(({}, []), (found.plan.moves, list(found.moves)))
+
+
+class ApplyTest(ShardCase):
+    def test_shard_is_set_before_the_record_changes(self) -> None:
+        seen = []
+        carry_out = self.moves.carry_out
+
+        def watched(request_id: str, nodes: object, **more: object) -> object:
+            seen.append((self.shards()['s1'], self.owners()['a']))
+            return carry_out(request_id, nodes, **more)  # type: ignore
+
+        with mock.patch.object(SqlMoves, 'carry_out', side_effect=watched):
+            self.apply()
+        # Released by their live owner, they wait for the new one.
+        self.assertEqual([(20, 20), (10, 10)], seen)
+        self.assert_agrees()
+
+    def test_labels_nodes_that_keep_their_owner(self) -> None:
+        for node in list(self.ironic.nodes.values()):
+            self.ironic.put(dataclasses.replace(node, shard=None))
+        new = world.node(40, shard=None)
+        self.ironic.put(new)
+        results = self.apply(limit=1)
+        self.assertEqual(31, sum(self.shards().values()))
+        self.assertEqual(
+            {'s1': 30}, {s: n for s, n in self.shards().items() if s == 's1'}
+        )
+        self.assertIn(self.ironic.nodes[new.uuid].shard, ('s2', 's3'))
+        states = {n.node.state.value for one in results for n in one.nodes}
+        self.assertEqual({'unchanged'}, states)
+        self.assertEqual({'a': 30}, self.owners())
+
+    def test_interrupted_between_batches_it_resumes(self) -> None:
+        with mock.patch.object(move_nodes, 'BATCH', 3):
+            asked: list[bool] = []
+
+            def stopping() -> bool:
+                asked.append(True)
+                return len(asked) > 2
+
+            found = self.propose()
+            results = self.operation.execute_all(
+                found.moves, stopping=stopping
+            )
+        self.assertEqual(1, len(results))
+        self.assertTrue(results[0].planned)
+        partly = self.shards()
+        self.assertTrue(0 < partly['s2'] < 10, partly)
+        self.assert_agrees()
+        (stored,) = self.moves.moves(unfinished=True)
+        self.assertEqual('s2', stored.shard)
+        rest = self.operation.propose_rest(stored, 'other')
+        self.operation.execute(rest)
+        self.assertEqual(10, self.shards()['s2'])
+        self.assert_agrees()
+        self.apply()
+        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
+        self.assert_agrees()
+
+    def test_killed_between_ironic_and_the_records_it_resumes(self) -> None:
+        found = self.propose()
+        with (
+            mock.patch.object(
+                SqlMoves, 'carry_out', side_effect=KeyboardInterrupt
+            ),
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            self.operation.execute_all(found.moves)
+        self.assertEqual(10, self.shards()['s2'])
+        self.assertEqual(0, self.owners()['b'])
+        (stored,) = self.moves.moves(unfinished=True)
+        self.ironic.calls.clear()
+        self.operation.execute(self.operation.propose_rest(stored, 'other'))
+        self.assertEqual(
+            [], [one for one in self.ironic.calls if one[0] == 'set_shard']
+        )
+        self.assertEqual(10, self.owners()['b'])
+        self.assert_agrees()
+
+    def test_shards_that_were_set_by_hand_take_their_records_along(
+        self,
+    ) -> None:
+        node = self.ironic.nodes[world.uuid(1)]
+        self.ironic.put(dataclasses.replace(node, shard='s2'))
+        self.apply()
+        self.assert_agrees()
+
+    def test_failing_ironic_stops_and_the_rest_resumes(self) -> None:
+        found = self.propose()
+        set_shard, calls = self.ironic.set_shard, []
+
+        def failing(uuid: str, shard: str) -> str | None:
+            calls.append(uuid)
+            if len(calls) == 5:
+                raise exceptions.IronicUnavailableError('503')
+            return set_shard(uuid, shard)
+
+        with (
+            mock.patch.object(self.ironic, 'set_shard', failing),
+            self.assertRaises(move_nodes.UnfinishedMoveError),
+        ):
+            self.operation.execute_all(found.moves)
+        self.assertEqual({'a': 30}, self.owners())
+        (stored,) = self.moves.moves(unfinished=True)
+        self.operation.execute(self.operation.propose_rest(stored, 'other'))
+        self.apply()
+        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
+        self.assert_agrees()
+
+    def test_node_that_is_refused_keeps_or_gets_back_its_shard(self) -> None:
+        found = self.propose()
+        busy, deployed = (n.uuid for n in found.moves[0].planned[:2])
+        for uuid, more in (
+            (busy, {'reservation': 'conductor-1'}),
+            (deployed, {'instance_uuid': 'i99'}),
+        ):
+            self.ironic.put(
+                dataclasses.replace(self.ironic.nodes[uuid], **more)
+            )
+        result, _ = self.operation.execute_all(found.moves)
+        refused = {n.node.uuid: n.node.detail for n in result.refused}
+        self.assertEqual({busy, deployed}, set(refused))
+        for uuid in (busy, deployed):
+            self.assertEqual('s1', self.ironic.nodes[uuid].shard)
+        self.assertEqual(8, self.shards()['s2'])
