@@ -176,15 +176,14 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
     is_back = before.trial is moves.Trial.BACK
     if before.state is not PLANNED or is_back is not locked.is_back:
         return before
-    # Before any objection, because a repeated move must not be refused.
-    if locked.owners.get(node.uuid) == destination:
+    # Before any objection, because a repeated move must not be refused. The
+    # services of its new shard claim a node without an owner.
+    owners = {locked.owners.get(node.uuid), node.source}
+    is_set = locked.move.shard is not None and owners == {None}
+    if is_set or locked.owners.get(node.uuid) == destination:
         return dataclasses.replace(node, state=UNCHANGED)
     if node.uuid in locked.paused:
         return before
-    owner = locked.owners.get(node.uuid)
-    if locked.move.shard and node.source is None and owner is None:
-        # It has its shard: the services there claim it.
-        return dataclasses.replace(node, state=UNCHANGED)
     objection = (
         _destination(locked)
         or _record(node, locked)

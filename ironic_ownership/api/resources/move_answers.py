@@ -111,11 +111,7 @@ MOVE: Columns[Move] = (
         type=schemas.NUMBER,
         help='Nodes that have moved and are to be verified.',
     ),
-    Column(
-        'shard',
-        type=TEXT_OR_NULL,
-        help='That its nodes get in Ironic; null if it sets none.',
-    ),
+    Column('shard', type=TEXT_OR_NULL, help='That it sets in Ironic.'),
     Column('reason', type=TEXT_OR_NULL),
     Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
 )

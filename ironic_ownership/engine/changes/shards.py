@@ -16,9 +16,9 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, node_fields
-from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.events import Origin, new_request_id
 from ironic_ownership.contracts.moves import Move
-from ironic_ownership.engine import request_id, suggestions
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan
 from ironic_ownership.engine.changes.case import ChangeSnapshot, Proposal
 from ironic_ownership.engine.changes.selection import Selected
@@ -335,7 +335,7 @@ def _proposals(
         operation.evaluate(
             dataclasses.replace(
                 order,
-                request_id=request_id.new_id(),
+                request_id=new_request_id(),
                 destination=host,
                 shard=shard,
             ),

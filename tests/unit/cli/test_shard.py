@@ -94,7 +94,7 @@ class PlanShardTest(test_move.ConfirmedCase):
         )
         self.assertEqual(2, self.shards()['e'])
 
-    def test_failure_half_way_is_resumed_by_the_move(self) -> None:
+    def test_failure_is_resumed_by_the_move(self) -> None:
         set_shard, asked = self.ironic.set_shard, []
 
         def failing(uuid: str, name: str) -> str | None:

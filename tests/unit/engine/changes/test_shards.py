@@ -16,6 +16,7 @@ from ironic_ownership.engine import ports
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import Proposal
+from ironic_ownership.engine.changes.move_errors import UnfinishedMoveError
 from ironic_ownership.engine.changes.shard_moves import ShardMoves
 from ironic_ownership.engine.changes.shards import Conditions
 from tests.contract.suites import fake_bare_metal
@@ -276,7 +277,7 @@ class ApplyTest(ShardCase):
 
         with (
             mock.patch.object(self.ironic, 'set_shard', failing),
-            self.assertRaises(move_nodes.UnfinishedMoveError),
+            self.assertRaises(UnfinishedMoveError),
         ):
             self.operation.execute_all(found.moves)
         self.assertEqual({'a': 30}, self.owners())
