@@ -176,11 +176,10 @@ def _evaluate(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
     is_back = before.trial is moves.Trial.BACK
     if before.state is not PLANNED or is_back is not locked.is_back:
         return before
-    # Before any objection, because a repeated move must not be refused. The
-    # services of its new shard claim a node without an owner.
-    owners = {locked.owners.get(node.uuid), node.source}
-    is_set = locked.move.shard is not None and owners == {None}
-    if is_set or locked.owners.get(node.uuid) == destination:
+    # First: a repeated move is not refused. Its new shard claims a free node.
+    owner = locked.owners.get(node.uuid)
+    is_set = locked.move.shard and owner is node.source is None
+    if is_set or owner == destination:
         return dataclasses.replace(node, state=UNCHANGED)
     if node.uuid in locked.paused:
         return before
