@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import functools
 
 from ironic_ownership.contracts.records import (
     Budget,
@@ -12,7 +11,6 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from ironic_ownership.engine.ports import Records
 from tests.contract.suites import records
 
 NODES = 8
@@ -119,33 +117,38 @@ class BudgetContract(records.RecordsContract):
         self.assertEqual(4, len(taken.applied))
 
     def test_services_at_the_same_time(self) -> None:
-        for budget in (Budget(rate=3), Budget(share=0.4)):
-            with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                rounds = pool.map(
-                    functools.partial(self.release_all, self.build(), budget),
-                    self.epochs,
-                )
-                self.assertLessEqual(sum(rounds), 3)
-            for number in range(NODES):
-                if self.owner(number) is None:
-                    host = self.host(number)
-                    claim = records.claim(number, **PLACES[number])
-                    self.assert_applied(host, self.epochs[host], claim)
+        """The later one counts what the earlier one is about to commit."""
+        for budget in (Budget(rate=1), Budget(share=0.1)):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                self.overtake(budget, pool)
+            claim = records.claim(0, **PLACES[0])
+            self.assert_applied('host1', self.epochs['host1'], claim)
 
-    def release_all(self, port: Records, budget: Budget, host: str) -> int:
-        """Release nodes of a service one by one; return how many were."""
-        return sum(
-            len(
-                port.apply(
-                    host,
-                    self.epochs[host],
-                    [Release(records.uuid(number))],
-                    budget=budget,
-                ).applied
+    def overtake(
+        self, budget: Budget, pool: concurrent.futures.Executor
+    ) -> None:
+        """Spend the budget while another service is about to commit."""
+        port = self.build()
+        later: list[concurrent.futures.Future[Outcome]] = []
+
+        def begin_another() -> None:
+            change = Release(records.uuid(5))
+            epoch = self.epochs['host2']
+            later.append(
+                pool.submit(
+                    port.apply, 'host2', epoch, [change], budget=budget
+                )
             )
-            for number in range(NODES)
-            if self.host(number) == host
+            # It waits for this transaction, and so ends after it.
+            concurrent.futures.wait(later, timeout=1.0)
+
+        change = Release(records.uuid(0))
+        epoch = self.epochs['host1']
+        first = self.records.apply(
+            'host1', epoch, [change], confirm=begin_another, budget=budget
         )
+        self.assertEqual(1, len(first.applied))
+        self.assertEqual(1, len(later[0].result().delayed))
 
 
 PLACES = [
