@@ -411,6 +411,9 @@ def _delayed(s: TestFindings) -> Story:
     _refresh_with_notes(s, one)
     found = yield
     s.assertIn('handover_rate', found['hint'])
+    loops = s.rows('service show host1')['loops']
+    (waits,) = [row['waits'] for row in loops if row['waits']]
+    s.assertRegex(waits, r'^\d changes? of owner waiting .*at least \d minute')
     one.reconciler.budget = UNLIMITED
     s.settle()
     _refresh_with_notes(s, one)
