@@ -11,6 +11,7 @@ from cliff import help as cliff_help
 
 TASKS: Mapping[str, tuple[str, ...]] = {
     'Look': (
+        'overview',
         'check',
         'compute node list',
         'compute node show',
