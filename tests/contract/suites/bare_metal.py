@@ -166,6 +166,16 @@ class BareMetalContract(_Case):
             dict(self.bare_metal.shard_counts()),
         )
 
+    def test_shard_that_is_set_is_that_of_the_node(self) -> None:
+        (mine,) = self.enrol(1)
+        (other,) = self.enrol(1, shard='rack-1')
+        for uuid in (mine, other, other):
+            self.assertIsNone(self.bare_metal.set_shard(uuid, 'Rack-2'))
+        found = self.bare_metal.scan(model.Scope(shard='Rack-2'))
+        self.assertEqual({mine, other}, {node.uuid for node in found})
+        refused = self.bare_metal.set_shard(MISSING, 'Rack-2')
+        self.assertRegex(str(refused), '^node_exists: ')
+
     def test_count_agrees_with_the_scan_and_the_counts(self) -> None:
         self.enrol(3)
         self.enrol(2, shard='a', conductor_group='g')
