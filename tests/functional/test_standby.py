@@ -89,6 +89,22 @@ class StandbyTest(hosts.HostsTestCase):
         self.assertEqual(self.active, again['to_incarnation'])
         self.assert_works()
 
+    def test_stop_hands_over_without_a_hook_and_after_one(self) -> None:
+        # It would not be dead before the end of the test.
+        self.begin(member_ttl=600)
+        (standby,) = self.roles().keys() - {self.active}
+        # The hook of a stop, and what follows it.
+        self.said('service', 'failover', 'host1', '--yes')
+        self.wait_for_standby(self.first)
+        self.assertEqual(0, self.first.terminate())
+        self.assertEqual({standby: 'active'}, self.roles())
+        third = self.deployment.start('host1', 'all')
+        self.wait_for_standby(third)
+        (waiting,) = self.roles().keys() - {standby}
+        self.assertEqual(0, self.second.terminate())
+        self.assertEqual(waiting, self.wait_for_active(standby))
+        self.assert_works()
+
     def test_standby_takes_over_when_the_active_one_dies(self) -> None:
         self.begin()
         (standby,) = self.roles().keys() - {self.active}
