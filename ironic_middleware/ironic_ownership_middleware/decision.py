@@ -67,7 +67,7 @@ NO_RECORDS = Refusal(
 )
 
 
-def decide(
+def decide(  # Model: Admits
     claim: Claim,
     idents: Collection[str],
     service: ServiceRow | None,

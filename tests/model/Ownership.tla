@@ -172,6 +172,13 @@ Permit(p) ==
            IF Left(p) < Permission THEN Left(p) ELSE Permission]
     /\ UNCHANGED <<records, member, epoch, sent, grace>>
 
+\* A request to Ironic is admitted in one query: what a process believes, and for
+\* how long it has stalled, does not matter. Its lease is not looked at.
+\* ../ironic_middleware/ironic_ownership_middleware/decision.py: decide
+Admits(p) ==
+    /\ IsCurrent(Host(p), epoch[p])
+    /\ owner[Watched] = Host(p)
+
 ----------------------------------------------------------------------------
 \* A take-over reads the service before the members: no later state counts.
 Gone(h) == IF h = None \/ service[h].active = None THEN TRUE
@@ -282,6 +289,9 @@ Acts(p) == MayAct(p) /\ permit[p] > 0
 
 OneActs == \A p, q \in Processes :
     Acts(p) /\ Acts(q) /\ p # q => grace > 0
+
+\* Ironic serves at most one process, without any exception.
+OneAdmitted == \A p, q \in Processes : Admits(p) /\ Admits(q) => p = q
 
 \* No epoch is given to two processes of a service.
 OneEpoch == \A p, q \in Processes :

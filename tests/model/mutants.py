@@ -122,15 +122,30 @@ MUTANTS = (
         quick=False,
     ),
     Mutant(
+        'Ironic admits a request under an epoch that has ended',
+        '    /\\ IsCurrent(Host(p), epoch[p])\n'
+        '    /\\ owner[Watched] = Host(p)\n\n---',
+        '    /\\ epoch[p] # 0 /\\ ~service[Host(p)].fenced\n'
+        '    /\\ owner[Watched] = Host(p)\n\n---',
+        'OneAdmitted',
+    ),
+    Mutant(
+        'Ironic admits a request of a service that does not own the node',
+        '    /\\ owner[Watched] = Host(p)\n\n---',
+        '\n---',
+        'OneAdmitted',
+        quick=False,
+    ),
+    Mutant(
         'a permission does not ask for the owner',
-        '    /\\ owner[Watched] = Host(p)\n',
-        '',
+        '    /\\ owner[Watched] = Host(p)\n    /\\ permit',
+        '    /\\ permit',
         'OneActs',
     ),
     Mutant(
         'a permission does not ask for the epoch',
-        '    /\\ IsCurrent(Host(p), epoch[p])\n    /\\ owner',
-        '    /\\ owner',
+        '    /\\ MayAct(p)\n    /\\ IsCurrent(Host(p), epoch[p])\n',
+        '    /\\ MayAct(p)\n',
         'OneActs',
         _OPERATORS,
         quick=False,

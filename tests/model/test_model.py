@@ -15,6 +15,7 @@ from tests.model import mutants, tlc, trace
 from tests.simulation.test_simulation import FIXED, simulate
 
 _PACKAGE = tlc.HERE.parents[1] / 'ironic_ownership'
+_MIDDLEWARE = tlc.HERE.parents[1] / 'ironic_middleware'
 _PAGE = (tlc.HERE / 'Ownership.tla').read_text()
 _CONFIG = (tlc.HERE / 'Ownership.cfg').read_text()
 _NAMES = ('actor', 'writer', 'node', 'source', 'target')
@@ -55,7 +56,8 @@ class TestNames(unittest.TestCase):
     def test_code_names_only_actions_that_exist(self) -> None:
         named = {
             action
-            for path in _PACKAGE.rglob('*.py')
+            for package in (_PACKAGE, _MIDDLEWARE)
+            for path in package.rglob('*.py')
             for line in re.findall(r'# Model: (.+)', path.read_text())
             for action in re.findall(r'\w+', line)
         }

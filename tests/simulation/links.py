@@ -138,12 +138,13 @@ class Writer:
         if name not in _writing(type(self._target)):
             return found
 
-        def call(host: str, epoch: int, *args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             self._server.steps[name] += 1
             self._server.loop.process.called(name)
-            token = EPOCH.set(epoch)
+            # Registrations have no epoch yet.
+            token = EPOCH.set(None if name == 'register' else args[1])
             try:
-                return found(host, epoch, *args, **kwargs)
+                return found(*args, **kwargs)
             finally:
                 EPOCH.reset(token)
 
@@ -152,9 +153,13 @@ class Writer:
 
 @functools.cache
 def _writing(kind: type) -> frozenset[str]:
-    """Return the methods that begin with a host and its epoch."""
+    """Return the methods by which a service writes its own rows."""
     return frozenset(
         name
         for name, found in inspect.getmembers(kind, callable)
-        if name[0] != '_' and 'epoch' in inspect.signature(found).parameters
+        if name[0] != '_'
+        and (
+            name == 'register'
+            or 'epoch' in inspect.signature(found).parameters
+        )
     )
