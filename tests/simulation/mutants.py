@@ -394,8 +394,8 @@ MUTANTS = (
     Mutant(
         'a deployed node is handed over',
         'db/release_transaction.py',
-        'if node.uuid in instances:',
-        'if node.uuid is instances:',
+        'if instance != (node.instance_uuid if hand_over.deployed else None):',
+        'if instance is node:',
     ),
     # Ironic itself.
     Mutant(
