@@ -70,6 +70,8 @@ class TestBoth(app_case.SiteCase):
     def test_answers_are_equal(self) -> None:
         here, there = local_client(self), remote_client(self)
         for name, request in operation_clients.READS:
-            self.assertEqual(
-                here.call(name, **request), there.call(name, **request), name
-            )
+            answers = here.call(name, **request), there.call(name, **request)
+            for answer in answers:
+                # The second may be read in the next second.
+                answer.pop('read_at', None)
+            self.assertEqual(*answers, name)
