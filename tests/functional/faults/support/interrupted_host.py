@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ironic_ownership.cmd.host import main
-from ironic_ownership.contracts.records import Change, Outcome
+from ironic_ownership.contracts.records import Budget, Change, Outcome
 from ironic_ownership.db import records
 
 VARIABLE = 'STOP_IN_TRANSACTION'
@@ -32,6 +32,7 @@ def _interrupt() -> None:
         changes: Sequence[Change],
         *,
         confirm: Callable[[], object] | None = None,
+        budget: Budget,
     ) -> Outcome:
         def confirmed() -> None:
             if confirm is not None:
@@ -42,7 +43,9 @@ def _interrupt() -> None:
                 # take it, and this one go on meanwhile.
                 signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
-        return original(self, host, epoch, changes, confirm=confirmed)
+        return original(
+            self, host, epoch, changes, confirm=confirmed, budget=budget
+        )
 
     records.SqlRecords.apply = apply  # type: ignore[method-assign]
 
