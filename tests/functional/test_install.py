@@ -13,6 +13,8 @@ import testtools
 
 from tests.functional.support import installations
 
+_BESIDE = ('console', 'ironic_middleware', 'nova_driver', 'plugin_kit')
+
 
 class InstallTest(testtools.TestCase):
     """One clone is built once; each test looks at what came of it."""
@@ -29,14 +31,18 @@ class InstallTest(testtools.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.root)
         cls.clone = cls.root / 'clone'
         installations.clone(cls.clone)
-        # The sdist from the clone, and the wheel from that sdist.
+        cls.sdist, cls.wheel = cls._dist(cls.clone)
+
+    @classmethod
+    def _dist(cls, source: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+        """Build the sdist of a source tree, and the wheel from that sdist."""
+        target = pathlib.Path(tempfile.mkdtemp(dir=cls.root))
         installations.run(
-            *(sys.executable, '-m', 'build', '--outdir', cls.root / 'dist'),
-            cls.clone,
+            *(sys.executable, '-m', 'build', '--outdir', target, source),
             cwd=cls.root,
         )
-        (cls.sdist,) = (cls.root / 'dist').glob('*.tar.gz')
-        (cls.wheel,) = (cls.root / 'dist').glob('*.whl')
+        (sdist,), (wheel,) = target.glob('*.tar.gz'), target.glob('*.whl')
+        return sdist, wheel
 
     def _built_from(self, source: pathlib.Path) -> pathlib.Path:
         target = pathlib.Path(tempfile.mkdtemp(dir=self.root))
@@ -59,6 +65,18 @@ class InstallTest(testtools.TestCase):
         self.assertEqual(f'{name}.dev0', wheel.name.partition('-py3')[0])
         self.assertFalse(name.startswith('ironic_ownership-0.0'), name)
         self.assertEqual(self._code(self.wheel), self._code(wheel))
+        driver = self._built_from(source / 'nova_driver')
+        self.assertEqual(self._version(wheel), self._version(driver))
+
+    def test_packages_beside_the_core_have_its_version(self) -> None:
+        with tarfile.open(self.sdist) as archive:
+            archive.extractall(self.root / 'sdist', filter='data')
+        (unpacked,) = (self.root / 'sdist').iterdir()
+        wheels = [self._built_from(unpacked / 'nova_driver')]
+        wheels += [self._dist(self.clone / name)[1] for name in _BESIDE]
+        self.assertEqual(
+            {self._version(self.wheel)}, set(map(self._version, wheels))
+        )
 
     def test_both_have_what_an_index_requires(self) -> None:
         driver = self._built_from(self.clone / 'nova_driver')
@@ -127,7 +145,7 @@ class InstallTest(testtools.TestCase):
         said = installations.run(
             programs / 'ironic-ownership', '--version', cwd=self.root
         )
-        self.assertIn(self.wheel.name.split('-')[1], said)
+        self.assertIn(self._version(self.wheel), said)
         self.assertEqual(
             {
                 group: set(entries)
@@ -151,6 +169,10 @@ class InstallTest(testtools.TestCase):
             for group in parser.sections()
             if group != 'console_scripts'
         }
+
+    @staticmethod
+    def _version(wheel: pathlib.Path) -> str:
+        return wheel.name.split('-')[1]
 
     @staticmethod
     def _metadata(wheel: pathlib.Path) -> str:

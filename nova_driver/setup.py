@@ -1,0 +1,1 @@
+../tools/satellite_setup.py
