@@ -209,15 +209,17 @@ class ConsoleTest(app_case.SiteCase):
         self.command('Emulation.setScriptExecutionDisabled', value=True)
         self.visit('/')
         self.driver.find_element(By.LINK_TEXT, 'the table').click()
-        rows = self.driver.find_elements(By.CSS_SELECTOR, 'tbody tr')
-        self.assertEqual(
-            ['old 6'], [' '.join(r.text.split()[:2]) for r in rows]
-        )
+        self.wait(lambda: self.rows() == ['old 6'], 'one row')
         self.visit('/act/disable/new')
         self.driver.find_element(By.NAME, 'reason').send_keys('cables')
         self.driver.find_element(By.NAME, 'step').click()
         self.driver.find_element(By.CSS_SELECTOR, '[value=execute]').click()
         self.wait(lambda: self.row_of('new').disabled, 'new disabled')
+
+    def rows(self) -> list[str]:
+        """Return the first two words of each row."""
+        rows = self.driver.find_elements(By.CSS_SELECTOR, 'tbody tr')
+        return [' '.join(row.text.split()[:2]) for row in rows]
 
     def row_of(self, host: str) -> Any:
         return {row.host: row for row in self.records.services()}[host]

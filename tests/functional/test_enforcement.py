@@ -69,6 +69,9 @@ class EnforcementCase(testtools.TestCase):
         self.one, self.two = f'one{number}', f'two{number}'
         self.epoch = self.lab.serve(self.one, command_line.ALL)
         self.other = self.lab.serve(self.two, command_line.ALL)
+        for host in (self.one, self.two):
+            # Else it would be a member when other tests begin.
+            self.addCleanup(self.lab.bury, host)
         (self.node,) = self.enrolment.enrol(1)
         self.name = str(self.read()['name'])
         self.lab.claim(self.one, self.epoch, self.record())
