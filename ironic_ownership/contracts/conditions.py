@@ -46,6 +46,7 @@ class Condition:
     :param ended: whether its thread has ended.
     :param note: what waits although the loop works, in words.
     :param took: seconds that the last success took, where they are known.
+    :param did: what it did then, in words, where that is known.
     """
 
     loop: str
@@ -56,6 +57,7 @@ class Condition:
     ended: bool = False
     took: float | None = None
     note: str = ''
+    did: str = ''
 
     @property
     def began_at(self) -> float | None:

@@ -96,6 +96,7 @@ class Conditions:
         self._succeeded: dict[str, float] = {}
         self._took: dict[str, float] = {}
         self._notes: dict[str, str] = {}
+        self._did: dict[str, str] = {}
         self._errors: collections.Counter[tuple[str, str]] = (
             collections.Counter()
         )
@@ -150,13 +151,17 @@ class Conditions:
         LOG.info('%s', message)
         self._notify(condition)
 
-    def succeeded(self, loop: Loop, took: float | None = None) -> None:
+    def succeeded(
+        self, loop: Loop, took: float | None = None, did: str = ''
+    ) -> None:
         """Note that a loop did its work just now.
 
         :param took: seconds, where they are of interest.
+        :param did: what it did, in words, likewise.
         """
         with self._lock:
             self._succeeded[loop] = self.clock()
+            self._did[loop] = did
             if took is not None:
                 self._took[loop] = took
         self.clear(ended(loop), f'the {loop} loop works again')
@@ -197,6 +202,7 @@ class Conditions:
             standing = dict(self._standing)
             succeeded = dict(self._succeeded)
             took, notes = dict(self._took), dict(self._notes)
+            did = dict(self._did)
         found = []
         for loop in Loop:
             of_loop = [
@@ -217,6 +223,7 @@ class Conditions:
                     ended=loop.value in dead,
                     took=took.get(loop),
                     note=notes.get(loop, ''),
+                    did=did.get(loop, ''),
                 )
             )
         return tuple(found)

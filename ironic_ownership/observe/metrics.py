@@ -297,7 +297,6 @@ def _loops(health: Health) -> Iterator[Family]:
 def _waits(health: Health) -> Iterator[Family]:
     if health.summary is None:
         return
-    counts = dataclasses.asdict(health.summary)
     yield _single(
         health,
         'nodes_in_scope',
@@ -310,7 +309,10 @@ def _waits(health: Health) -> Iterator[Family]:
         + '; '.join(f'{name}: {text}' for name, text in _WAITS.items())
         + '.',
         ('service', 'what'),
-        [((health.host, name), float(counts[name])) for name in _WAITS],
+        [
+            ((health.host, name), float(getattr(health.summary, name)))
+            for name in _WAITS
+        ],
     )
     yield _single(
         health,
@@ -325,7 +327,10 @@ def _waits(health: Health) -> Iterator[Family]:
         ('service', 'brake'),
         [
             ((health.host, 'handover_limit'), float(health.summary.limited)),
-            ((health.host, 'handover_budget'), float(bool(counts['delayed']))),
+            (
+                (health.host, 'handover_budget'),
+                float(health.summary.delayed > 0),
+            ),
             ((health.host, 'mass_loss'), float(health.summary.mass_loss)),
         ],
     )

@@ -175,6 +175,12 @@ DETAILS: Columns[ServiceStatus] = (
     Column('view_checksum', 'row.view_checksum', TEXT_OR_NULL),
     Column('config_error', 'row.config_error', TEXT_OR_NULL),
     Column(
+        'last_refresh',
+        type=TEXT_OR_NULL,
+        help='One sentence: what the last successful refresh did, and what '
+        'waits for whom; null if the service has stored none.',
+    ),
+    Column(
         'loops',
         lambda s: loops(s.report),
         schemas.THINGS,

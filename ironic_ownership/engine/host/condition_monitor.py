@@ -152,4 +152,4 @@ class ConditionMonitor(Worker):
 
 def _essence(one: Condition) -> tuple[object, ...]:
     """Return what changes only when an operator has to know."""
-    return one.loop, one.code, one.error, one.since, one.ended
+    return one.loop, one.code, one.error, one.since, one.ended, one.did

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import datetime
-import logging
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -259,16 +258,8 @@ class OperatorLog:
                 f'{text}[ownership] handover_rate or handover_share, for at '
                 f'least {counted(math.ceil(seconds / 60), "minute")}',
             )
-            self._conditions.report(
-                'budget',
-                'changes of owner wait for [ownership] handover_rate or '
-                'handover_share: "ironic-ownership service show '
-                f'{self._host}" shows how many',
-                level=logging.INFO,
-            )
         else:
             self._conditions.note(Loop.REFRESH, '')
-            self._conditions.clear('budget', 'no change of owner is delayed')
 
     def _how_to_take(self, contested: Mapping[str, str | None]) -> str:
         for uuid, owner in sorted(contested.items()):

@@ -36,7 +36,8 @@ Death = tuple[str, str]
 class Plan:
     """The changes of one service, and the nodes that it can't change.
 
-    :param waiting: nodes it is to own once their live owner releases them.
+    :param waiting: number of nodes it is to own once their live owner, the
+        key, releases them.
     :param deferred: nodes that would change owner if the suspects were known
         to be dead, or alive.
     :param suspects: services that may be alive or dead.
@@ -48,7 +49,9 @@ class Plan:
     """
 
     changes: list[Change] = dataclasses.field(default_factory=list)
-    waiting: int = 0
+    waiting: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
     deferred: int = 0
     suspects: frozenset[str] = frozenset()
     withheld: dict[str, list[str]] = dataclasses.field(default_factory=dict)
@@ -172,7 +175,7 @@ def _plan_free(
     record: model.ComputeNode | None,
 ) -> None:
     if record is not None and record.host is not None:
-        plan.waiting += 1
+        plan.waiting[record.host] += 1
     elif plan.suspects:
         plan.deferred += 1
     else:

@@ -41,7 +41,7 @@ BATCH = 500
 class Written:
     """The result of writing changes.
 
-    :param applied: number of changes.
+    :param done: number of changes that were made, by their class.
     :param handed_over: number of nodes that may change owner by them.
     :param refused: changes that lost a race.
     :param limited: whether the handover limit left changes for later.
@@ -51,7 +51,9 @@ class Written:
     :param taken_over: number of nodes, by the service that died.
     """
 
-    applied: int = 0
+    done: collections.Counter[type[Change]] = dataclasses.field(
+        default_factory=collections.Counter
+    )
     handed_over: int = 0
     refused: list[Change] = dataclasses.field(default_factory=list)
     limited: bool = False
@@ -185,7 +187,7 @@ class Reconciler:
                 budget=self.budget,
             )
             self.feed.written(token, outcome.applied)
-            written.applied += len(outcome.applied)
+            written.done.update(map(type, outcome.applied))
             written.refused.extend(outcome.refused)
             written.paused.extend(outcome.paused)
             written.delayed.extend(outcome.delayed)

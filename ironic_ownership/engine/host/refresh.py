@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import Release
+from ironic_ownership.contracts.records import Delete, Release
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
@@ -312,8 +312,8 @@ class Refresher:
             # Only deletions stop: all that Ironic lists is served.
             return
         # After all other changes, so that nothing waits for Placement.
-        summary.applied += self._cleanup.delete(self.scope, listed, found)
-        summary.applied += self._cleanup.delete_unowned(
+        summary.done[Delete] += self._cleanup.delete(self.scope, listed, found)
+        summary.done[Delete] += self._cleanup.delete_unowned(
             self.scope, listed, self._planner.groups
         )
         if self._cleanup.is_unfinished:
@@ -329,6 +329,7 @@ class Refresher:
             is_final = self._write(seen, check, summary, written)
         finally:
             self.operator_log.took_over(written.taken_over)
+        summary.done = written.done
         summary.limited = written.limited
         summary.paused = len(written.paused)
         self.operator_log.paused(summary.paused)
@@ -362,16 +363,16 @@ class Refresher:
             with self._monitor.monitored(seen.view):
                 plan = next(plans, None)
             decided = self._planner.decided
-            summary.waiting = decided.waiting
+            summary.waiting = decided.waiting.total()
+            summary.owners = decided.waiting
+            summary.suspects = decided.suspects
             summary.deferred = decided.deferred
             if plan is None:
                 return is_final
             is_final &= not any(isinstance(c, Release) for c in plan.changes)
-            applied = written.applied
             self.reconciler.write(
                 check.confirm(plan.changes), self._refused, written
             )
-            summary.applied += written.applied - applied
 
     def _notify(self, nodes: Mapping[str, model.Node]) -> None:
         result = RefreshResult(

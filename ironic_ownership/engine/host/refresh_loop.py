@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable
 
 from oslo_log import log
@@ -129,10 +130,14 @@ class RefreshLoop(Worker):
             self.member.check_epoch()
             raise
         self.conditions.clear('refresh', 'refresh succeeded again')
-        self.conditions.succeeded(Loop.REFRESH, self._longest)
-        LOG.debug('refreshed: %s', summary)
         if summary.delayed or (before and before.delayed):
             self._report_delay(summary)
+        did = summary.sentence
+        self.conditions.succeeded(Loop.REFRESH, self._longest, did)
+        is_news = before is None or before.sentence != did
+        LOG.log(
+            logging.INFO if is_news else logging.DEBUG, 'refreshed: %s', did
+        )
         if summary.delayed:
             soon = max(self.intervals.heartbeat, summary.retry_in)
             return min(soon, self.intervals.refresh)

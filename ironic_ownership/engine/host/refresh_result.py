@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import Budget
+from ironic_ownership.contracts.records import (
+    Budget,
+    Change,
+    Claim,
+    Delete,
+    Release,
+    Update,
+)
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import incremental
+from ironic_ownership.engine.suggestions import counted, listed
+
+_DONE: Mapping[type[Change], tuple[str, str]] = {
+    Claim: ('claimed', 'node'),
+    Release: ('released', 'node'),
+    Update: ('updated', 'record'),
+    Delete: ('deleted', 'record'),
+}
+_NAMED = 3  # owners in a sentence
 
 
 @dataclasses.dataclass
@@ -21,10 +38,13 @@ class Summary:
     :param nodes: nodes in scope.
     :param is_whole: whether Ironic listed all of them for this refresh.
     :param owned: nodes on record with this service before.
+    :param done: number of changes that were made, by their class.
     :param refused: changes that lost a race; the next refresh decides again.
     :param waiting: nodes whose live owner has to release them first.
+    :param owners: their number, by that owner.
     :param deferred: nodes that stay until suspected services are known to be
         alive or dead.
+    :param suspects: those services.
     :param flapping: whether services, perhaps this one, were missing from
         the view for a moment only, so that no notification follows.
     :param registering: whether a member of no registered process may be one
@@ -43,10 +63,12 @@ class Summary:
 
     nodes: int = 0
     owned: int = 0
-    applied: int = 0
+    done: Counter[type[Change]] = dataclasses.field(default_factory=Counter)
     refused: int = 0
     waiting: int = 0
+    owners: Mapping[str, int] = dataclasses.field(default_factory=dict)
     deferred: int = 0
+    suspects: frozenset[str] = frozenset()
     flapping: bool = False
     registering: bool = False
     away: frozenset[str] = frozenset()
@@ -75,6 +97,47 @@ class Summary:
         of_share = rounds * interval if budget.share < 1 else 0.0
         of_rate = 60 * self.delayed / budget.rate if budget.rate else 0.0
         return max(of_share, of_rate, self.retry_in)
+
+    @property
+    def applied(self) -> int:
+        """Number of changes that were made."""
+        return self.done.total()
+
+    @property
+    def sentence(self) -> str:
+        """The sentence for operators: what it did, what waits for whom."""
+        waits = list(self._waits())
+        did = ', '.join(
+            f'{verb} {counted(self.done[kind], noun)}'
+            for kind, (verb, noun) in _DONE.items()
+            if self.done[kind]
+        )
+        if not did:
+            did = 'changed nothing' if waits else 'nothing to change'
+            did += f'; owns {counted(self.owned, "node")}'
+        return '; '.join([did, *waits])
+
+    def _waits(self) -> Iterator[str]:
+        owners = sorted(self.owners.items(), key=lambda one: (-one[1], one[0]))
+        named, others = owners[:_NAMED], owners[_NAMED:]
+        suspects = listed(sorted(self.suspects)) or 'their owners'
+        minutes = counted(math.ceil(self.wait / 60), 'minute')
+        for number, reason in (
+            *((n, f'for release by {host}') for host, n in named),
+            (sum(n for _, n in others), 'for release by other services'),
+            (self.deferred, f'because {suspects} may be dead or alive'),
+            (self.pending, 'to be read from Ironic'),
+            (self.refused, 'for the next refresh: other changes came first'),
+            (self.paused, 'for the end of a pause'),
+            (self.delayed, f'for the budget (at least {minutes})'),
+        ):
+            if number:
+                verb = 'waits' if number == 1 else 'wait'
+                yield f'{counted(number, "node")} {verb} {reason}'
+        if self.limited:
+            yield 'more wait for the next round (handover_limit)'
+        if self.mass_loss:
+            yield 'deletes nothing: too many nodes are missing'
 
     @property
     def unfinished(self) -> bool:

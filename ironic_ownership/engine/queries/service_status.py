@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.contracts.conditions import ConditionReport
+from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment, Part
@@ -52,6 +52,13 @@ class ServiceStatus:
         if report is None or report.is_outdated:
             return 'unknown' if self.view_known and self.member else None
         return ', '.join(one.loop for one in report.failing) or 'ok'
+
+    @property
+    def last_refresh(self) -> str | None:
+        """The sentence about its last refresh; ``None`` if none is stored."""
+        found = self.report.conditions if self.report else ()
+        dids = (one.did for one in found if one.loop == Loop.REFRESH)
+        return next(dids, None) or None
 
     @property
     def alive(self) -> str:

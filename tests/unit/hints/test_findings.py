@@ -411,8 +411,9 @@ def _delayed(s: TestFindings) -> Story:
     _refresh_with_notes(s, one)
     found = yield
     s.assertIn('handover_rate', found['hint'])
-    loops = s.rows('service show host1')['loops']
-    (waits,) = [row['waits'] for row in loops if row['waits']]
+    shown = s.rows('service show host1')
+    s.assertRegex(shown['last_refresh'], r'nodes? waits? for the budget')
+    (waits,) = [row['waits'] for row in shown['loops'] if row['waits']]
     s.assertRegex(waits, r'^\d changes? of owner waiting .*at least \d minute')
     one.reconciler.budget = UNLIMITED
     s.settle()
@@ -423,6 +424,7 @@ def _refresh_with_notes(s: TestFindings, one: service.Service) -> None:
     summary = one.refresh()
     wait = summary.wait_for(one.reconciler.budget, 60.0)
     one.reconciler.operator_log.delayed(summary.delayed, wait)
+    one.conditions.succeeded(Loop.REFRESH, did=summary.sentence)
     _store(s, one)
 
 

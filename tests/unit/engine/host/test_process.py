@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import threading
 import unittest
 import unittest.mock
 from collections.abc import Callable, Sequence
+from typing import Any
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.records import Budget
+from ironic_ownership.contracts.conditions import Loop as LoopName
+from ironic_ownership.contracts.records import Budget, Change, Claim
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
@@ -28,6 +31,7 @@ from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
+SIX = collections.Counter[type[Change]]({Claim: 6})
 """Seconds after which a test gives up on a thread."""
 
 TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
@@ -253,7 +257,7 @@ class TestStop(HostCase):
 
 class TestRefreshes(HostCase):
     def test_each_answer_has_its_pause(self) -> None:
-        soon = {'limited': True, 'applied': 5}
+        soon: dict[str, Any] = {'limited': True, 'done': SIX}
         for name, answers, pauses in (
             ('good', [Summary()], [60.0, 60.0]),
             (
@@ -288,7 +292,7 @@ class TestRefreshes(HostCase):
         self.refresher.operator_log = log
         self.refresher.reconciler = unittest.mock.Mock(budget=Budget(rate=6))
         self.refresher.answers = [
-            Summary(limited=True, applied=6, delayed=12, retry_in=20.0),
+            Summary(limited=True, done=SIX, delayed=12, retry_in=20.0),
             Summary(delayed=6, retry_in=0.5),
             Summary(delayed=6, retry_in=90.0),
             Summary(),
@@ -311,9 +315,33 @@ class TestRefreshes(HostCase):
                 'WARNING refresh failed: Ironic is down',
                 f'ERROR refresh {UNEXPECTED}ZeroDivisionError: ',
                 'INFO refresh succeeded again',
+                'INFO refreshed: nothing to change; owns 0 nodes',
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )
+
+    def test_what_a_refresh_did_is_stored_and_logged_when_it_changes(
+        self,
+    ) -> None:
+        self.refresher.answers = [
+            *[Summary(owned=3, waiting=1, owners={'host2': 1})] * 3,
+            Summary(owned=3, done=SIX),
+            *[Summary(owned=9)] * 3,
+        ]
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.run_for(400)
+        lines = [one.getMessage() for one in logs.records]
+        texts = [
+            'changed nothing; owns 3 nodes; 1 node waits for release by host2',
+            'claimed 6 nodes',
+            'nothing to change; owns 9 nodes',
+        ]
+        self.assertEqual(
+            [f'refreshed: {text}' for text in texts],
+            [one for one in lines if one.startswith('refreshed')],
+        )
+        (refresh,) = self.conditions.of_loops([LoopName.REFRESH])
+        self.assertEqual(texts[-1], refresh.did)
 
     def test_memory_is_freed_after_a_list_and_a_failure(self) -> None:
         freed: list[int] = []
@@ -364,6 +392,7 @@ class TestStart(HostCase):
             [
                 'WARNING waiting to start: no database',
                 'INFO database and Ironic answer',
+                'INFO refreshed: nothing to change; owns 0 nodes',
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
         )

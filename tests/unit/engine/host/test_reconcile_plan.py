@@ -58,7 +58,7 @@ class TestClaims(unittest.TestCase):
             [Release(node.uuid)], plan_for('host1', [node], records).changes
         )
         made = plan_for('host2', [node], records)
-        self.assertEqual(([], 1), (made.changes, made.waiting))
+        self.assertEqual(([], {'host1': 1}), (made.changes, made.waiting))
 
     def test_dead_owner_loses_it_with_the_epoch_it_was_seen_with(self) -> None:
         node, records = world.node(1), [world.record(1, 'host1')]
