@@ -392,6 +392,8 @@ class Checker:
             began
             for machine, found in beats.items()
             if site.hosts.get(machine) == event.source
+            # One that leaves in order is gone, and not silent.
+            and not getattr(site.machines.get(machine), 'is_stopping', False)
             for began, _ in found
         )
         silent_since = [

@@ -334,6 +334,8 @@ class ServiceProcess(Process):
     def stop(self) -> None:
         """Let it end in order."""
         self.is_stopping = True
+        for server in (self.site.database, self.site.members):
+            server.beats.pop(self.name, None)
         if self.built is not None:
             self.loop.spawn(self, 'signal', self.built.stop)
 
