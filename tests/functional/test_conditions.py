@@ -17,6 +17,7 @@ class ConditionsTest(hosts.HostsTestCase):
         self.assertIn(done.returncode, (0, 4), done.stderr)
         codes = {p['code'] for p in json.loads(done.stdout)}
         done = self.deployment.operate('service', 'list', '-f', 'json')
+        self.assertIn(done.returncode, (0, 4), done.stderr)
         (row,) = json.loads(done.stdout)
         return codes, row['conditions']
 
