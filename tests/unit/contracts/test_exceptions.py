@@ -66,8 +66,8 @@ _ENDS = {
     (404, 1): 'not_found',
     (415, 1): 'unsupported_media_type',
     (409, 3): 'allocation_conflict allocation_in_use fenced gates_failed '
-    'no_match not_owner out_of_service reservation_conflict service_refused '
-    'wrong_scope',
+    'no_match not_enforced not_owner out_of_service reservation_conflict '
+    'service_refused wrong_scope',
     (409, 1): 'impossible_scenario other_instance provider_in_use '
     'service_in_use standby',
     (503, 1): 'backend_fault backend_unavailable busy ironic_unavailable '
@@ -75,8 +75,8 @@ _ENDS = {
     'provider_busy records_unavailable schema source',
     (503, 4): 'reservation_unfinished',
     (502, 1): 'ironic ironic_too_old no_provider placement placement_refused',
-    (500, 1): 'configuration connection error plugin plugin_fault '
-    'policy_settings records',
+    (500, 1): 'configuration connection error not_read plugin '
+    'plugin_fault policy_settings records',
     (500, 2): 'usage',
 }
 """What programs may rely on; a code is here once."""
