@@ -364,10 +364,6 @@ class TestStandingOrder(testtools.TestCase):
         shared = _shared()
         shared.enrolment.server.start()
         shared.enrolment.clear()
-        self.nodes = shared.enrolment.enrol(
-            12, instance_share=0.5, prefix='order', same_every_time=True
-        )
-        self.deployed = {*self.nodes[:6]}
         self.deployment = hosts.Deployment(
             shared.enrolment.server.endpoint, shared.lab.url
         )
@@ -399,6 +395,11 @@ class TestStandingOrder(testtools.TestCase):
         deployment = self.deployment
         running = {name: self.start(name) for name in self.names}
         deployment.wait_for_members(*self.names)
+        # Now: a service that is alone for a moment would adopt them all.
+        self.nodes = _shared().enrolment.enrol(
+            12, instance_share=0.5, prefix='order', same_every_time=True
+        )
+        self.deployed = {*self.nodes[:6]}
         owners = deployment.wait_for_ring(self.nodes, self.names)
         dead = owners[self.nodes[0]]
         (heir,) = {*self.names} - {dead}

@@ -252,6 +252,9 @@ class LocalMember:
         self._registration.beat_accepted(started)
         settings = self._registration.identity.settings
         if self._joined_with != settings:
+            # Not known until there is an answer: without one it may have been
+            # stored, and has to be replaced even if it is taken back.
+            self._joined_with = None
             self._backend.advertise(settings)
             self._joined_with = settings
 

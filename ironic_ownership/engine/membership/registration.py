@@ -80,11 +80,11 @@ class Unregistered:
 class Active:
     """The active process of its host.
 
-    :param settings: the settings on record.
+    :param settings: the settings on record; ``None`` if that is not known.
     """
 
     epoch: int
-    settings: model.MemberSettings
+    settings: model.MemberSettings | None
     role: ClassVar[Role] = Role.ACTIVE
 
 
@@ -236,7 +236,7 @@ class Registration:
             seen = state.epoch if isinstance(state, Standby) else 0
             return functools.partial(self._register, identity, siblings, seen)
         if isinstance(state, Active) and state.settings != identity.settings:
-            return functools.partial(self._advertise, state.epoch, identity)
+            return functools.partial(self._advertise, state, identity)
         return None
 
     def _register(
@@ -260,13 +260,19 @@ class Registration:
             return ForcedDown()
         return Active(epoch, identity.settings)
 
-    def _advertise(self, epoch: int, identity: Identity) -> _Result:
+    def _advertise(self, state: Active, identity: Identity) -> _Result:
+        epoch, settings = state.epoch, identity.settings
         try:
-            self._records.advertise(identity.host, epoch, identity.settings)
+            self._records.advertise(identity.host, epoch, settings)
         except exceptions.FencedError:
             self.check()
             return None
-        return Active(epoch, identity.settings)
+        except exceptions.RecordsError:
+            # It may have been stored, and has to be replaced if it is taken
+            # back.
+            self._become(Active(epoch, None), instead_of=state)
+            raise
+        return Active(epoch, settings)
 
     def _become(  # Model: Registered
         self, new: State, *, instead_of: State, loss: str = ''

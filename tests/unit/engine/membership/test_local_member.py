@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from tests.unit.engine import world
@@ -206,6 +208,32 @@ class TestLocalMember(MemberCase):
         self.records.fail_with = None
         self.member.beat()
         self.assertTrue(self.member.advertises(world.RING))
+
+    def test_settings_stored_without_an_answer_do_not_stay(self) -> None:
+        """A change times out, is stored all the same, and is taken back."""
+        for place, error in (
+            (self.backend, exceptions.BackendUnavailableError('late')),
+            (self.records, exceptions.RecordsUnavailableError('late')),
+        ):
+            self.member.beat()
+            store = place.advertise
+
+            def without_answer(*given, store=store, error=error) -> None:
+                store(*given)
+                raise error
+
+            self.member.change_settings(world.RING)
+            with mock.patch.object(place, 'advertise', without_answer):
+                self.member.beat()
+            self.assertIn(
+                world.RING, (self.advertised(), self.records.settings)
+            )
+            self.member.change_settings(world.ALL)
+            self.assertFalse(self.member.advertises(world.ALL))
+            self.member.beat()
+            self.assertTrue(self.member.advertises(world.ALL))
+            self.assertEqual(world.ALL, self.advertised())
+            self.assertEqual(world.ALL, self.records.settings)
 
     def test_settings_are_written_only_when_they_change(self) -> None:
         self.member.beat()
