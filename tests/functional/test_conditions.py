@@ -39,6 +39,8 @@ class ConditionsTest(hosts.HostsTestCase):
         host = self.deployment.start(
             'host1', 'all', ironic={'endpoint_override': url}
         )
+        # There is a database, which the host makes.
+        self.deployment.wait_until(self.deployment.records.now)
         self.wait_for('start', 'start_stalled')
         self.assertEqual(frozenset(), self.deployment.members())
         between.forward()

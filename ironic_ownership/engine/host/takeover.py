@@ -193,7 +193,8 @@ class TakeOver(Worker):
 class _Nodes:
     """Nodes as they were listed.
 
-    :param instances: those that they have now, if the list may be older.
+    :param instances: those that they have now, if the nodes were listed
+        before.
     """
 
     listed: Mapping[str, model.Node]
@@ -204,9 +205,13 @@ class _Nodes:
         found = [self.listed[uuid] for uuid in only if uuid in self.listed]
         if self.instances is None:
             return found
+        # A list may lack rows: what had an instance is free at the refresh.
         return [
             dataclasses.replace(
-                node, instance_uuid=self.instances.get(node.uuid)
+                node,
+                instance_uuid=self.instances.get(
+                    node.uuid, node.instance_uuid
+                ),
             )
             for node in found
         ]

@@ -74,6 +74,19 @@ class TestTakeOver(TakeOverCase):
         self.host.takeover.take_over({'host1'})
         self.assertEqual('host1', self.owners()[number])
 
+    def test_list_that_lacks_an_instance_frees_no_node(self) -> None:
+        """The dead service had not recorded what the scan has."""
+        number = self.left[0]
+        self.ironic.put(world.node(number, instance_uuid='i'))
+        self.host.refresh()
+        self.ironic.put(world.node(number))
+        self.die()
+        self.host.takeover.take_over({'host1'})
+        self.assertEqual('host1', self.owners()[number])
+        while self.host.refresh().limited:
+            pass
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
     def test_one_round_claims_no_more_than_the_limit(self) -> None:
         self.die()
         self.host.reconciler.handover_limit = 2
