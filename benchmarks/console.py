@@ -17,13 +17,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psutil
-from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 from werkzeug import serving
 
 from benchmarks import table
 from ironic_ownership_console import app, fleet
 from ironic_ownership_console.service import Service
+from lab import chromium
 
 _SECONDS = 2.0
 _MEGABYTES = 300.0
@@ -116,13 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _draw(url: str) -> tuple[float, float, float]:
     """Return seconds of the data, seconds until it is drawn, megabytes."""
-    options = webdriver.ChromeOptions()
-    for word in ('headless=new', 'no-sandbox', 'disable-gpu'):
-        options.add_argument(f'--{word}')
-    driver = webdriver.Chrome(
-        options=options,
-        service=webdriver.ChromeService('/usr/bin/chromedriver'),
-    )
+    driver = chromium.start()
     try:
         driver.get(url)
         WebDriverWait(driver, 120).until(

@@ -11,6 +11,8 @@ import sys
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
+from lab import chromium
+
 _PICTURE = pathlib.Path(__file__).parents[1] / 'doc/source/_static/console.png'
 _WIDTH = 1120
 _IS_COMPLETE = """
@@ -21,13 +23,7 @@ return document.getElementById('map').dataset.drawn
 
 def main() -> int:
     """Take the picture of the overview, when its map is drawn."""
-    options = webdriver.ChromeOptions()
-    for word in ('headless=new', 'no-sandbox', 'hide-scrollbars'):
-        options.add_argument(f'--{word}')
-    driver = webdriver.Chrome(
-        options=options,
-        service=webdriver.ChromeService('/usr/bin/chromedriver'),
-    )
+    driver = chromium.start('hide-scrollbars')
     try:
         _size(driver, 800)
         driver.get(sys.argv[1])

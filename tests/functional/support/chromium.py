@@ -1,4 +1,4 @@
-"""Debian's Chromium, without a window."""
+"""A browser whose searches wait, for tests."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.support.ui import WebDriverWait
 
+from lab import chromium
+
 _TIMEOUT = 180
 """Seconds: longer than any page takes on a busy machine."""
 
 
 def start() -> webdriver.Chrome:
     """Return a browser, which keeps what pages complain about."""
-    options = webdriver.ChromeOptions()
-    for word in ('headless=new', 'no-sandbox', 'disable-gpu'):
-        options.add_argument(f'--{word}')
-    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
-    driver = webdriver.Chrome(
-        options=options,
-        service=webdriver.ChromeService('/usr/bin/chromedriver'),
-    )
+    driver = chromium.start()
     # An element may be one of the page that a click leads to.
     driver.implicitly_wait(_TIMEOUT)
     return driver
