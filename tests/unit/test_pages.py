@@ -8,7 +8,7 @@ import pathlib
 import re
 import shlex
 import unittest
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ironic_ownership.cli import app
 from ironic_ownership.cmd import dbsync
@@ -91,32 +91,37 @@ def _fault(words: list[str]) -> str:
     return ''
 
 
+def _faults(
+    lines: Callable[[pathlib.Path], Iterable[tuple[int, str]]],
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the place, text and fault of each command in the pages."""
+    for page in _PAGES:
+        for number, text in lines(page):
+            if words := _command(text):
+                place = f'{page.relative_to(_CHECKOUT)}:{number}'
+                yield place, text, _fault(words)
+
+
 class PagesTest(unittest.TestCase):
     """Each command of the programs, behind a prompt or in a sentence."""
 
     def test_every_command_in_the_pages_is_one(self) -> None:
         """A page that names a command or an option that is not there fails."""
         seen = 0
-        for page in _PAGES:
-            for number, text in _lines(page):
-                if words := _command(text):
-                    seen += 1
-                    place = f'{page.relative_to(_CHECKOUT)}:{number}'
-                    with self.subTest(place, command=text):
-                        self.assertEqual('', _fault(words))
+        for place, text, fault in _faults(_lines):
+            seen += 1
+            with self.subTest(place, command=text):
+                self.assertEqual('', fault)
         self.assertGreater(seen, 150)
 
     def test_every_command_in_a_sentence_is_one(self) -> None:
         """A sentence may leave out what the command requires."""
         seen = 0
-        for page in _PAGES:
-            for number, text in _in_prose(page):
-                if words := _command(text):
-                    seen += 1
-                    place = f'{page.relative_to(_CHECKOUT)}:{number}'
-                    with self.subTest(place, command=text):
-                        if _REQUIRED not in (fault := _fault(words)):
-                            self.assertEqual('', fault)
+        for place, text, fault in _faults(_in_prose):
+            seen += 1
+            with self.subTest(place, command=text):
+                if _REQUIRED not in fault:
+                    self.assertEqual('', fault)
         self.assertGreater(seen, 30)
 
     def test_every_file_that_a_page_names_exists(self) -> None:
