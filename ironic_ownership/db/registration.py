@@ -182,7 +182,12 @@ def fail_over(  # Model: FailOver
 
 
 def record_death(
-    conn: sa.Connection, host: str, epoch: int, dead: str, cause: str
+    conn: sa.Connection,
+    host: str,
+    epoch: int,
+    dead: str,
+    seen_epoch: int,
+    cause: str,
 ) -> bool:
     """Record that a service was found dead, in one event.
 
@@ -192,6 +197,7 @@ def record_death(
     :param host: the observer.
     :param epoch: of the observer.
     :param dead: the service.
+    :param seen_epoch: of the dead, as read before it was found missing.
     :param cause: for the reason of the event.
     :returns: whether an event was added.
     :raises FencedError: if the observer's epoch is no longer the current.
@@ -200,7 +206,9 @@ def record_death(
     transaction.check_right(host, epoch, services.get(host))
     now = transaction.now_of(conn)
     found = services.get(dead)
-    if found is None or found.fenced or found.is_away(now):
+    if found is None or found.epoch != seen_epoch:
+        return False
+    if found.fenced or found.is_away(now):
         return False
     known = conn.execute(
         sa.select(_events.id)

@@ -98,15 +98,20 @@ class TakeOver(Worker):
 
     def _record_deaths(self, hosts: Collection[str]) -> None:
         context, liveness = self.context, self.liveness()
+        records = context.ports.records
         causes = {h: liveness.cause_of_death(h) for h in sorted(hosts)}
         for host, cause in causes.items():
             LOG.info(
                 '%s died: %s, seen missing by %s', host, cause, context.host
             )
-        for host, cause in causes.items():
-            context.ports.records.record_death(
-                context.host, context.fence.epoch(), host, cause
-            )
+        if not causes:
+            return
+        rows = {row.host: row for row in records.services()}
+        # Again, after the rows: one that is back has a later epoch or is here.
+        _, view = read_members(rows, context.ports)
+        for host in sorted(causes.keys() & rows.keys() - view.hosts):
+            epoch, seen = context.fence.epoch(), rows[host].epoch
+            records.record_death(context.host, epoch, host, seen, causes[host])
 
     def take_over(self, hosts: Collection[str]) -> bool:
         """Claim free nodes of dead services, up to the handover limit.

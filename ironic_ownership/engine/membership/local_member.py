@@ -252,8 +252,7 @@ class LocalMember:
         self._registration.beat_accepted(started)
         settings = self._registration.identity.settings
         if self._joined_with != settings:
-            # Not known until there is an answer: without one it may have been
-            # stored, and has to be replaced even if it is taken back.
+            # Not known until there is an answer.
             self._joined_with = None
             self._backend.advertise(settings)
             self._joined_with = settings
@@ -279,13 +278,21 @@ class LocalMember:
             None if view.expires_in is None else ended + view.expires_in
         )
         own = self._registration.identity
-        siblings = view.incarnations(own.host) - {own.incarnation}
-        if own.incarnation not in view.incarnations(own.host):
+        stored = {
+            member.incarnation: member.settings
+            for member in view.members
+            if member.host == own.host
+        }
+        siblings = stored.keys() - {own.incarnation}
+        if own.incarnation not in stored:
             # No conclusion from this view; a beat reveals whether it expired.
             self._beat_wanted = not self._unseen
             self._unseen = True
             return
         self._unseen = False
+        if stored[own.incarnation] != self._joined_with:
+            # A request that had no answer was carried out after a later one.
+            self._joined_with = None
         self._died |= self._detector.observe(
             view.hosts - {own.host}, started, ended
         )

@@ -80,11 +80,11 @@ class Unregistered:
 class Active:
     """The active process of its host.
 
-    :param settings: the settings on record; ``None`` if that is not known.
+    :param settings: the settings on record.
     """
 
     epoch: int
-    settings: model.MemberSettings | None
+    settings: model.MemberSettings
     role: ClassVar[Role] = Role.ACTIVE
 
 
@@ -211,8 +211,11 @@ class Registration:
         if isinstance(state, ForcedDown):
             return self._become(Unregistered(), instead_of=state)
         loss = _loss(row, state.epoch, self.identity.incarnation)
-        return loss is not None and self._become(
-            Unregistered(), instead_of=state, loss=loss
+        if row is None or loss is not None:
+            return self._become(Unregistered(), instead_of=state, loss=loss)
+        # They were stored without an answer, or a backup was restored.
+        return row.settings != state.settings and self._become(
+            Active(state.epoch, row.settings), instead_of=state
         )
 
     def retire(self, grace: float) -> None:
@@ -236,7 +239,7 @@ class Registration:
             seen = state.epoch if isinstance(state, Standby) else 0
             return functools.partial(self._register, identity, siblings, seen)
         if isinstance(state, Active) and state.settings != identity.settings:
-            return functools.partial(self._advertise, state, identity)
+            return functools.partial(self._advertise, state.epoch, identity)
         return None
 
     def _register(
@@ -260,22 +263,16 @@ class Registration:
             return ForcedDown()
         return Active(epoch, identity.settings)
 
-    def _advertise(self, state: Active, identity: Identity) -> _Result:
-        epoch, settings = state.epoch, identity.settings
+    def _advertise(self, epoch: int, identity: Identity) -> _Result:
         try:
-            self._records.advertise(identity.host, epoch, settings)
+            self._records.advertise(identity.host, epoch, identity.settings)
         except exceptions.FencedError:
             self.check()
             return None
-        except exceptions.RecordsError:
-            # It may have been stored, and has to be replaced if it is taken
-            # back.
-            self._become(Active(epoch, None), instead_of=state)
-            raise
-        return Active(epoch, settings)
+        return Active(epoch, identity.settings)
 
     def _become(  # Model: Registered
-        self, new: State, *, instead_of: State, loss: str = ''
+        self, new: State, *, instead_of: State, loss: str | None = None
     ) -> bool:
         with self._lock:
             # The state has changed since the request was sent.
@@ -289,7 +286,7 @@ class Registration:
         self._report(instead_of, new, loss)
         return True
 
-    def _report(self, old: State, new: State, loss: str) -> None:
+    def _report(self, old: State, new: State, loss: str | None) -> None:
         host, conditions = self._host, self._conditions
         if isinstance(new, ForcedDown):
             conditions.report(
@@ -341,7 +338,7 @@ def _loss(
     return f'its epoch was {epoch}, the current one is {row.epoch}'
 
 
-def _reason(host: str, state: State, loss: str) -> Refusal | None:
+def _reason(host: str, state: State, loss: str | None) -> Refusal | None:
     """Return why a fence is closed."""
     if isinstance(state, ForcedDown):
         hint = f'Run "ironic-ownership service set {host} --up" once nothing '

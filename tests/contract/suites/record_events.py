@@ -152,7 +152,8 @@ class EventContract(records.RecordsContract):
         self.assertEqual((), outcome.fenced)
 
     def death(self, by: str, epoch: int, cause: str = 'long ago') -> bool:
-        return self.records.record_death(by, epoch, 'host2', cause)
+        seen = self.service('host2').epoch
+        return self.records.record_death(by, epoch, 'host2', seen, cause)
 
     def test_death_is_recorded_once_for_all_observers(self) -> None:
         three = self.register('host3')
@@ -176,7 +177,17 @@ class EventContract(records.RecordsContract):
         before = self.state()
         self.assertFalse(self.death('host1', self.one))
         self.assertFalse(
-            self.records.record_death('host1', self.one, 'host9', 'x')
+            self.records.record_death('host1', self.one, 'host9', 0, 'x')
+        )
+        self.assertEqual(before, self.state())
+
+    def test_registration_that_came_meanwhile_is_no_death(self) -> None:
+        self.register('host2')
+        before = self.state()
+        self.assertFalse(
+            self.records.record_death(
+                'host1', self.one, 'host2', self.two, 'long ago'
+            )
         )
         self.assertEqual(before, self.state())
 

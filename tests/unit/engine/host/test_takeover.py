@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.events import EventFilter, Origin
 from ironic_ownership.contracts.records import UNLIMITED, Budget
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.membership import fence
@@ -304,6 +304,13 @@ class TestSteps(TakeOverCase):
         self.change('host1')
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertNotIn('take-over', self.host.conditions.standing)
+
+    def test_service_that_is_back_did_not_die_again(self) -> None:
+        self.die()
+        self.start('host1', self.settings)
+        deaths = EventFilter(kinds=['service_died'])
+        self.change('host1')
+        self.assertEqual([], self.records.events(deaths))
 
     def test_fenced_service_leaves_it_to_the_others(self) -> None:
         self.die()

@@ -82,6 +82,7 @@ class FakeRecords:
             forced_down=self.forced_down,
             fenced=self.fenced or self.forced_down,
             incarnation=self.active,
+            settings=self.settings or world.ALL,
         )
 
 
