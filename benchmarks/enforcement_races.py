@@ -47,22 +47,7 @@ _NODES = 4
 _ASKING = 2
 """Threads for each service."""
 
-_CACHED = """\
-import functools, time
-from ironic_ownership_middleware import records
-
-plain = records.Records.read
-
-@functools.lru_cache(maxsize=None)
-def kept(reader, service, uuids, names, period):
-    return plain(reader, service, uuids, names)
-
-def read(reader, service, uuids, names):
-    return kept(reader, service, uuids, names, int(time.time() / 3))
-
-records.Records.read = read
-"""
-"""Run at the start of an Ironic whose middleware is broken."""
+_BROKEN = pathlib.Path(__file__).with_name('broken_middleware')
 
 
 class Rights:
@@ -283,9 +268,7 @@ def _ironic(
     if broken == 'absent':
         options = None
     elif broken == 'cached':
-        patches = deployment.subdirectory(directory, 'patches')
-        (patches / 'sitecustomize.py').write_text(_CACHED)
-        environment['PYTHONPATH'] = str(patches)
+        environment['PYTHONPATH'] = str(_BROKEN)
     with ironic.Ironic(
         directory / 'ironic', middleware=options, environment=environment
     ) as server:

@@ -17,7 +17,7 @@ from benchmarks.nemesis.cluster import Cluster
 from benchmarks.nemesis.faults import FAULTS
 from benchmarks.nemesis.operators import COMMANDS
 from benchmarks.nemesis.run import Run
-from benchmarks.nemesis.settings import Settings
+from benchmarks.nemesis.settings import MIDDLEWARE, Settings
 from lab import process
 
 
@@ -111,6 +111,12 @@ def _parser() -> argparse.ArgumentParser:
         help='seconds between two questions to one guard',
     )
     parser.add_argument(
+        '--request-interval',
+        type=float,
+        help='seconds between two signed requests of one thread to an Ironic '
+        'with the middleware, on average; without it there is neither',
+    )
+    parser.add_argument(
         '--pace',
         type=float,
         default=1,
@@ -130,8 +136,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--broken',
-        choices=('fence', 'guard'),
-        help='break every host on purpose: there have to be violations',
+        choices=('fence', 'guard', MIDDLEWARE),
+        help='break every host, or the middleware in Ironic, on purpose: '
+        'there have to be violations',
     )
     parser.add_argument(
         '--report',

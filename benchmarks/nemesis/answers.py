@@ -36,6 +36,24 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A service has sent a signed change of a node to Ironic.
+
+    :param sent: just before it was sent.
+    :param epoch: under which it was signed.
+    :param is_admitted: whether the middleware has let it pass.
+    """
+
+    process: str
+    host: str
+    sent: float
+    answered: float
+    epoch: int
+    node: str
+    is_admitted: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ProcessState:
     """State of a process at one moment, as it sees itself.
 
@@ -56,12 +74,14 @@ class Reader:
 
     :ivar outcomes: number of answers by outcome.
     :ivar states: the latest of each life of each process.
+    :ivar requests: the answered ones, until someone clears them.
     :ivar errors: exceptions of the guards that are no refusals.
     """
 
     def __init__(self) -> None:
         self.outcomes: collections.Counter[str] = collections.Counter()
         self.states: dict[str, ProcessState] = {}
+        self.requests: list[Request] = []
         self.errors: list[str] = []
         self._offsets: dict[pathlib.Path, int] = {}
 
@@ -111,6 +131,15 @@ class Reader:
             at, incarnation, right, *names = words
             self.states[process] = ProcessState(
                 float(at), incarnation, float(right), frozenset(names)
+            )
+        elif kind == 'request':
+            sent, answered, epoch, node, outcome = words
+            self.outcomes[f'request {outcome}'] += 1
+            self.requests.append(
+                Request(
+                    *(process, one.host, float(sent), float(answered)),
+                    *(int(epoch), node, outcome == 'admitted'),
+                )
             )
         elif kind == 'error':
             self.errors.append(f'{process}: {rest}')

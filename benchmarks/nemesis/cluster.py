@@ -35,6 +35,13 @@ STANDBYS = ('ha', 'hb')
 _COMMAND_TIMEOUT = 150
 _COMMAND = 'ironic_ownership.cmd.cli:main'
 _DBSYNC = 'ironic_ownership.cmd.dbsync:main'
+_KEY = 'a-key-of-the-nemesis-that-is-long-enough'
+_BROKEN = {
+    'PYTHONPATH': str(pathlib.Path(__file__).parents[1] / 'broken_middleware'),
+    'KEPT': '60',
+}
+"""Environment of an Ironic whose middleware is broken."""
+
 _IMPORTS = pathlib.Path(__file__).with_name('imports.py')
 
 
@@ -51,7 +58,10 @@ class Cluster:
         self.directory = directory
         self.settings = settings
         self.scopes = scopes.Scopes(settings.policy, HOSTS)
-        self.ironic = ironic.Ironic(directory / 'ironic')
+        self.ironic = ironic.Ironic(
+            directory / 'ironic',
+            environment=_BROKEN if settings.breaks_middleware else None,
+        )
         self.enrolment = enrolment.Enrolment(self.ironic, repeatable=True)
         (directory / 'records').mkdir()
         (directory / 'records').chmod(0o755)
@@ -86,7 +96,11 @@ class Cluster:
 
     def _start(self) -> None:
         stack = self._stack
+        stack.callback(self.records.stop)
+        self.records.start()
         stack.callback(self.ironic.stop)
+        if self.settings.request_interval:
+            self.ironic.middleware = self._middleware()
         self.ironic.start()
         self._cache = ironic_cache.IronicCache(
             self.ironic.port, self.ironic.database
@@ -95,8 +109,6 @@ class Cluster:
         self.scopes.enrol(
             self.enrolment, self.settings.nodes, self.settings.deployed
         )
-        stack.callback(self.records.stop)
-        self.records.start()
         stack.callback(self.members.stop)
         self.members.start()
         self._write_operator_files()
@@ -115,6 +127,16 @@ class Cluster:
         self.ask_for([])
         for one in self.processes.values():
             one.start()
+
+    def _middleware(self) -> Mapping[str, object]:
+        return {
+            'connection': self.records.url(
+                'middleware', next(iter(self.records.ports), None)
+            ),
+            'shared_keys': _KEY,
+            # It is the epoch that has to end the right of a late request.
+            'signature_lifetime': 86400,
+        }
 
     def _forks(self, kind: str, env: Mapping[str, str]) -> preloaded.Forks:
         log = self.directory / f'{kind}.log'
@@ -147,9 +169,13 @@ class Cluster:
             [
                 f'--nodes={self._nodes_file}',
                 f'--interval={settings.ask_interval}',
+                f'--request-interval={settings.request_interval}',
+                f'--request-port={paths["ironic"][0].port}',
+                f'--request-key={_KEY}',
             ],
         )
-        one.broken = settings.broken
+        if not settings.breaks_middleware:
+            one.broken = settings.broken
         self.processes[name] = one
         self._stack.callback(one.close)
 

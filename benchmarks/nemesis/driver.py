@@ -14,6 +14,8 @@ them until they end. Each act is a line of a file:
     the id of the process as a member, the seconds for which it may still act
     without another heartbeat, at most 0 if it may not, and its threads that
     live;
+``request SENT ANSWERED EPOCH NODE OUTCOME``
+    it sent a signed change to Ironic under an epoch; see :mod:`.sender`;
 ``error TEXT``
     an exception that is no refusal.
 
@@ -31,7 +33,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
-from benchmarks.nemesis import broken, clock
+from benchmarks.nemesis import broken, clock, sender
 from ironic_ownership import wiring
 from ironic_ownership.cmd import host as program
 from ironic_ownership.contracts import exceptions
@@ -85,6 +87,10 @@ class Asker:
         self._interval = interval
         self._outcomes: collections.Counter[str] = collections.Counter()
         self._held: list[tuple[str, Permission]] = []
+
+    def permitted(self) -> list[str]:
+        """Return the nodes for which there was a permission lately."""
+        return [uuid for uuid, _ in list(self._held)]
 
     def run(self) -> None:
         """Ask, act, and report."""
@@ -148,7 +154,7 @@ class Asker:
         # The time before the check: the process may be frozen after it.
         now = clock.now()
         if permission.is_valid:
-            self._write(f'act {now:.4f} {begin:.4f} {uuid} {how}')
+            self.write(f'act {now:.4f} {begin:.4f} {uuid} {how}')
 
     def _refusal(
         self, question: Callable[[], object]
@@ -160,23 +166,24 @@ class Asker:
             self._outcomes[type(exc).__name__] += 1
             return type(exc)
         except Exception as exc:  # noqa: BLE001 - a finding of the run
-            self._write(f'error guard: {exc!r}')
+            self.write(f'error guard: {exc!r}')
             return type(exc)
         return None
 
     def _report(self) -> None:
         for outcome, number in self._outcomes.items():
-            self._write(f'count {outcome} {number}')
+            self.write(f'count {outcome} {number}')
         self._outcomes.clear()
         incarnation = self._host.member.incarnation
         right = self._host.context.fence.remaining
         names = sorted(t.name for t in threading.enumerate())
-        self._write(
+        self.write(
             f'state {clock.now():.2f} {incarnation} {right:.2f} '
             f'{" ".join(names)}'
         )
 
-    def _write(self, line: str) -> None:
+    def write(self, line: str) -> None:
+        """Add one line to the file."""
         self._answers.write(' '.join(line.split('\n')) + '\n')
         self._answers.flush()
 
@@ -187,6 +194,9 @@ def main() -> int:
     parser.add_argument('--answers', type=pathlib.Path, required=True)
     parser.add_argument('--nodes', type=pathlib.Path, required=True)
     parser.add_argument('--interval', type=float, required=True)
+    parser.add_argument('--request-interval', type=float, default=0)
+    parser.add_argument('--request-port', type=int)
+    parser.add_argument('--request-key')
     parser.add_argument('--broken', default='')
     options, rest = parser.parse_known_args()
     if options.broken:
@@ -198,6 +208,14 @@ def main() -> int:
         built = build(self)
         asker = Asker(built, answers, options.nodes, options.interval)
         threading.Thread(target=asker.run, name='asker', daemon=True).start()
+        if options.request_interval:
+            sender.Sender(
+                built,
+                sender.Ironic(options.request_port, options.request_key),
+                asker.permitted,
+                options.request_interval,
+                asker.write,
+            ).start()
         return built
 
     wiring.Wiring.host = build_and_ask  # type: ignore

@@ -6,9 +6,10 @@ import dataclasses
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from benchmarks.nemesis import clock, convergence, lapses, members, schedule
+from benchmarks.nemesis.admissions import Admissions
 from benchmarks.nemesis.answers import Answer, Reader
 from benchmarks.nemesis.cluster import HOSTS, Cluster
 from benchmarks.nemesis.convergence import Convergence
@@ -60,6 +61,7 @@ class Run:
         self.permissions = Permissions(
             self.history, self.settings.longest_permission, self.journal
         )
+        self.admissions = Admissions()
         self.coverage = Coverage(cluster.uuids, self._serving)
         self.reader = Reader()
         self.processors = Processors(cluster.kinds)
@@ -128,6 +130,7 @@ class Run:
         try:
             self._settle('start')
             self.observer.watch(self.coverage.take)
+            self.observer.watch(self.admissions.take)
             deadline = clock.now() + 60 * self.settings.minutes
             while clock.now() < deadline:
                 self._round(min(deadline - clock.now(), self.settings.storm))
@@ -145,6 +148,7 @@ class Run:
             f'{self.journal.counts.total()} faults  '
             f'{len(self.history.known)} events  '
             f'{self.reader.outcomes.total()} answers  '
+            f'{self.admissions.ended} requests too late  '
             f'{len(self.findings.all)} violations  '
             f'{len(self.storm.troubles)} troubles'
         )
@@ -230,6 +234,7 @@ class Run:
                 node=answer.node,
                 host=answer.host,
             )
+        self._check_requests([*earlier, *self._events])
         for one in self.cluster.processes.values():
             self._check_log(one)
         for error in self.reader.errors:
@@ -238,6 +243,20 @@ class Run:
         self._answers.clear()
         self.observer.forget(max(self.history.known, default=0) - 1000)
         self.journal.forget(clock.now() - _KEPT)
+
+    def _check_requests(self, events: Sequence[Event]) -> None:
+        """Check the requests of one round that Ironic has answered."""
+        answered, self.reader.requests = self.reader.requests, []
+        for one, reason in self.admissions.wrong(answered, events):
+            self._violation(
+                'law 1 (Ironic)',
+                f'Ironic admits {one.process} under the epoch {one.epoch} on '
+                f'{one.node} at {one.sent - self.journal.origin:.2f}: '
+                f'{reason}',
+                at=one.sent,
+                node=one.node,
+                host=one.host,
+            )
 
     def _check_log(self, one: HostProcess) -> None:
         text = one.new_log()

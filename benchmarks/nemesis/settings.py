@@ -7,6 +7,9 @@ import dataclasses
 SLOWER_HEARTBEAT = 1.3
 """Factor of the interval of heartbeats after some reloads."""
 
+MIDDLEWARE = 'middleware'
+"""Name of the guard outside of the services that can be broken."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -21,6 +24,8 @@ class Settings:
     :param patience: longest time until all is well after the faults.
     :param ask_interval: pause of each process between two questions to its
         guard.
+    :param request_interval: mean pause of each thread between two changing
+        requests to an Ironic with the middleware; 0 for an Ironic without.
     :param pace: factor of the durations of the faults; see :meth:`slower`.
     :param broken: name of a guard that is broken on purpose; '' for none.
     """
@@ -40,9 +45,15 @@ class Settings:
     together: int = 4
     patience: float = 120
     ask_interval: float = 0.05
+    request_interval: float = 0
     pace: float = 1
     broken: str = ''
     kinds: tuple[str, ...] = ()
+
+    @property
+    def breaks_middleware(self) -> bool:
+        """True if it is Ironic's middleware that is broken on purpose."""
+        return self.broken == MIDDLEWARE
 
     def slower(self, pace: float) -> Settings:
         """Return the same settings with all times longer by a factor."""
@@ -55,6 +66,7 @@ class Settings:
             pause=self.pause * pace,
             patience=self.patience * pace,
             ask_interval=self.ask_interval * pace,
+            request_interval=self.request_interval * pace,
             pace=self.pace * pace,
         )
 

@@ -8,7 +8,7 @@ import unittest
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parents[3]
-INSIDE_HOSTS = frozenset({'broken.py', 'driver.py', 'imports.py'})
+INSIDE_HOSTS = frozenset({'broken.py', 'driver.py', 'imports.py', 'sender.py'})
 """Modules of the nemesis that run inside the host processes."""
 
 LAB = frozenset({'nova_imports.py'})
