@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flask
 import werkzeug
 
 from ironic_ownership_console import pages
+from ironic_ownership_console.proposals import subjects
 from ironic_ownership_console.service import ServiceError
 
 ACTIONS = flask.Blueprint('actions', __name__)
@@ -202,79 +203,6 @@ BY_NAME = {
         '/moves/{}',
     ),
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Subject:
-    """One thing of a proposal, with its gates.
-
-    :param result: in a word or a sentence.
-    """
-
-    name: str
-    result: str
-    gates: tuple[tuple[str, str, str, str], ...] = ()
-
-    @property
-    def is_refused(self) -> bool:
-        """True if a gate failed."""
-        return any(
-            result in ('failed', 'unknown') for _, result, *_ in self.gates
-        )
-
-
-def _gate(gate: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    result = gate.get('result') or gate.get('verdict')
-    if result is None:
-        result = 'passed' if gate.get('passed') else 'failed'
-    detail = gate.get('detail') or gate.get('evidence') or ''
-    if not detail and gate.get('left'):
-        detail = f'{gate["left"]} left'
-    return gate['gate'], result, detail, gate.get('hint') or ''
-
-
-def subjects(answer: Mapping[str, Any]) -> Iterator[Subject]:
-    """Yield what an answer proposes, or has done."""
-    for move in answer.get('moves', ()):
-        yield from subjects(move)
-    for one in answer.get('unplaceable', ()):
-        yield Subject(
-            one.get('name') or one.get('uuid', ''),
-            'no service takes it',
-            (('placed', 'failed', pages.words(one.get('why')), ''),),
-        )
-    gates = tuple(map(_gate, answer.get('gates', ())))
-    for one in answer.get('nodes', ()):
-        own = one.get('gates', ())
-        failed = one.get('failed_gates') or ()
-        hint = one.get('hint') or ''
-        yield Subject(
-            one.get('name') or one['uuid'],
-            _result(one),
-            (
-                *(map(_gate, own) if isinstance(own, list) else ()),
-                *(
-                    (g, 'failed', one.get('evidence') or '', hint)
-                    for g in failed
-                ),
-            ),
-        )
-    if gates:
-        name = answer.get('host') or 'Gates'
-        yield Subject(name, 'all gates have to pass', gates)
-    if 'changed' in answer:
-        changed = pages.words(answer['changed'])
-        yield Subject(answer['host'], f'changes: {changed}')
-    for pause in answer.get('pauses', [answer] if 'ends_at' in answer else []):
-        yield Subject('Pause', f'until {pages.time_of(pause["ends_at"])} UTC')
-
-
-def _result(node: Mapping[str, Any]) -> str:
-    text = str(node.get('state') or node.get('result') or '')
-    source = node.get('source') or node.get('service') or 'no service'
-    target = node.get('destination') or node.get('next_service')
-    way = f': {source} → {target}' if target else ''
-    return f'{text.replace("_", " ")}{way}'
 
 
 @ACTIONS.route('/act/<name>', methods=['GET', 'POST'], defaults={'target': ''})

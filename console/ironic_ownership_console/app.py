@@ -10,7 +10,14 @@ from typing import Any, cast
 import flask
 import werkzeug
 
-from ironic_ownership_console import actions, fleet, keystone, pages
+from ironic_ownership_console import (
+    actions,
+    fleet,
+    keystone,
+    node,
+    pages,
+    words,
+)
 from ironic_ownership_console.service import Service, ServiceError
 from ironic_ownership_console.sessions import Session, Sessions
 
@@ -43,6 +50,7 @@ def build(
     """
     app = flask.Flask(__name__)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.filters.update(words.FILTERS)
     app.config['MAX_CONTENT_LENGTH'] = 1_000_000
     app.extensions['service'] = service
     app.extensions['fleet'] = fleet.Fleet(service)
@@ -53,6 +61,7 @@ def build(
     app.add_url_rule('/sign-in', 'sign_in', gate.form, methods=['GET', 'POST'])
     app.add_url_rule('/sign-out', 'sign_out', gate.leave, methods=['POST'])
     app.register_blueprint(pages.PAGES)
+    app.register_blueprint(node.NODE)
     app.register_blueprint(actions.ACTIONS)
     app.register_error_handler(ServiceError, gate.refused)
     return app

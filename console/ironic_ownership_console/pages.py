@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Any, cast
 
 import flask
@@ -143,18 +141,6 @@ def nodes() -> str:
     )
 
 
-@PAGES.get('/nodes/<node>')
-def node(node: str) -> str:
-    """Show one node: the chain to its owner, its past, what may be done."""
-    shown, error = attempt(quoted('/v1/compute-nodes/{}', node), events=50)
-    chain = None
-    if error is None:
-        chain, error = attempt(quoted('/v1/compute-nodes/{}/explain', node))
-    return flask.render_template(
-        'node.html', node=node, shown=shown, chain=chain, error=error
-    )
-
-
 @PAGES.get('/services')
 def services() -> str:
     """Show all services with their shares."""
@@ -213,44 +199,3 @@ def events() -> str:
     given = _arguments('service', 'node', 'kind', 'actor', 'marker')
     found = read('/v1/events', limit=100, **given)
     return flask.render_template('events.html', found=found, given=given)
-
-
-@PAGES.app_template_filter('following')
-def following(link: str | None) -> str:
-    """Return the marker in the link to the next page."""
-    from urllib.parse import parse_qs, urlsplit
-
-    found = parse_qs(urlsplit(link or '').query).get('marker', [''])
-    return found[0]
-
-
-@PAGES.app_template_filter('time')
-def time_of(text: str | None) -> str:
-    """Return a time of the service for people: UTC, without its zone."""
-    return (text or '').replace('T', ' ').partition('+')[0]
-
-
-@PAGES.app_template_filter('natural')
-def natural(items: Iterable[Any], key: str) -> list[Any]:
-    """Return things by name, with numbers in the order of their values."""
-    return sorted(
-        items,
-        key=lambda one: [
-            (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-            for part in re.split(r'(\d+)', one[key])
-        ],
-    )
-
-
-@PAGES.app_template_filter('words')
-def words(cell: Any) -> str:
-    """Return any value in words."""
-    if cell is None or cell == '':
-        return '-'
-    if isinstance(cell, bool):
-        return 'yes' if cell else 'no'
-    if isinstance(cell, dict):
-        return ', '.join(f'{k}={words(v)}' for k, v in cell.items()) or '-'
-    if isinstance(cell, Iterable) and not isinstance(cell, str):
-        return ', '.join(map(words, cell)) or '-'
-    return str(cell)

@@ -34,7 +34,7 @@ _PATHS = (
     '/',
     '/fleet',
     '/nodes',
-    f'/nodes/{world.uuid(1)}',
+    f'/nodes/{world.uuid(1)}?deletion=1',
     '/services',
     '/services/old',
     '/what-if?without=new',

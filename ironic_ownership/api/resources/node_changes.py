@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,14 +18,19 @@ from ironic_ownership.api.resources.refusals import (
     result,
 )
 from ironic_ownership.api.schemas import TEXT_OR_NULL
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import HandOver
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.deletion import DeleteNodes
+from ironic_ownership.engine.changes.gates import RELEASE
 from ironic_ownership.engine.changes.release import NodeRelease, ReleaseNodes
 from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
-from ironic_ownership.engine.gates import GateResult, Outcome, Result
+from ironic_ownership.engine.gates import (
+    Gate,
+    GateResult,
+    Outcome,
+    Result,
+)
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000
@@ -34,16 +40,30 @@ _UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
 OUTCOME = 'verdict'
 """The stable key of a gate's outcome."""
 
-_NodeGate = tuple[model.ComputeNode, GateResult]
-GATES: Columns[_NodeGate] = (
-    Column('uuid', lambda g: g[0].uuid),
-    Column('name', lambda g: g[0].name, TEXT_OR_NULL),
-    Column('service', lambda g: g[0].host, TEXT_OR_NULL),
-    Column('gate', lambda g: g[1].gate, schemas.one_of(*gates.codes(ALL))),
-    Column(OUTCOME, lambda g: g[1].outcome.value, schemas.codes(Outcome)),
-    Column('evidence', lambda g: g[1].detail, TEXT_OR_NULL),
-    Column('hint', lambda g: g[1].hint or None, schemas.HINT),
-)
+
+@dataclasses.dataclass(frozen=True)
+class NodeGate:
+    """One gate of one node."""
+
+    uuid: str
+    name: str | None
+    host: str | None
+    found: GateResult
+
+
+def _columns_of(table: Iterable[Gate[Any]]) -> Columns[NodeGate]:
+    return (
+        Column('uuid'),
+        Column('name', type=TEXT_OR_NULL),
+        Column('service', 'host', TEXT_OR_NULL),
+        Column('gate', 'found.gate', schemas.one_of(*gates.codes(table))),
+        Column(OUTCOME, 'found.outcome.value', schemas.codes(Outcome)),
+        Column('evidence', 'found.detail', TEXT_OR_NULL),
+        Column('hint', lambda g: g.found.hint or None, schemas.HINT),
+    )
+
+
+GATES = _columns_of(ALL)
 RESULTS: Columns[NodeDeletion] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
@@ -70,6 +90,7 @@ RELEASED: Columns[NodeRelease] = (
     HINT,
 )
 _GATES = schemas.array(schemas.thing(GATES))
+_RELEASE_GATES = schemas.array(schemas.thing(_columns_of(RELEASE)))
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
     'overridden. The gates are those of "ironic-ownership compute node '
@@ -125,10 +146,16 @@ def _delete(request: Request) -> Answer:
 
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     return [
-        cells(GATES, (node.record, gate))
-        for node in nodes
-        for gate in node.gates
+        row
+        for node, record in ((node, node.record) for node in nodes)
+        for row in _rows(record.uuid, record.name, record.host, node.gates)
     ]
+
+
+def _rows(
+    uuid: str, name: str | None, host: str | None, found: Iterable[GateResult]
+) -> list[dict[str, Any]]:
+    return [cells(GATES, NodeGate(uuid, name, host, one)) for one in found]
 
 
 def _release(request: Request) -> Answer:
@@ -146,7 +173,17 @@ def _release(request: Request) -> Answer:
             request.request_id, request.actor, reason=body.get('reason')
         )
         nodes = operation.execute(nodes, by)
-    return answer(request, 'nodes', nodes, RELEASED, dry_run=dry_run)
+    return answer(
+        *(request, 'nodes', nodes, RELEASED),
+        dry_run=dry_run,
+        gates=[
+            row
+            for one in nodes
+            for row in _rows(
+                one.node.uuid, one.name, one.node.source, one.gates
+            )
+        ],
+    )
 
 
 _CHECKED = schemas.answer('Every gate.', gates=_GATES)
@@ -213,7 +250,7 @@ OPERATIONS = (
         'Release free nodes, so that their policies choose the owner again.',
         _release,
         Access.ADMIN,
-        answers('nodes', RELEASED),
+        answers('nodes', RELEASED, gates=_RELEASE_GATES),
         description='Their service continues to serve its other nodes. The '
         'answer waits for a third of member_ttl: until no service can act on '
         'the nodes. Nodes that a gate refuses keep their owner; 409 lists '

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from ironic_ownership.api.resources import node_changes as shown
+from ironic_ownership.engine.changes.gates import RELEASE
 from ironic_ownership.engine.deletion.gates import GATES
 from ironic_ownership.engine.gates import codes
 from ironic_ownership.observe import columns
@@ -69,3 +70,23 @@ class DeletionTest(app_case.SiteCase):
         self.assertNotIn(GONE, self.recorded())
         self.assertNotIn(GONE, self.wired.placement.providers)
         self.assertEqual('api@local', self.records.events(limit=1)[0].actor)
+
+
+class ReleaseTest(app_case.SiteCase):
+    def test_proposal_shows_every_gate(self) -> None:
+        body = self.ask(
+            'POST',
+            '/v1/compute-nodes/release',
+            json={'uuids': [GONE, THERE], 'dry_run': True},
+        )
+        self.assertEqual(
+            [
+                (uuid, name, 'old', code)
+                for uuid, name in ((GONE, 'node1'), (THERE, 'node2'))
+                for code in codes(RELEASE)
+            ],
+            [
+                (gate['uuid'], gate['name'], gate['service'], gate['gate'])
+                for gate in body['gates']
+            ],
+        )

@@ -32,8 +32,9 @@ class _InProcess(adapters.BaseAdapter):
             headers=dict(request.headers),
         )
         answer = requests.Response()
-        answer.status_code = self._case.instead or found.status_code
-        answer._content = b'{}' if self._case.instead else found.data
+        instead = self._case.instead_of(request.path_url)
+        answer.status_code = instead or found.status_code
+        answer._content = b'{}' if instead else found.data
         answer.request = request
         return answer
 
@@ -51,6 +52,7 @@ class ConsoleCase(app_case.SiteCase):
         super().setUp()
         self.sent: list[Any] = []
         self.instead = 0
+        self.of_path: dict[str, int] = {}
         self.now = 1000.0
         session = requests.Session()
         session.mount('http://', _InProcess(self))
@@ -62,6 +64,11 @@ class ConsoleCase(app_case.SiteCase):
             sign_in=self.sign_in,
         )
         self.browser = test.Client(self.pages)
+
+    def instead_of(self, path: str) -> int:
+        """Return the status to answer with; 0 for that of the service."""
+        statuses = [s for end, s in self.of_path.items() if path.endswith(end)]
+        return self.instead or sum(statuses)
 
     def sign_in(self, auth_url: str, **given: str) -> keystone.SignedIn:
         if given['password'] != 'right':

@@ -7,7 +7,7 @@ import re
 import unittest
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership_console import fleet, pages
+from ironic_ownership_console import fleet, node, words
 from tests.unit.console import console_case
 from tests.unit.engine import world
 
@@ -53,11 +53,50 @@ class StateTest(unittest.TestCase):
 
     def test_numbers_in_names_are_in_order(self) -> None:
         names = ['rack10', 'rack2', 'a', 'rack2b', '7', '²']
-        found = pages.natural([{'host': name} for name in names], 'host')
+        found = words.natural([{'host': name} for name in names], 'host')
         self.assertEqual(
             ['7', 'a', 'rack2', 'rack2b', 'rack10', '²'],
             [one['host'] for one in found],
         )
+
+
+class OwnersTest(unittest.TestCase):
+    @staticmethod
+    def event(second: int, host: str | None) -> dict[str, str | None]:
+        return {'at': f'2026-01-01T00:00:{second:02d}+00:00', 'to_host': host}
+
+    def test_each_owner_has_its_part_of_the_time(self) -> None:
+        events = [
+            self.event(second, host)
+            for second, host in ((40, 'a'), (30, None), (20, 'b'), (0, 'a'))
+        ]
+        now = node.spans(events[:1], 0)[0].since + 10
+        found = node.spans(events, now)
+        self.assertEqual(
+            [('a', 1, 0, 400), ('b', 2, 400, 200), (None, 0, 600, 200)],
+            [(o.host, o.colour, o.x, o.width) for o in found[:3]],
+        )
+        self.assertEqual(
+            ('a', 1, 800, 200),
+            (*(found[3].host, found[3].colour, found[3].x, found[3].width),),
+        )
+
+    def test_owner_that_stays_has_one_part(self) -> None:
+        found = node.spans([self.event(9, 'a'), self.event(1, 'a')], 0)
+        self.assertEqual([('a', 1000)], [(o.host, o.width) for o in found])
+
+    def test_node_without_events_has_no_owners(self) -> None:
+        self.assertEqual([], node.spans([], 0))
+
+    def test_length_of_a_time_has_two_units(self) -> None:
+        for seconds, text in (
+            (0, '0 s'),
+            (59.9, '59 s'),
+            (60, '1 min'),
+            (3725, '1 h 2 min'),
+            (86405, '1 d'),
+        ):
+            self.assertEqual(text, words.duration(seconds))
 
 
 class PagesTest(console_case.ConsoleCase):
@@ -135,6 +174,52 @@ class PagesTest(console_case.ConsoleCase):
         self.assertIn('the policies want new', text)
         self.assertIn('owner changed', text)
         self.assertIn('old is not alive: start it again', text)
+
+    def test_node_shows_what_may_be_done_and_the_gates_that_forbid_it(
+        self,
+    ) -> None:
+        text = self.page(f'/nodes/{world.uuid(1)}')
+        self.assertRegex(text, r'Move to new <span class="mark good">')
+        self.assertIn(f'/act/move/{world.uuid(1)}?service=new', text)
+        for gate in ('destination admits', 'not given back', 'no instance'):
+            self.assertIn(f'<div>{gate}', text)
+        # old has stopped, so that it cannot act on its node.
+        self.assertRegex(text, r'acts on it <span class="mark error">')
+        self.assertNotIn('sees all nodes', text)
+        self.assertIn(
+            'sees all nodes', self.page(f'/nodes/{world.uuid(1)}?deletion=1')
+        )
+        node = dataclasses.replace(
+            self.ironic.nodes[world.uuid(1)], instance_uuid=world.uuid(9)
+        )
+        self.ironic.put(node)
+        text = self.page(f'/nodes/{world.uuid(1)}')
+        self.assertRegex(text, r'Release <span class="mark error">')
+
+    def test_record_of_a_node_that_is_gone_may_be_deleted(self) -> None:
+        del self.ironic.nodes[world.uuid(1)]
+        text = self.page(f'/nodes/{world.uuid(1)}')
+        self.assertRegex(text, r'Delete the record <span class="mark good">')
+        self.assertIn('node is gone', text)
+
+    def test_who_may_only_read_sees_that_of_each_action(self) -> None:
+        self.of_path = {'/v1/moves': 403, '/release': 502}
+        text = self.page(f'/nodes/{world.uuid(1)}')
+        self.assertRegex(text, r'Move to new <span class="mark error">')
+        self.assertRegex(text, r'Release <span class="mark unknown">')
+
+    def test_gates_of_a_move_are_those_of_the_chosen_service(self) -> None:
+        self.records.register('third', world.ALL)
+        text = self.page(f'/nodes/{world.uuid(1)}?to=third')
+        self.assertRegex(text, r'Move to third <span class="mark error">')
+        self.assertIn('<option selected>third</option>', text)
+        text = self.page(f'/nodes/{world.uuid(1)}?to=fourth')
+        self.assertIn('Move to new', text)
+
+    def test_owners_are_shown_in_their_time(self) -> None:
+        text = self.page(f'/nodes/{world.uuid(1)}')
+        self.assertEqual(1, text.count('<rect class="o1" x='))
+        self.assertIn('width="1000.0"', text)
 
     def test_node_during_an_outage_of_ironic_says_so(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('Ironic off')

@@ -1,0 +1,74 @@
+"""Values of the HTTP service in words, and things in an order, for people."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+_UNITS = (('d', 86400), ('h', 3600), ('min', 60), ('s', 1))
+
+
+def following(link: str | None) -> str:
+    """Return the marker in the link to the next page."""
+    found = parse_qs(urlsplit(link or '').query).get('marker', [''])
+    return found[0]
+
+
+def time_of(text: str | None) -> str:
+    """Return a time of the service for people: UTC, without its zone."""
+    return (text or '').replace('T', ' ').partition('+')[0]
+
+
+def natural(items: Iterable[Any], key: str) -> list[Any]:
+    """Return things by name, with numbers in the order of their values."""
+    return sorted(
+        items,
+        key=lambda one: [
+            (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+            for part in re.split(r'(\d+)', one[key])
+        ],
+    )
+
+
+def words(cell: Any) -> str:
+    """Return any value in words."""
+    if cell is None or cell == '':
+        return '-'
+    if isinstance(cell, bool):
+        return 'yes' if cell else 'no'
+    if isinstance(cell, dict):
+        return ', '.join(f'{k}={words(v)}' for k, v in cell.items()) or '-'
+    if isinstance(cell, Iterable) and not isinstance(cell, str):
+        return ', '.join(map(words, cell)) or '-'
+    return str(cell)
+
+
+def day(seconds: float) -> str:
+    """Return a time for people: UTC, in seconds since the epoch before."""
+    at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f'{at:%Y-%m-%d %H:%M:%S}'
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its two largest units."""
+    for (unit, length), (less, part) in itertools.pairwise(_UNITS):
+        if seconds >= length:
+            number, rest = divmod(int(seconds), length)
+            more = f' {rest // part} {less}' if rest >= part else ''
+            return f'{number} {unit}{more}'
+    return f'{int(seconds)} s'
+
+
+FILTERS = {
+    'day': day,
+    'duration': duration,
+    'following': following,
+    'natural': natural,
+    'time': time_of,
+    'words': words,
+}
+"""For the templates, by name."""
