@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api import resources
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, errors, explanation_graph
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.observe import columns
 
@@ -143,8 +143,36 @@ done. The node is found in any shard and conductor group."""
     examples = (
         'compute node explain 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node explain rack1-node7 -f json',
+        'compute node explain rack1-node7 --graph | dot -Tsvg > chain.svg',
     )
     operation = 'compute_node:explain'
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--graph',
+            action='store_true',
+            help='write the chain from the inputs to the decision as a graph, '
+            'in the DOT language of Graphviz',
+        )
+        return parser
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Any,
+    ) -> int:
+        if not parsed_args.graph:
+            return super().produce_output(parsed_args, column_names, data)
+        if parsed_args.formatter != 'table' or parsed_args.columns:
+            raise errors.UsageError(
+                '--graph has a format of its own',
+                hint='Leave out --graph, or -f and -c',
+            )
+        chain = dict(zip(column_names, data, strict=True))
+        self.app.stdout.write(explanation_graph.dot(chain))
+        return 0
 
     def words(self, cell: Any) -> Any:
         return readable(cell)

@@ -69,6 +69,11 @@ class CommandCase(app_case.SiteCase):
 
     def run_command(self, kind: Any, *words: str) -> tuple[int, Any]:
         """Run a command; return its exit code and its output."""
+        code, text = self.printed(kind, *words, '-f', 'json')
+        return code, json.loads(text)
+
+    def printed(self, kind: Any, *words: str) -> tuple[int, str]:
+        """Run a command; return its exit code and what it prints."""
         self.stderr, stdout = io.StringIO(), io.StringIO()
         app = types.SimpleNamespace(
             api=self.caller(),
@@ -78,9 +83,9 @@ class CommandCase(app_case.SiteCase):
             deadline=self.deadline,
         )
         command = kind(app, None)
-        args = command.get_parser('test').parse_args([*words, '-f', 'json'])
+        args = command.get_parser('test').parse_args([*words])
         code = command.run(args)
-        return code, json.loads(stdout.getvalue())
+        return code, stdout.getvalue()
 
     def move(self, *words: str) -> tuple[int, list[dict[str, Any]]]:
         return self.run_command(
