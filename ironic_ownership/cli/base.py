@@ -48,6 +48,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
     :cvar watches: whether it has --watch.
+    :cvar bar: the column, relative to a mean, that has bars on a terminal.
     :cvar program: the words before a command.
     :cvar examples: lines for the end of its help.
     :cvar uses_api: whether it calls operations, or runs locally only.
@@ -60,6 +61,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
     watches: ClassVar[bool] = False
+    bar: ClassVar[str] = ''
     program: ClassVar[str] = errors.PROG
     uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
@@ -224,12 +226,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
                         f'there is no column {name!r}',
                         hint=errors.nearest(name, column_names),
                     )
-        shown = column_names
-        chosen = parsed_args.formatter
+        chosen, shown = parsed_args.formatter, column_names
         if chosen == 'table':
             shown = [columns.heading(name) for name in column_names]
-        formatter: Any = formatters.of(chosen, self.formatter, self.words)
-        self.formatter = formatter
+        bar = columns.heading(self.bar)
+        self.formatter = formatters.of(chosen, self.formatter, self.words, bar)
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from cliff import utils
 from cliff.formatters import json_format, table
 
+from ironic_ownership.cli import bars
 from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
@@ -32,15 +33,18 @@ _encode = json.JSONEncoder().encode
 _indented = json.JSONEncoder(indent=2).encode
 
 
-def of(name: str, formatter: Any, words: Callable[[Any], Any]) -> Any:
+def of(
+    name: str, formatter: Any, words: Callable[[Any], Any], bar: str = ''
+) -> Any:
     """Return what shows the cells in one of cliff's formats.
 
     :param name: of the format.
     :param formatter: cliff's.
     :param words: converts a cell for people.
+    :param bar: the column whose numbers have bars on a terminal.
     """
     if name == 'table':
-        return Table(words)
+        return Table(words, bar)
     if name == 'json':
         return JSON()
     # YAML has lists and dictionaries, and the others only text.
@@ -54,10 +58,13 @@ class Table(table.TableFormatter):
     all are shown one below the other, with a line for each column.
 
     :param words: converts one cell.
+    :param bar: the column whose numbers, relative to a mean, have bars on a
+        terminal.
     """
 
-    def __init__(self, words: Callable[[Any], Any]) -> None:
+    def __init__(self, words: Callable[[Any], Any], bar: str = '') -> None:
         self._words = words
+        self._bar = bar
 
     def emit_list(
         self,
@@ -67,6 +74,12 @@ class Table(table.TableFormatter):
         parsed_args: argparse.Namespace,
     ) -> None:
         """Format many rows."""
+        if self._bar in column_names and bars.fit(stdout):
+            at = column_names.index(self._bar)
+            data = [
+                [*row[:at], bars.beside(row[at]), *row[at + 1 :]]
+                for row in data
+            ]
         lines: list[Row] = [column_names, *map(self._cells, data)]
         width, free = _width(stdout, parsed_args), _unlimited(parsed_args)
         if width is not None and len(lines) > 1:

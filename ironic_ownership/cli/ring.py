@@ -35,10 +35,11 @@ without an assigner is a service that owns its nodes exclusively. "share" is
 the part of the ring's nodes that the service owns by the records. "of_mean" is
 its number of nodes, divided by the number that it should have: by the shares
 that the assigner declares, such as weights, or else the mean of the ring. It
-is empty if none can be expected. Disabled and forced-down services, and
-members whose settings cannot be read here, are in no ring."""
+is empty if none can be expected. On a terminal it has a bar, in which a line
+marks the mean; a full bar is twice the mean or more. Disabled and forced-down
+services, and members whose settings cannot be read here, are in no ring."""
     examples = ('ring show', 'ring show --long -f json')
-    operation = 'ring:show'
+    operation, bar = 'ring:show', 'of_mean'
     long = 'also show policies, settings and the names of all peers'
 
 

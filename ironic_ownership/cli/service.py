@@ -25,13 +25,14 @@ with a power error, or in a provision state other than available and active;
 unknown, and the exit code 4, if Ironic does not answer. "of_mean" is the
 number of nodes, divided by the number that the service should have: by the
 shares that the assigner of its ring declares, or else the mean of the ring, or
-without a ring that of all services without one."""
+without a ring that of all services without one. On a terminal it has a bar, in
+which a line marks the mean; a full bar is twice the mean or more."""
 
 
 class ListService(base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
-    watches = True
+    watches, bar = True, 'of_mean'
     operation, notes = 'service:list', f'{_NOTES}\n\n{_LONG_NOTES}'
     examples = ('service list', 'service list --long -f json')
 

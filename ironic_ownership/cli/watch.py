@@ -54,6 +54,11 @@ class Captured(io.StringIO):
         """Tell whether the text ends on a terminal."""
         return bool(self._stream.isatty())
 
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Return that of the other stream."""
+        return str(self._stream.encoding)
+
 
 class Screen(Protocol):
     """Destination of the tables."""

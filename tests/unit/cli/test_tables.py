@@ -10,7 +10,8 @@ from unittest import mock
 
 from cliff import utils
 
-from ironic_ownership.cli import formatters
+from ironic_ownership.cli import formatters, ring, service, watch
+from ironic_ownership.observe import columns
 
 UUID = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a9'
 HINT = 'Move the node to a service that is alive, or restart its service.'
@@ -21,8 +22,54 @@ def _words(cell: Any) -> Any:
 
 
 class _Terminal(io.StringIO):
+    encoding = 'utf-8'  # type: ignore[assignment]
+
     def isatty(self) -> bool:
         return True
+
+
+class _Ascii(_Terminal):
+    encoding = 'ANSI_X3.4-1968'  # type: ignore[assignment]
+
+
+class BarTest(unittest.TestCase):
+    def shown(self, stdout: io.StringIO, name: str = 'Of Mean') -> str:
+        args = types.SimpleNamespace(
+            max_width=0, fit_width=False, print_empty=False
+        )
+        table = formatters.of('table', None, columns.readable, 'Of Mean')
+        rows = [(name, share) for share in (None, 0.0, 0.5, 1.0, 1.9, 7.0)]
+        table.emit_list(('Host', name), rows, stdout, args)
+        return stdout.getvalue()
+
+    def test_share_has_a_bar_on_a_terminal(self) -> None:
+        lines = self.shown(_Terminal()).splitlines()[3:-1]
+        self.assertEqual(
+            [
+                '-',
+                '0.00       │',
+                '0.50 ███   │',
+                '1.00 ██████│',
+                '1.90 ██████│█████▍',
+                '7.00 ██████│██████',
+            ],
+            [line.split('|')[2].strip() for line in lines],
+        )
+
+    def test_nothing_else_has_one(self) -> None:
+        for stdout, name in (
+            (io.StringIO(), 'Of Mean'),
+            (_Ascii(), 'Of Mean'),
+            (watch.Captured(_Ascii()), 'Of Mean'),
+            (_Terminal(), 'Nodes'),
+        ):
+            self.assertNotIn('│', self.shown(stdout, name))
+        self.assertIn('│', self.shown(watch.Captured(_Terminal())))
+
+    def test_commands_name_a_column_that_they_have(self) -> None:
+        for command in (service.ListService, ring.ShowRing):
+            shown = columns.keys(command(None, None).described.columns)
+            self.assertIn(command.bar, shown)
 
 
 class TestTables(unittest.TestCase):
