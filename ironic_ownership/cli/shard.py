@@ -9,7 +9,12 @@ from typing import Any
 
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base, errors
-from ironic_ownership.cli.move_command import Body, MoveCommand, Row
+from ironic_ownership.cli.move_command import (
+    Body,
+    MoveCommand,
+    Row,
+    add_trial,
+)
 from ironic_ownership.observe import columns
 
 
@@ -45,6 +50,7 @@ class PlanShard(MoveCommand):
         'shard plan',
         'shard plan --weight rack2=2 --together properties.rack -f csv',
         'shard plan --max-moves 500 --apply --yes',
+        'shard plan --apply --trial 2 --yes',
         'shard plan --weight rack1=0 --apply --yes',
     )
 
@@ -86,6 +92,7 @@ class PlanShard(MoveCommand):
             metavar='NUMBER',
             help='move so many nodes at most',
         )
+        add_trial(parser)
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:

@@ -80,7 +80,7 @@ _BODY = schemas.body(
             'minimum': 0,
             'description': 'The maximum number of nodes that move.',
         },
-        **move_answers.RESUMING['properties'],
+        **move_answers.DRAINING['properties'],
     },
     dependentRequired={'override': ['reason']},
 )
@@ -120,6 +120,7 @@ def _plan(request: Request) -> Answer:
         request.origin,
         reason=body.get('reason'),
         overrides=body.get('override', ()),
+        trial=body.get('trial', 0),
     )
 
     def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -204,7 +205,9 @@ OPERATIONS = (
         'Each service that takes nodes gets a move of its own. In each batch '
         'of it, Ironic gets the shard of the nodes first, then their records, '
         'with their instances, change owner. The user in [ironic] needs the '
-        'role admin for the system. '
+        'role admin for the system. A trial has so many nodes of each move, '
+        'of those that change their owner, and all of them pass or fail '
+        'together. '
         f'{move_answers.BACKGROUND}',
         body=_BODY,
         errors=(404, 409, 502, 503),

@@ -241,10 +241,15 @@ class Proposal:
         )
 
     def with_trial(self, number: int) -> Proposal:
-        """Return it with its first nodes to move as a trial."""
+        """Return it with its first nodes to move as a trial.
+
+        Without those of which a move with a shard changes nothing but that.
+        """
+        same = (None, self.order.destination) if self.order.shard else ()
+        changing = [n for n in self.planned if n.source not in same]
         first = {
             node.uuid: dataclasses.replace(node, trial=Trial.FIRST)
-            for node in self.planned[:number]
+            for node in changing[:number]
         }
         return dataclasses.replace(
             self.with_results(first), has_trial=bool(first)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.moves import HandOver, NodeMove
+from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, OwnerChange
 from ironic_ownership.engine.changes.selection import (
@@ -93,6 +93,18 @@ class Releaser:
         if occupied:
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
+
+    def set_scope(
+        self, order: Move, owners: Mapping[str, str | None]
+    ) -> dict[str, str]:
+        """Bring nodes of a move into the scopes of services, in Ironic.
+
+        Nothing to do, unless the move itself changes Ironic.
+
+        :param owners: the service by the node's uuid.
+        :returns: why that is not possible for a node, by uuid.
+        """
+        return {}
 
     def read(self, selected: Selection, destination: str | None) -> Selected:
         """Read everything that the gates of the selected nodes need."""

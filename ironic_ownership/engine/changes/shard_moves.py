@@ -12,7 +12,8 @@ new one could not list the node that it owns.
 A node with an instance changes its owner in the transaction that changes its
 rows in the cell, as in any move. What is refused after its shard was set gets
 the shard of its owner back. An interruption leaves nodes with the new shard
-and the former owner; the move resumes them.
+and the former owner; the move resumes them. For the same reasons, a node of a
+trial that failed gets the shard of its source before it is released.
 """
 
 from __future__ import annotations
@@ -93,20 +94,28 @@ class ShardMoves(MoveNodes):
         if not source:
             return
         try:
-            shards = self._shards()
-            for record in self.ports.records.compute_nodes_by_uuid(source):
-                owner = record.host or source[record.uuid] or ''
-                shard = shards.get(owner)
-                if shard is not None and shard != order.shard:
-                    self.ports.ironic.set_shard(record.uuid, shard)
+            records = self.ports.records.compute_nodes_by_uuid(source)
+            owners = {r.uuid: r.host or source[r.uuid] for r in records}
+            self.set_scope(order, owners)
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(order.request_id, exc) from exc
 
-    def _shards(self) -> Mapping[str, str | None]:
-        return {
+    def set_scope(
+        self, order: Move, owners: Mapping[str, str | None]
+    ) -> dict[str, str]:
+        """Set the shards of services, if the move sets shards."""
+        if order.shard is None:
+            return {}
+        shards = {
             service.host: shard_of(self.ports.interpret(service.settings))
             for service in self.ports.records.services()
         }
+        refused = {}
+        for uuid, owner in owners.items():
+            shard = shards.get(owner or '')
+            if shard is not None:
+                refused[uuid] = self.ports.ironic.set_shard(uuid, shard)
+        return {uuid: why for uuid, why in refused.items() if why}
 
 
 def shard_of(policies: object) -> str | None:

@@ -107,10 +107,12 @@ def propose(
     *,
     reason: str | None = None,
     overrides: Collection[str] = (),
+    trial: int = 0,
 ) -> ShardProposal:
     """Plan the shards, and evaluate every gate of every move to it.
 
     :param reason: stored with each move.
+    :param trial: number of nodes that move first, to each service.
     :raises NotFoundError: if no service selects a shard, or one is unknown.
     :raises OwnershipError: if something can't be read.
     """
@@ -140,7 +142,10 @@ def propose(
         f'shard plan{f": {reason}" if reason else ""}'[:255],
         tuple(sorted(overrides)),
     )
-    proposals = _proposals(operation, facts, order, moves)
+    proposals = [
+        one.with_trial(trial)
+        for one in _proposals(operation, facts, order, moves)
+    ]
     LOG.info(
         '%s: shard plan by %s: moves %s',
         origin.request_id,

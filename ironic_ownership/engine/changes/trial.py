@@ -240,12 +240,15 @@ def _give_back(
         for node in nodes
         if node.source not in (None, *registered)
     }
+    kept |= operation.set_scope(
+        order, {n.uuid: n.source for n in nodes if n.uuid not in kept}
+    )
     leaving = [
         dataclasses.replace(node, source=order.destination)
         for node in nodes
         if node.uuid not in kept
     ]
-    kept |= operation.release(
+    refused = operation.release(
         leaving,
         HandOver(
             order.request_id,
@@ -255,6 +258,8 @@ def _give_back(
             deployed=True,
         ),
     )
+    operation.set_scope(order, dict.fromkeys(refused, order.destination))
+    kept |= refused
     moves.refuse(
         order.request_id,
         {

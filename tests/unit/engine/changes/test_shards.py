@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from unittest import mock
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.moves import (
+    HandOver,
+    NodeMove,
+    NodeState,
+    Trial,
+)
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -79,11 +87,14 @@ class ShardCase(sqlite.SqliteCase):
             [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
         )
 
-    def propose(self, **conditions: object) -> shards.ShardProposal:
+    def propose(
+        self, *, trial: int = 0, **conditions: object
+    ) -> shards.ShardProposal:
         return shards.propose(
             self.operation,
             Conditions(**conditions),  # type: ignore[arg-type]
             ORIGIN,
+            trial=trial,
         )
 
     def apply(self, **conditions: object) -> list[Proposal]:
@@ -303,3 +314,140 @@ class ApplyTest(ShardCase):
         for uuid in (busy, deployed):
             self.assertEqual('s1', self.ironic.nodes[uuid].shard)
         self.assertEqual(8, self.shards()['s2'])
+
+
+class TrialTest(ShardCase):
+    """``b`` and ``c`` refresh at each pause, unless they are frozen."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.refreshing = {'b', 'c'}
+        self.seen: list[tuple[dict[str | None, int], ...]] = []
+        self.operation = dataclasses.replace(self.operation, pause=self.pause)
+
+    def pause(self, seconds: float) -> None:
+        self.seen.append((self.shards(), self.owners()))
+        for host in self.refreshing:
+            done = Condition(Loop.REFRESH.value, 60.0, took=1.0)
+            self.records.report_conditions(
+                host, 'one', [done], interval=10.0, at=0.0
+            )
+
+    def try_first(self, number: int, **conditions: object) -> list[Proposal]:
+        return self.operation.execute_all(
+            self.propose(trial=number, **conditions).moves
+        )
+
+    def assert_back(self) -> None:
+        self.assertEqual({'s1': 30}, self.shards())
+        self.assertEqual({'a': 30}, self.owners())
+        self.assert_agrees()
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+
+    def test_others_follow_the_nodes_of_all_trials(self) -> None:
+        results = self.try_first(3)
+        # At each release: of the trials, and then of the others.
+        self.assertEqual(
+            [27, 24, 17, 10], [shards['s1'] for shards, _ in self.seen]
+        )
+        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
+        self.assertEqual([[], []], [list(one.findings) for one in results])
+        self.assert_agrees()
+
+    def test_one_that_fails_gives_all_shards_and_nodes_back(self) -> None:
+        for deployed in (False, True):
+            # Nodes with an instance move only from a service that is down.
+            self.records.set_service('a', actor='x', forced_down=deployed)
+            self.refreshing = {'b'}
+            results = self.try_first(3, deployed=deployed)
+            self.assert_back()
+            for result in results:
+                self.assertEqual(10, result.count(NodeState.REFUSED))
+                self.assertIn('trial failed', str(result.findings))
+
+    def test_interrupted_at_any_step_back_it_goes_on(self) -> None:
+        for kind, name in (
+            (type(self.ironic), 'set_shard'),
+            (SqlMoves, 'release'),
+            (SqlMoves, 'carry_out'),
+            (SqlMoves, 'refuse'),
+        ):
+            self.refreshing = set()
+            real, asked = getattr(kind, name), []
+
+            def dies(
+                *args: object,
+                name: str = name,
+                asked: list[object] = asked,
+                real: Callable[..., object] = real,
+                **more: object,
+            ) -> object:
+                (stored, *_) = [*self.moves.moves(unfinished=True), None]
+                parts = {
+                    node.trial
+                    for node in (
+                        self.moves.nodes(stored.request_id) if stored else ()
+                    )
+                }
+                if Trial.BACK in parts:
+                    asked.append(name)
+                    if len(asked) == 2:
+                        raise KeyboardInterrupt
+                return real(*args, **more)
+
+            with (
+                self.subTest(name),
+                mock.patch.object(kind, name, dies),
+                self.assertRaises(KeyboardInterrupt),
+            ):
+                self.try_first(3)
+            while unfinished := self.moves.moves(unfinished=True):
+                rest = self.operation.propose_rest(unfinished[0], 'other')
+                self.operation.execute(rest)
+            self.assert_back()
+
+    def test_busy_node_stays_with_the_shard_of_its_owner(self) -> None:
+        self.refreshing = set()
+        found = self.propose(trial=2)
+        busy, taken = (node.uuid for node in found.moves[0].trial)
+        release = SqlMoves.release
+
+        def late(
+            moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
+        ) -> Mapping[str, str]:
+            refused = release(moves, nodes, hand_over)
+            if hand_over.deployed and taken in {n.uuid for n in nodes}:
+                moves.end_release(hand_over.request_id, [taken])
+                self.epochs['b'] = self.records.register(
+                    'b', world.runs(shard_key='s2')
+                )
+                self.claim('b', self.ironic.nodes[taken])
+                return {**refused, taken: 'it was taken'}
+            return refused
+
+        def reserve(seconds: float) -> None:
+            node = self.ironic.nodes[busy]
+            if self.owners()['b'] == 2:
+                self.ironic.put(
+                    dataclasses.replace(node, reservation='conductor-1')
+                )
+
+        self.operation = dataclasses.replace(self.operation, pause=reserve)
+        with mock.patch.object(SqlMoves, 'release', late):
+            self.operation.execute_all(found.moves)
+        self.assertEqual({'s1': 28, 's2': 2}, +self.shards())
+        self.assertEqual({'a': 28, 'b': 2}, +self.owners())
+        self.assert_agrees()
+
+    def test_nodes_that_keep_their_owner_are_in_no_trial(self) -> None:
+        for node in list(self.ironic.nodes.values()):
+            self.ironic.put(dataclasses.replace(node, shard=None))
+        self.ironic.put(world.node(40, shard=None))
+        found = self.propose(trial=2)
+        self.assertEqual(
+            {'s1': 0, 's2': 2, 's3': 2},
+            {one.order.shard: len(one.trial) for one in found.moves},
+        )
+        self.assertEqual(
+            {'a'}, {n.source for one in found.moves for n in one.trial}
+        )
