@@ -241,8 +241,9 @@ class Choice:
         owner = node.host if node else None
         if self.random.random() < 0.1:
             (dead,) = (one for one in HOSTS if one != host)
+            seen = state.services[dead].epoch if dead in state.services else 0
             return 'death of another', lambda p: p.records.record_death(
-                host, service.epoch, dead, 'no beat'
+                host, service.epoch, dead, seen, 'no beat'
             )
         if owner is None:
             chance = self.random.random()

@@ -58,9 +58,13 @@ class BackendOnDatabase(OnDatabase):
     call_timeout: ClassVar[float] = 20
     elapsed = 0.0
 
+    def connection(self) -> str:
+        """Return the URL of the next backend."""
+        return self.url
+
     def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
         return db.DatabaseBackend(
-            {'connection': self.url},
+            {'connection': self.connection()},
             member_ttl=member_ttl,
             call_timeout=self.call_timeout,
             clock=lambda: time.monotonic() + self.elapsed,

@@ -315,14 +315,18 @@ class Checker:
                 )
 
     def _check_deployed(self, uuid: str, old: str, new: str | None) -> None:
-        """Law 2, as Ironic knows it."""
-        bare_metal = self._site.bare_metal
+        """Law 2, as Ironic knows it.
+
+        What a service has read is at most a refresh old, or as old as a
+        process may stand still before it loses its right.
+        """
+        bare_metal, times = self._site.bare_metal, self._site.times
         found = bare_metal.nodes.get(uuid)
         since = self._site.loop.now - bare_metal.deployed_at.get(uuid, 0.0)
         if (
             found
             and found.instance_uuid
-            and since > (self._site.times.refresh)
+            and since > max(times.refresh, times.ttl)
         ):
             self.violate(
                 'law 2',

@@ -64,14 +64,15 @@ class _Processes(IncidentTestCase):
         self.wait_for_ring(uuids, names)
         with self.nothing_moves():
             cause(running)
+            self.wait_for_members(*names)
             more, _ = self.enrol()
             self.wait_for_ring(more, names)
 
     def kill_and_start_all(self, running: list[hosts.Host]) -> None:
         for host in running:
             host.kill()
-        for host in running:
-            self.deployment.launch(host.name)
+        started = [self.deployment.launch(host.name) for host in running]
+        self.wait_for_registrations(started, 1)
 
     def freeze_and_thaw_all(self, running: list[hosts.Host]) -> None:
         before = self.deployment.last_event()
@@ -81,6 +82,18 @@ class _Processes(IncidentTestCase):
             self.wait_for_lapse(host.name, before)
         for host in running:
             host.thaw()
+        self.wait_for_registrations(running, 2)
+
+    def wait_for_registrations(
+        self, running: list[hosts.Host], count: int
+    ) -> None:
+        for host in running:
+            self.deployment.wait_until(
+                lambda host=host: (  # type: ignore[misc]
+                    len(host.lines('registered, epoch')) >= count
+                ),
+                f'registration of {host.name}',
+            )
 
 
 class Transactions:

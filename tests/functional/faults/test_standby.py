@@ -28,6 +28,7 @@ class TestStandby(incident.IncidentTestCase):
         self.deployment.wait_until(
             lambda: process.lines('registered, epoch'), 'take-over'
         )
+        self.wait_for_members('host1', 'host2')
         more, _ = self.enrol(8)
         self.wait_for_ring(more, ('host1', 'host2'))
         self.assertEqual(
@@ -56,7 +57,7 @@ class TestStandby(incident.IncidentTestCase):
         with self.nothing_moves():
             self.standby.kill()
             self.deployment.wait_until(
-                lambda: self.deployment.processes('host1') == 1, 'expiry'
+                lambda: len(self.deployment.processes('host1')) == 1, 'expiry'
             )
             more, _ = self.enrol(8)
             self.wait_for_ring(more, ('host1', 'host2'))

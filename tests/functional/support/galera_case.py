@@ -9,7 +9,6 @@ from typing import ClassVar, TypeVar
 
 import sqlalchemy as sa
 
-from ironic_ownership.backends import db
 from ironic_ownership.db import connection, schema, tables
 from tests.contract import database
 from tests.functional.support import databases
@@ -80,9 +79,6 @@ class OnGalera(database.OnDatabase):
 class BackendOnGalera(database.BackendOnDatabase):
     """Builds the ``db`` backend, each time at another node."""
 
-    def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
-        return db.DatabaseBackend(
-            {'connection': self.fresh_url()},
-            member_ttl=member_ttl,
-            call_timeout=self.call_timeout,
-        )
+    def connection(self) -> str:
+        """Return the URL at the next node."""
+        return self.fresh_url()

@@ -162,8 +162,8 @@ class Deployment:
         rows = self.records.services()
         return next(row for row in rows if row.host == host)
 
-    def see_each_other(self, *names: str) -> bool:
-        """Tell whether these are the members, and each knows them all.
+    def informed(self) -> frozenset[str]:
+        """Return the members that know all members.
 
         A service that decides before that does so without the others.
         """
@@ -173,8 +173,12 @@ class Deployment:
         statement = sa.select(row.host).where(
             row.view_checksum == view.checksum
         )
-        seen = set(self.database.select(statement, lambda found: found.host))
-        return set(names) == view.hosts == seen & view.hosts
+        found = self.database.select(statement, lambda row: row.host)
+        return view.hosts.intersection(found)
+
+    def see_each_other(self, *names: str) -> bool:
+        """Tell whether these are the members, and each knows them all."""
+        return set(names) == self.informed() == self.members()
 
     def wait_for_members(self, *names: str) -> None:
         """Wait until these are the members, and each knows them all."""

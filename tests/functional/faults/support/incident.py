@@ -105,13 +105,9 @@ class Deployment(hosts.Deployment):
         self.more = {'membership': {'member_ttl': seconds}}
         self.witness.patience = max(self.witness.patience, seconds)
 
-    def members(self) -> frozenset[str]:
-        """Return the hosts that are members now."""
-        return self.observer.view().hosts
-
-    def processes(self, host: str) -> int:
-        """Return how many processes of a host are members now."""
-        return len(self.observer.view().incarnations(host))
+    def view(self) -> model.View:
+        """Return the members that have not expired."""
+        return self.observer.view()
 
     @functools.cached_property
     def observer(self) -> backend.MembershipBackend:
@@ -278,7 +274,7 @@ class IncidentTestCase(hosts.HostsTestCase):
         return made
 
     def start(self, *names: str, **options: object) -> list[hosts.Host]:
-        """Start hosts, and wait until all are members and registered."""
+        """Start hosts, and wait until each knows all."""
         started = [
             self.deployment.launch(name, **options)  # type: ignore[arg-type]
             for name in names
@@ -287,11 +283,10 @@ class IncidentTestCase(hosts.HostsTestCase):
         return started
 
     def wait_for_members(self, *names: str) -> None:
-        """Wait until these hosts are members, and may write."""
+        """Wait until these hosts may write, and each knows all members."""
         self.deployment.wait_until(
             lambda: (
-                self.deployment.members() >= set(names)
-                and self.registered() >= set(names)
+                self.deployment.informed() & self.registered() >= set(names)
             ),
             f'members {names}',
         )
