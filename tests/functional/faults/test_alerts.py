@@ -7,6 +7,7 @@ import signal
 import subprocess
 import unittest
 from collections.abc import Callable
+from typing import Any
 
 import yaml
 
@@ -29,9 +30,20 @@ def _rules() -> dict[str, dict]:
     return {rule['alert']: rule for group in groups for rule in group['rules']}
 
 
+def _panels() -> list[dict[str, Any]]:
+    return list(json.loads(_DASHBOARD.read_text())['panels'])
+
+
 def _queries() -> dict[str, str]:
-    panels = json.loads(_DASHBOARD.read_text())['panels']
-    return {one['title']: one['targets'][0]['expr'] for one in panels}
+    return {one['title']: one['targets'][0]['expr'] for one in _panels()}
+
+
+def _states() -> tuple[str, dict[str, str]]:
+    """Return the query of the time line of states, and the word of each."""
+    (panel,) = [one for one in _panels() if one['type'] == 'state-timeline']
+    (mapping,) = panel['fieldConfig']['defaults']['mappings']
+    words = {value: one['text'] for value, one in mapping['options'].items()}
+    return panel['targets'][0]['expr'], words
 
 
 class TestAlerts(hosts.HostsTestCase):
@@ -118,6 +130,19 @@ class TestAlerts(hosts.HostsTestCase):
             'end of the alerts',
         )
 
+    def wait_for_states(self, **states: str) -> None:
+        """Wait until the time line shows these services in these states."""
+        query, words = _states()
+
+        def shown() -> dict[str, str]:
+            found = self.prometheus.query(query)
+            return {
+                one['metric']['service']: words[one['value'][1]]
+                for one in found
+            }
+
+        self.deployment.wait_until(lambda: shown() == states, f'{states}')
+
     def test_each_alert_fires_in_its_fault_and_goes_out(self) -> None:
         self.deployment.wait_for_ring(self.uuids, ('host1', 'host2'))
         self.wait_for_peace()
@@ -125,6 +150,7 @@ class TestAlerts(hosts.HostsTestCase):
             self.deployment.wait_until(
                 lambda query=query: self.prometheus.query(query), title
             )
+        self.wait_for_states(host1='up', host2='up')
         steps: tuple[Callable[[], None], ...] = (
             self.dead_service,
             self.ironic_outage,
@@ -144,7 +170,18 @@ class TestAlerts(hosts.HostsTestCase):
             'OwnershipServiceDead',
             'OwnershipServiceFenced',
         )
+        self.wait_for_states(host1='up', host2='down')
+        self.set_host2('--disable', '--disable-reason', 'repair')
+        self.wait_for_states(host1='up', host2='disabled, down')
         self.services[1] = self.start_host(1)
+        self.wait_for_states(host1='up', host2='disabled, up')
+        self.set_host2('--enable')
+
+    def set_host2(self, *words: str) -> None:
+        done = self.deployment.operate(
+            *('service', 'set', 'host2', *words, '--yes')
+        )
+        self.assertEqual(0, done.returncode, done)
 
     def ironic_outage(self) -> None:
         self.server.stop()
@@ -194,3 +231,15 @@ class TestFile(unittest.TestCase):
             if '{{' not in code:
                 self.assertIn(code, page.read_text(), name)
             self.assertTrue(rule['annotations']['description'], name)
+
+    def test_panels_of_the_dashboard_do_not_overlap(self) -> None:
+        places = [
+            (x, y)
+            for at in (panel['gridPos'] for panel in _panels())
+            for x in range(at['x'], at['x'] + at['w'])
+            for y in range(at['y'], at['y'] + at['h'])
+        ]
+        self.assertEqual(len(set(places)), len(places))
+        self.assertEqual(23, max(x for x, _ in places))
+        ids = [panel['id'] for panel in _panels()]
+        self.assertEqual(len(set(ids)), len(ids))
