@@ -43,10 +43,18 @@ def quoted(path: str, *names: str) -> str:
     return path.format(*(quote(name, safe='') for name in names))
 
 
-def attempt(path: str, **query: Any) -> tuple[Any, ServiceError | None]:
-    """Read a part of a page, which may fail alone."""
+def attempt(
+    path: str, *, body: Any = None, **query: Any
+) -> tuple[Any, ServiceError | None]:
+    """Read a part of a page, which may fail alone.
+
+    :param body: of a question that is posted.
+    """
     try:
-        return read(path, **query), None
+        if body is None:
+            return read(path, **query), None
+        token = flask.g.session.token
+        return service().call(token, 'POST', path, body=body), None
     except ServiceError as exc:
         if exc.status == 401:
             raise
@@ -167,13 +175,31 @@ def one_service(host: str) -> str:
 
 @PAGES.get('/what-if')
 def what_if() -> str:
-    """Show what a joining or leaving service would move."""
+    """Show what another service, or another policy, would move."""
     given = _arguments('without', 'with', 'like')
+    lists = _arguments('a', 'b', 'options')
     result, error = None, None
     if given['without'] or given['with']:
         result, error = attempt('/v1/rings/preview', **given)
+    elif lists['b']:
+        result, error = attempt(
+            '/v1/policies/compare',
+            body={**lists, 'options': lists['options'].split()},
+        )
+    members, _ = attempt('/v1/members')
     return flask.render_template(
-        'what_if.html', given=given, result=result, error=error, hosts=hosts()
+        'what_if.html',
+        given=given,
+        lists=lists,
+        result=result,
+        error=error,
+        hosts=hosts(),
+        policies=sorted(
+            {
+                ','.join(one['policies'])
+                for one in (members or {'members': []})['members']
+            }
+        ),
     )
 
 
@@ -196,6 +222,27 @@ def move(request_id: str) -> str:
 @PAGES.get('/events')
 def events() -> str:
     """Show who did what, and when."""
-    given = _arguments('service', 'node', 'kind', 'actor', 'marker')
-    found = read('/v1/events', limit=100, **given)
-    return flask.render_template('events.html', found=found, given=given)
+    given = _arguments(
+        *('service', 'node', 'actor', 'kind'),
+        *('since', 'until', 'request_id'),
+    )
+    marker = flask.request.args.get('marker')
+    found, error = attempt('/v1/events', limit=100, marker=marker, **given)
+    return flask.render_template(
+        'events.html',
+        found=found or {'events': [], 'next': None},
+        error=error,
+        given=given,
+        kinds=_kinds(),
+    )
+
+
+def _kinds() -> list[str]:
+    """Return the kinds of events that the HTTP service knows."""
+    listing = read('/openapi.json')['paths']['/v1/events']['get']
+    (kinds,) = [
+        one['schema']['items']['enum']
+        for one in listing['parameters']
+        if one['name'] == 'kind'
+    ]
+    return sorted(kinds)

@@ -38,6 +38,7 @@ _PATHS = (
     '/services',
     '/services/old',
     '/what-if?without=new',
+    '/what-if?a=all&b=shard_key&options=shard_key=a',
     '/moves',
     '/events',
     '/act/pause',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import re
 import unittest
 
@@ -26,6 +27,7 @@ PATHS = (
     '/what-if?without=new',
     '/moves',
     '/events',
+    '/what-if?a=all&b=shard_key&options=shard_key=a',
     '/events?service=old',
     '/act/pause',
     f'/act/move/{world.uuid(1)}',
@@ -168,6 +170,46 @@ class PagesTest(console_case.ConsoleCase):
         text = self.page('/nodes?shard=a')
         self.assertIn('<option selected>a</option>', text)
         self.assertNotIn('>node2<', text)
+
+    def test_another_policy_is_compared(self) -> None:
+        text = self.page('/what-if?a=all&b=shard_key&options=new:shard_key=a')
+        # Those of the other shard would have no owner.
+        self.assertRegex(text, r'Change owner</dt><dd>3<')
+        self.assertIn('value="shard_key"', text)
+        self.assertIn('value="new:shard_key=a"', text)
+        text = self.page('/what-if?a=all&b=shared_key')
+        self.assertIn('role="alert"', text)
+        self.assertIn('value="shared_key"', text)
+
+    def test_events_are_filtered_by_their_address(self) -> None:
+        self.records.set_service('old', actor='rita', disabled=False)
+        uuid = world.uuid(1)
+        for query, number in (
+            ('kind=owner_changed', 6),
+            (f'kind=owner_changed&node={uuid}', 1),
+            ('actor=rita', 1),
+            ('actor=rita&until=2001-01-01', 0),
+            ('since=2001-01-01T10:00&kind=owner_changed&service=old', 6),
+            ('request_id=req-1', 0),
+        ):
+            text = self.page(f'/events?{query}')
+            self.assertEqual(number, text.count('<td class="time">'), query)
+        self.assertIn('value="req-1"', text)
+        text = self.page('/events?since=yesterday&kind=service_died')
+        self.assertIn('role="alert"', text)
+        self.assertIn('<option value="service_died" selected>', text)
+
+    def test_older_events_have_the_same_filter(self) -> None:
+        for number in range(101):
+            self.records.set_service(
+                'old', actor='rita', disabled=bool(number % 2)
+            )
+        text = self.page('/events?actor=rita&kind=service_changed')
+        (link,) = re.findall(r'rel="next" href="([^"]*)"', text)
+        text = self.page(html.unescape(link))
+        self.assertIn('value="rita"', text)
+        self.assertIn('<option value="service_changed" selected>', text)
+        self.assertEqual(1, text.count('<td class="time">'))
 
     def test_node_shows_the_chain_and_its_past(self) -> None:
         text = self.page(f'/nodes/{world.uuid(1)}')
