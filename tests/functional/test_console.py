@@ -7,10 +7,8 @@ is in ``support/axe`` with its licence, looks for what people cannot use.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import pathlib
-import threading
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -18,13 +16,11 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from werkzeug import serving
 
 from ironic_ownership_console import app
 from ironic_ownership_console.service import Service
-from tests.functional.support import chromium
+from tests.functional.support import chromium, served
 from tests.unit.engine import world
-from tests.unit.web import app_case
 
 _AXE = pathlib.Path(__file__).parent / 'support' / 'axe' / 'axe.min.js'
 _SHOTS = os.environ.get('CONSOLE_SCREENSHOTS')
@@ -48,9 +44,7 @@ _PATHS = (
 )
 
 
-class ConsoleTest(app_case.SiteCase):
-    options = 'auth_strategy = noauth\nmetrics_interval = 1000'
-
+class ConsoleTest(served.ServedCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
@@ -59,22 +53,10 @@ class ConsoleTest(app_case.SiteCase):
 
     def setUp(self) -> None:
         super().setUp()
-        logging.getLogger('werkzeug').setLevel(logging.ERROR)
-        api = self.serve(self.client.application)
-        self.site = self.serve(app.build(Service(api)))
+        self.site = self.serve(app.build(Service(self.api)))
         self.size(1280)
         self.command('Emulation.setScriptExecutionDisabled', value=False)
         self.driver.get_log('browser')  # of the test before
-
-    def serve(self, application: Any) -> str:
-        """Serve an application until the end of the test; return its URL."""
-        server = serving.make_server(
-            '127.0.0.1', 0, application, threaded=True
-        )
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return f'http://127.0.0.1:{server.server_port}'
 
     def command(self, name: str, **given: Any) -> None:
         self.driver.execute_cdp_cmd(name, given)
