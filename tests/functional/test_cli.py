@@ -56,6 +56,22 @@ class ProcessTest(unittest.TestCase):
             *('oslo_log.log', 'ironic_ownership.cli.compute_node'),
         )
 
+    def test_short_command_does_not_wait_for_the_garbage_collector(
+        self,
+    ) -> None:
+        code = (
+            'import gc, sys; from ironic_ownership.cmd import cli; runs = []; '
+            'gc.callbacks.append(lambda phase, info: runs.append(phase)); '
+            'assert cli.main(sys.argv[1:]) == 0; sys.exit(len(runs))'
+        )
+        config = ('--config-file', str(self.lab.config))
+        done = subprocess.run(
+            [sys.executable, '-c', code, *config, 'service', 'list'],
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(0, done.returncode, done)
+
     def test_complete_knows_the_commands(self) -> None:
         done = command_line.run('complete')
         self.assertEqual((0, ''), (done.returncode, done.stderr))
