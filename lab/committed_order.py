@@ -234,9 +234,14 @@ def evaluate(node: galera.Node, database: str) -> Report:
 
 def event_ids(node: galera.Node, database: str) -> list[int]:
     """Return the ids of the events, in the order of their commits."""
-    at = _columns(node, database)['events'].index('id') + 1
+    return [int(row['id']) for row in events(node, database)]
+
+
+def events(node: galera.Node, database: str) -> list[Row]:
+    """Return the rows of the events, in the order of their commits."""
+    names = _columns(node, database)['events']
     return [
-        int(str(change.after[at]))
+        {names[at - 1]: value for at, value in change.after.items()}
         for found in _transactions(node, database)
         for change in found.changes
         if change.table == 'events' and change.after and not change.before

@@ -117,12 +117,14 @@ class BudgetContract(records.RecordsContract):
         self.assertEqual(4, len(taken.applied))
 
     def test_services_at_the_same_time(self) -> None:
-        """The later one counts what the earlier one is about to commit."""
+        """One counts what the other one is about to commit."""
         for budget in (Budget(rate=1), Budget(share=0.1)):
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
                 self.overtake(budget, pool)
-            claim = records.claim(0, **PLACES[0])
-            self.assert_applied('host1', self.epochs['host1'], claim)
+            number = 0 if self.owner(0) is None else 5
+            claim = records.claim(number, **PLACES[number])
+            host = self.host(number)
+            self.assert_applied(host, self.epochs[host], claim)
 
     def overtake(
         self, budget: Budget, pool: concurrent.futures.Executor
@@ -147,8 +149,15 @@ class BudgetContract(records.RecordsContract):
         first = self.records.apply(
             'host1', epoch, [change], confirm=begin_another, budget=budget
         )
-        self.assertEqual(1, len(first.applied))
-        self.assertEqual(1, len(later[0].result().delayed))
+        both = first, later[0].result()
+        # With several writers the later one may win, and this one repeats.
+        applied, delayed = (
+            sorted(len(changes) for changes in some)
+            for some in zip(
+                *((o.applied, o.delayed) for o in both), strict=True
+            )
+        )
+        self.assertEqual(([0, 1], [0, 1]), (applied, delayed))
 
 
 PLACES = [
