@@ -11,7 +11,7 @@ from typing import Any
 
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.engine.checks.problem import Kind
+from ironic_ownership.engine.checks.problem import Kind, Severity
 from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
@@ -47,8 +47,8 @@ class Check(base.Lister):
     """
 
     notes = """\
-The exit code is 0 without problems, and 4 with any, which includes an outage
-of Ironic, the records or the membership. A table then shows the number of
+The exit code is 0 without problems or with notes only, and 4 with any other,
+which includes an outage of Ironic, the records or the membership. A table then shows the number of
 skipped checks; --long and other formats name them. With a shard key in the
 configuration nodes are listed shard by shard, and nodes without a shard are
 counted and not checked."""
@@ -64,7 +64,7 @@ counted and not checked."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         found = self.read(parsed_args)['problems']
-        if found:
+        if any(one['severity'] != Severity.NOTE for one in found):
             self.exit_code = errors.ExitCode.DEGRADED
         if not parsed_args.long:
             found = [_shortened(one) for one in found]

@@ -31,7 +31,7 @@ from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.worker import LOOP_ENDED
 
-_ERROR, _WARNING, _ = Severity
+_ERROR, _WARNING, _, _NOTE = Severity
 _SERVICE = Kind.SERVICE
 
 _CODES: Mapping[str, tuple[str, Severity]] = {
@@ -150,7 +150,7 @@ def mass_loss(seen: Deployment, problem: Check) -> Iterator[Problem]:
             )
 
 
-@check('budget', STORED, _WARNING, _SERVICE, 'changes_delayed')
+@check('budget', STORED, _NOTE, _SERVICE, 'changes_delayed')
 def delayed(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find services whose changes of owner wait for the budget."""
     for host, report in sorted(seen.reports.items()):

@@ -49,7 +49,7 @@ def same_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check(
     'services of one machine',
     RECORDED,
-    Severity.WARNING,
+    Severity.NOTE,
     Kind.SERVICE,
     'single_machine',
 )

@@ -27,7 +27,7 @@ from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.queries.node_status import NodeStatus
 
-_ERROR, _WARNING, _UNKNOWN = Severity
+_ERROR, _WARNING, _UNKNOWN, _ = Severity
 _NODE = Kind.NODE
 _MOVE = 'ironic-ownership compute node move UUID --to'
 _Hosts = tuple[str, ...]

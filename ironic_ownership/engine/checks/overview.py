@@ -121,7 +121,7 @@ class Overview:
     @property
     def state(self) -> str:
         """The result in one word: error, unknown, warning or ok."""
-        severities = {one.severity for one in self.findings}
+        severities = {one.severity for one in self.findings} - {Severity.NOTE}
         if Severity.ERROR in severities or self.unowned or self.owned_twice:
             return 'error'
         if Severity.UNKNOWN in severities or not self.complete:

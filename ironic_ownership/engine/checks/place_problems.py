@@ -23,7 +23,7 @@ from ironic_ownership.engine.checks.problem import (
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.queries.node_status import NodeStatus
 
-_ERROR, _WARNING, _UNKNOWN = Severity
+_ERROR, _WARNING, _UNKNOWN, _ = Severity
 
 
 @check('conductors', IRONIC, _ERROR, Kind.CONDUCTOR, 'no_conductor')

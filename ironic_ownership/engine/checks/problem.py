@@ -16,6 +16,7 @@ class Severity(DescribedEnum):
     ERROR = 'error', 'nodes may not be served until an operator acts'
     WARNING = 'warning', 'may resolve itself, or become an error'
     UNKNOWN = 'unknown', 'could not be checked'
+    NOTE = 'note', 'follows from your settings, and changes no exit code'
 
 
 class Kind(enum.StrEnum):

@@ -28,7 +28,7 @@ from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
 
-_ERROR, _WARNING, _ = Severity
+_ERROR, _WARNING, *_ = Severity
 _SERVICE = Kind.SERVICE
 _UNFINISHED = reservations.OPEN - {reservations.ReservationState.ACTIVE}
 

@@ -57,6 +57,16 @@ class TestFindings(site.Site):
     def test_every_finding_has_a_case(self) -> None:
         self.assertEqual(runner.CODES, CASES.keys())
 
+    def test_note_alone_changes_no_result(self) -> None:
+        for number, shard in ((1, 'a'), (2, 'b')):
+            self.node(number, shard=shard)
+            settings = world.runs(shard_key=shard)
+            self.serve(f'host{number}', _on(f'machine{number}', settings))
+        self.settle()
+        self.assertEqual({'single_machine'}, {*self.findings()})
+        self.assertEqual(0, self.run_command('check')[0])
+        self.assertEqual('ok', self.rows('overview')['state'])
+
     def play(self, code: str) -> None:
         story = CASES[code](self)
         next(story)
