@@ -9,8 +9,11 @@ KEY = 'a-key-for-a-real-nova-compute-that-is-long'
 
 
 class TestFrozenService(novas.NovaTestCase):
-    def test_request_of_a_fenced_service_is_refused_by_ironic(self) -> None:
-        self.enrol([min(novas.GOLDEN)])
+    def test_reboot_and_deploy_of_a_fenced_service_are_refused_by_ironic(
+        self,
+    ) -> None:
+        rebooted, deployed = sorted(novas.GOLDEN)[:2]
+        self.enrol([rebooted, deployed])
         config = self.config_of_records(
             ownership={'policies': 'all'}, enforcement={'shared_key': KEY}
         )
@@ -24,24 +27,47 @@ class TestFrozenService(novas.NovaTestCase):
         )
         compute.start()
         # Without a header no request may change a node: all of these had one.
-        server, node = self.boot()
+        server, _ = self.boot(rebooted)
         self.api.reboot(server)
         self.api.wait_for_server(server, 'ACTIVE')
         self.assertEqual([], self.refused())
-        before = self.ironic_node(node)
-        with proxy.holding(f'/v1/nodes/{node}/states/power') as asked:
+        with proxy.holding(
+            f'/v1/nodes/{rebooted}/states/power',
+            f'/v1/nodes/{deployed}/states/provision',
+        ) as asked:
             self.api.reboot(server)
-            self.assertTrue(asked.wait(180))
-            # Its guard has permitted the request, which is on its way.
+            self.api.boot('deployed', deployed)
+            self.assertTrue(asked.wait(300))
+            # Its guard has permitted both requests, which are on their way.
             compute.freeze()
             self.succeed('service', 'set', 'host1', '--down', '--yes')
-        process.wait_for(lambda: self.refused('forced_down'), 'refusal')
+            before = self.states(rebooted, deployed)
+        process.wait_for(
+            lambda: {rebooted, deployed} <= self.refused_nodes(), 'refusals'
+        )
         compute.thaw()
         # It ends by itself, and each further request is refused as well.
         self.assertEqual(1, compute.process.wait(timeout=300))
-        after = self.ironic_node(node)
-        for name in ('power_state', 'target_power_state', 'updated_at'):
-            self.assertEqual(before[name], after[name])
+        self.assertEqual(before, self.states(rebooted, deployed))
+
+    def states(self, *nodes: str) -> list[list[object]]:
+        """Return what a reboot, a deploy or their clean-up would change."""
+        return [
+            [
+                self.ironic_node(node)[name]
+                for name in (
+                    *('power_state', 'target_power_state'),
+                    *('provision_state', 'target_provision_state'),
+                    *('instance_uuid', 'updated_at'),
+                )
+            ]
+            for node in nodes
+        ]
+
+    def refused_nodes(self) -> set[str]:
+        """Return the nodes for which a fenced service was refused."""
+        lines = self.refused('forced_down')
+        return {n for n in novas.GOLDEN if any(n in one for one in lines)}
 
     def enforce(self) -> None:
         """Start Ironic again with the middleware, which requires a header."""

@@ -177,25 +177,31 @@ class HoldingProxy(RecordingProxy):
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
-        self._path: str | None = None
+        self._paths: set[str] = set()
+        self._missing: set[str] = set()
         self._asked, self._go_on = threading.Event(), threading.Event()
 
     @contextlib.contextmanager
-    def holding(self, path: str) -> Iterator[threading.Event]:
-        """Hold all requests for a path back until the end of the context.
+    def holding(self, *paths: str) -> Iterator[threading.Event]:
+        """Hold all requests for some paths back until the end of the context.
 
-        :yields: set when the first one has come.
+        :yields: set when one has come for each path.
         """
         self._asked, self._go_on = threading.Event(), threading.Event()
-        self._path = path
+        self._missing = {*paths}
+        self._paths = {*paths}
         try:
             yield self._asked
         finally:
-            self._path = None
+            self._paths = set()
             self._go_on.set()
 
     def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
-        if urllib.parse.urlsplit(handler.path).path == self._path:
-            self._asked.set()
-            self._go_on.wait()
+        path = urllib.parse.urlsplit(handler.path).path
+        if path in self._paths:
+            go_on = self._go_on
+            self._missing.discard(path)
+            if not self._missing:
+                self._asked.set()
+            go_on.wait()
         super().hand_on(handler)
