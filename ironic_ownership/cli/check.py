@@ -48,10 +48,10 @@ class Check(base.Lister):
 
     notes = """\
 The exit code is 0 without problems or with notes only, and 4 with any other,
-which includes an outage of Ironic, the records or the membership. A table then shows the number of
-skipped checks; --long and other formats name them. With a shard key in the
-configuration nodes are listed shard by shard, and nodes without a shard are
-counted and not checked."""
+which includes an outage of Ironic, the records or the membership. A table then
+shows the number of skipped checks; --long and other formats name them. With a
+shard key in the configuration nodes are listed shard by shard, and nodes
+without a shard are counted and not checked."""
     examples = ('check', 'check --long', 'check -f json')
     nothing = 'No problems found'
 
