@@ -27,8 +27,6 @@ class Health:
     :param role: one of :data:`ROLES`.
     :param fence_remaining: seconds for which it may still act without another
         heartbeat; 0 if it may not.
-    :param heartbeat_age: seconds since the last accepted heartbeat; ``None``
-        before the first one.
     :param now: time of the conditions' clock, in seconds.
     :param took: seconds that the last success of a loop took, by loop.
     :param errors: failures since the start, by loop and code.
@@ -39,7 +37,6 @@ class Health:
     host: str
     role: Role
     fence_remaining: float
-    heartbeat_age: float | None
     now: float
     loops: tuple[Condition, ...]
     took: Mapping[str, float]
@@ -82,17 +79,11 @@ def read(
     :param loops: their conditions of this moment.
     """
     context, conditions = member.context, member.context.conditions
-    now = conditions.clock()
-    beaten_at = next(
-        (one.succeeded_at for one in loops if one.loop == Loop.HEARTBEAT),
-        None,
-    )
     return Health(
         context.host,
         member.state.role,
         max(0.0, context.fence.remaining),
-        None if beaten_at is None else now - beaten_at,
-        now,
+        conditions.clock(),
         loops,
         conditions.took,
         conditions.errors,

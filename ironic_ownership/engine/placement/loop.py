@@ -95,6 +95,7 @@ class PlacementLoop(Worker):
                     'placement',
                     f'Placement is not updated: {exc}. All other work '
                     'continues, and the report is retried',
+                    exc,
                 )
             return False
         except exceptions.OwnershipError as exc:

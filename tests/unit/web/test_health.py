@@ -119,7 +119,7 @@ class TestAnswers(ServingCase):
         self.assertEqual(200, self.get('/healthcheck', 'HEAD').status)
 
     def test_process_before_its_first_refresh_has_metrics(self) -> None:
-        self.health = health(summary=None, loops=(), heartbeat_age=None)
+        self.health = health(summary=None, loops=())
         self.assertEqual(200, self.get('/metrics').status)
         names = [one.name for one in observed.of_process(self.health)]
         self.assertEqual(sorted(set(names)), sorted(names))

@@ -27,7 +27,6 @@ def health(**changes: Any) -> Health:
             'host1',
             Role.ACTIVE,
             fence_remaining=17.0,
-            heartbeat_age=2.0,
             now=100.0,
             loops=(WORKS,),
             took={Loop.REFRESH: 1.5},

@@ -5,6 +5,7 @@ import unittest
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import loop
@@ -98,6 +99,17 @@ class TestLoop(unittest.TestCase):
         )
         # Short again after a success.
         self.assertEqual([1.0, None], self.pauses(2))
+
+    def test_outage_is_the_condition_of_the_loop(self) -> None:
+        self.reporter.answers = [DOWN]
+        self.loop.refreshed(self.seen)
+        self.loop.attempt()
+        (found,) = self.conditions.of_loops({Loop.PLACEMENT})
+        self.assertEqual('placement_unavailable', found.code)
+        self.assertEqual(
+            {('placement', 'placement_unavailable'): 1},
+            self.conditions.errors,
+        )
 
     def pauses(self, reports: int) -> list[float | None]:
         """Report so often, while refreshes come; return the pauses."""
