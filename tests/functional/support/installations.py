@@ -100,10 +100,14 @@ def clone(target: pathlib.Path) -> None:
 
 
 def wheel_of(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
-    """Build the wheel of a source tree in an empty directory."""
+    """Build the wheel of a source tree in an empty directory.
+
+    What builds it is in an environment of its own, which uv makes in a tenth
+    of the time that pip takes.
+    """
     run(
-        *(sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--quiet'),
-        *('--wheel-dir', target, source),
+        *(sys.executable, '-m', 'uv', 'build', '--quiet', '--wheel'),
+        *('--out-dir', target, source),
         cwd=target,
     )
     (wheel,) = target.glob('*.whl')
