@@ -185,7 +185,9 @@ class DeterminismLaws(policy_case.PolicyCase):
         for settings in self.settings:
             shared = self.build(settings)
             nodes = self.samples(shared)
-            hosts = self.memberships()[-1]
+            # Among few members: the longer a call takes, the less often do
+            # threads meet in one place of it.
+            hosts = self.memberships()[:3][-1]
             parts = [nodes[number::_THREADS] for number in range(_THREADS)]
             expected = [
                 self.answers(self.build(settings), part, hosts)
