@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab import ironic_api, process
+from lab import ironic_api, process, venvs
 
 _CONFIGURATION = (
     ironic_api.CONFIGURATION
@@ -27,6 +27,8 @@ enabled_deploy_interfaces = fake
 state_path = {directory}
 [database]
 connection = sqlite:///{directory}/ironic.db
+# The data need not survive a power cut.
+sqlite_synchronous = false
 [api]
 host_ip = 127.0.0.1
 port = {port}
@@ -111,7 +113,11 @@ class Ironic(ironic_api.IronicAPI):
         config.write_text(text + ironic_api.middleware_text(self.middleware))
         log = self.directory / 'ironic.log'
         if not self.database.exists():
-            self._create_schema(binaries, config, log)
+            venvs.copy_or_make(
+                binaries.with_name('schema.db'),
+                self.database,
+                lambda: self._create_schema(binaries, config, log),
+            )
         return process.Process(
             [str(binaries / 'ironic'), '--config-file', str(config)],
             log,

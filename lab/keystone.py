@@ -28,6 +28,8 @@ enabled = false
 key_repository = {directory}/credential-keys
 [database]
 connection = sqlite:///{directory}/keystone.db
+# The data need not survive a power cut.
+sqlite_synchronous = false
 [fernet_receipts]
 key_repository = {directory}/fernet-keys
 [fernet_tokens]

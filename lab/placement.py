@@ -28,6 +28,8 @@ log_file = {directory}/placement.log
 auth_strategy = {strategy}
 [placement_database]
 connection = sqlite:///{directory}/placement.db
+# The data need not survive a power cut.
+sqlite_synchronous = false
 """
 
 
@@ -87,7 +89,13 @@ class Placement(service.Service):
             )
         )
         log = self.directory / 'gunicorn.log'
-        self._create_schema(binaries, config, log)
+        database = self.directory / 'placement.db'
+        if not database.exists():
+            venvs.copy_or_make(
+                binaries.with_name('schema.db'),
+                database,
+                lambda: self._create_schema(binaries, config, log),
+            )
         return process.Process(
             [
                 *(str(binaries / 'gunicorn'), '--workers', '1'),
@@ -103,9 +111,6 @@ class Placement(service.Service):
     def _create_schema(
         self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
     ) -> None:
-        database = self.directory / 'placement.db'
-        if database.exists():
-            return
         dbsync = process.Process(
             [
                 *(str(binaries / 'placement-manage'), '--config-file'),
@@ -114,7 +119,7 @@ class Placement(service.Service):
             log,
         ).start()
         if dbsync.wait():
-            database.unlink(missing_ok=True)
+            (self.directory / 'placement.db').unlink(missing_ok=True)
             raise process.LabError(
                 f'Placement has no database: {dbsync.tail()}'
             )

@@ -16,7 +16,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lab import process
 
@@ -49,6 +49,25 @@ def ensure(name: str, requirements: Sequence[str]) -> pathlib.Path:
         if not (venv / _MARK).exists():
             _make(venv, requirements)
     return venv
+
+
+def copy_or_make(
+    kept: pathlib.Path, target: pathlib.Path, make: Callable[[], None]
+) -> None:
+    """Write a file that is always the same, and takes a program long to make.
+
+    :param kept: its copy, in the environment of that program.
+    :param make: writes the target, if there is no copy yet.
+    """
+    if not kept.exists():
+        with _locked(kept.with_suffix('.lock')):
+            if not kept.exists():
+                make()
+                new = kept.with_suffix('.new')
+                shutil.copyfile(target, new)
+                new.replace(kept)
+                return
+    shutil.copyfile(kept, target)
 
 
 @contextlib.contextmanager
