@@ -29,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(argv)
+    if options.request_interval and options.records.startswith('postgresql'):
+        parser.error("Ironic's middleware has no driver for PostgreSQL here")
+    if options.broken == MIDDLEWARE and not options.request_interval:
+        parser.error(f'--broken {MIDDLEWARE} needs --request-interval')
     # An end by SIGTERM cleans up as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     settings = Settings(

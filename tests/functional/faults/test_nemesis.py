@@ -60,11 +60,23 @@ class TestNemesis(testtools.TestCase):
         self.addCleanup(started.stop)
         return started
 
-    def test_laws_hold(self) -> None:
-        run = self.start('--seed', '3')
+    def run_lawfully(self, *arguments: str) -> dict[str, Any]:
+        run = self.start('--seed', '3', *arguments)
         code, output = run.end()
         self.assertEqual(0, code, output)
         report = run.report()
+        self.assertEqual([], report['violations'])
+        return report
+
+    def test_ironic_refuses_requests_under_an_ended_right(self) -> None:
+        report = self.run_lawfully(
+            '--records', 'mariadb', '--request-interval', '0.5'
+        )
+        self.assertGreater(report['requests_admitted'], 0)
+        self.assertGreater(report['requests_too_late'], 0)
+
+    def test_laws_hold(self) -> None:
+        report = self.run_lawfully()
         settings = report['settings']
         survived.note(
             f'nemesis: {settings["records"]}, {settings["members"]}',
@@ -73,6 +85,5 @@ class TestNemesis(testtools.TestCase):
             violations=len(report['violations']),
             unserved=report['longest']['free_node_unserved'],
         )
-        self.assertEqual([], report['violations'])
         self.assertGreater(sum(report['faults'].values()), 3)
         self.assertGreater(report['permissions_checked'], 10)
