@@ -27,4 +27,7 @@ def without_credentials(text: str) -> str:
     A password may have any character but a blank: URLs are masked up to their
     last ``@``.
     """
+    # A page of a list has none: the expression would try each of its words.
+    if '://' not in text:
+        return text
     return _CREDENTIALS.sub(r'\1***@', text)
