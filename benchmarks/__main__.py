@@ -28,6 +28,7 @@ _BENCHMARKS = (
     'nova',
     'writers',
     'console',
+    'overview',
 )
 
 
