@@ -28,6 +28,11 @@ class _Terminal(io.StringIO):
         return True
 
 
+class _File(_Terminal):
+    def isatty(self) -> bool:
+        return False
+
+
 class _Ascii(_Terminal):
     encoding = 'ANSI_X3.4-1968'  # type: ignore[assignment]
 
@@ -58,7 +63,8 @@ class BarTest(unittest.TestCase):
 
     def test_nothing_else_has_one(self) -> None:
         for stdout, name in (
-            (io.StringIO(), 'Of Mean'),
+            (_File(), 'Of Mean'),
+            (watch.Captured(_File()), 'Of Mean'),
             (_Ascii(), 'Of Mean'),
             (watch.Captured(_Ascii()), 'Of Mean'),
             (_Terminal(), 'Nodes'),
