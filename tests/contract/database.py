@@ -36,7 +36,8 @@ class OnDatabase(unittest.TestCase):
         raise NotImplementedError
 
     def open_database(self) -> connection.Database:
-        return connection.open_database(self.url)
+        # A test that gets no processor for a while is not a frozen service.
+        return connection.open_database(self.url, idle_timeout=60.0)
 
     def prepare(self) -> None:
         """Create the schema, unless the database has it."""

@@ -55,8 +55,7 @@ class _WithCell(database.MovesOnDatabase):
         return companion.Cell(self.cell.schema)
 
     def make_records(self) -> SqlRecords:
-        opened = connection.open_database(self.url)
-        return SqlRecords(opened, self.companion)
+        return SqlRecords(self.database, self.companion)
 
     def make_moves(self) -> SqlMoves:
         return SqlMoves(self.database, self.companion)
