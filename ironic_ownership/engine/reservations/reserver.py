@@ -121,9 +121,7 @@ class Reserver:
         """
         return self._reservations.confirm(self.find(key).id)
 
-    def delete(
-        self, key: str, *, origin: Origin, detail: str = 'deleted'
-    ) -> Reservation:
+    def delete(self, key: str, *, origin: Origin) -> Reservation:
         """Release the node; idempotent.
 
         :raises NotFoundError: if it does not exist.
@@ -143,7 +141,7 @@ class Reserver:
             if held.state is DELETING:
                 held = self._lifecycle.await_release(held, origin)
             else:
-                held = self._lifecycle.release(held, detail, origin)
+                held = self._lifecycle.release(held, 'deleted', origin)
         raise exceptions.ReservationConflictError(
             f'reservation {held.id} keeps changing', hint='Try again'
         )
