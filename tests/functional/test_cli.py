@@ -54,6 +54,7 @@ class ProcessTest(unittest.TestCase):
             imported,
             *('alembic', 'cmd2', 'openstack', 'keystoneauth1', 'yaml'),
             *('oslo_log.log', 'ironic_ownership.cli.compute_node'),
+            'ironic_ownership.engine.queries.deployment',
         )
 
     def test_short_command_does_not_wait_for_the_garbage_collector(

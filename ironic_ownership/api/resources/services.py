@@ -208,8 +208,11 @@ def _list(request: Request) -> Answer:
     found = service_status.read(context.records, context.backend)
     shown = SHORT
     if request.query.get('long'):
+        # Imported where it is called: a short list does without decisions.
+        from ironic_ownership.engine.queries import balance
+
         seen = context.overview(complete=False)
-        found = service_status.add_load(found, seen)
+        found = balance.add_load(found, seen)
         shown = LONG
     return request.page(
         'services',

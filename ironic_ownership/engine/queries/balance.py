@@ -12,6 +12,8 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
+from ironic_ownership.engine.queries.deployment import Deployment, Part
+from ironic_ownership.engine.queries.service_status import ServiceListing
 
 UNEVEN = 1.5
 """A ring is uneven if a share exceeds this multiple of the expected one."""
@@ -195,3 +197,38 @@ def spreads(
     alone = [host for host in peer_groups.group_of if host not in found]
     rest = Spread({host: nodes_of.get(host, 0) for host in alone})
     return found | dict.fromkeys(alone, rest)
+
+
+def add_load(
+    listing: ServiceListing, deployment: Deployment
+) -> ServiceListing:
+    """Add the load of each service, as far as it is known.
+
+    :raises RecordsError: if the records did not answer.
+    """
+    warnings = list(listing.warnings)
+    for part, error in deployment.unread.items():
+        if part is Part.RECORDS:
+            raise error
+        warnings.append(f'{part} is unknown: {error}')
+    if deployment.unlisted:
+        warnings.append(
+            f'unavailable nodes are unknown: {deployment.unlisted} nodes '
+            'without a shard may not be listed with a shard key set'
+        )
+    whole = Part.IRONIC not in deployment.unread and not deployment.unlisted
+    lives = Part.MEMBERSHIP not in deployment.unread
+    found = loads(
+        [status.row.host for status in listing.services],
+        deployment.records.values(),
+        deployment.nodes if whole else None,
+        deployment.peer_groups if lives else None,
+        deployment.conductors,
+    )
+    return ServiceListing(
+        [
+            dataclasses.replace(status, **vars(found[status.row.host]))
+            for status in listing.services
+        ],
+        tuple(warnings),
+    )

@@ -1,7 +1,7 @@
 """Status of the services: row, membership and load.
 
-Available in part while the membership does not answer. Only
-:func:`add_load` needs Ironic.
+Available in part while the membership does not answer. Without Ironic, and
+without the imports that a decision needs: see :func:`balance.add_load`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.engine.ports import Records
-from ironic_ownership.engine.queries import balance
-from ironic_ownership.engine.queries.deployment import Deployment, Part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,38 +128,3 @@ def of(records: Records, view: model.View | None) -> list[ServiceStatus]:
         )
         for host in sorted(rows.keys() | members.keys() | waiting)
     ]
-
-
-def add_load(
-    listing: ServiceListing, deployment: Deployment
-) -> ServiceListing:
-    """Add the load of each service, as far as it is known.
-
-    :raises RecordsError: if the records did not answer.
-    """
-    warnings = list(listing.warnings)
-    for part, error in deployment.unread.items():
-        if part is Part.RECORDS:
-            raise error
-        warnings.append(f'{part} is unknown: {error}')
-    if deployment.unlisted:
-        warnings.append(
-            f'unavailable nodes are unknown: {deployment.unlisted} nodes '
-            'without a shard may not be listed with a shard key set'
-        )
-    whole = Part.IRONIC not in deployment.unread and not deployment.unlisted
-    lives = Part.MEMBERSHIP not in deployment.unread
-    loads = balance.loads(
-        [status.row.host for status in listing.services],
-        deployment.records.values(),
-        deployment.nodes if whole else None,
-        deployment.peer_groups if lives else None,
-        deployment.conductors,
-    )
-    return ServiceListing(
-        [
-            dataclasses.replace(status, **vars(loads[status.row.host]))
-            for status in listing.services
-        ],
-        tuple(warnings),
-    )

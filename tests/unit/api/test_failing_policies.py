@@ -6,7 +6,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.decision.peer_groups import tolerant
-from ironic_ownership.engine.queries import deployment, service_status
+from ironic_ownership.engine.queries import balance, deployment, service_status
 from tests.unit.engine.queries.test_node_query import QueryCase, node
 
 
@@ -27,7 +27,7 @@ class FailingPoliciesTest(QueryCase):
     def test_load_of_the_other_service_is_known(self) -> None:
         listing = service_status.read(self.records, self.backend)
         with self.assertLogs(level='WARNING'):
-            found = service_status.add_load(listing, self.seen)
+            found = balance.add_load(listing, self.seen)
         self.assertEqual(2, len(found.services))
 
     def test_node_is_admitted_by_the_other_service(self) -> None:
