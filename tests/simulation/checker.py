@@ -459,6 +459,18 @@ class Checker:
             if owner and now.owners.get(uuid) != owner:
                 self.ended[(owner, uuid)] = at
 
+    def believes(self, process: ServiceProcess) -> None:
+        """Law 1: no process acts under an epoch that it was not given."""
+        epoch = process.epoch
+        if epoch is not None and process.incarnation != self.served.get(
+            (process.host, epoch)
+        ):
+            self.violate(
+                'law 1',
+                f'{process.name} may act under the epoch {epoch}, which it '
+                'was not given',
+            )
+
     def acts(self, process: ServiceProcess, permission: Any) -> None:
         """Evaluate an act under a permission that seems valid."""
         self.acts_seen += 1

@@ -172,12 +172,12 @@ class Connection(sqlite3.Connection):
         database = Connection.database
         if database is None or database.loop.current is None:
             return
-        if sql in ('BEGIN', 'COMMIT') or sql.startswith('PRAGMA'):
+        if _is_local(sql):
             if sql == 'BEGIN':
                 self.is_aborted = False
             return
         self.user = database.loop.process
-        database.request(PATH.get(), sql[:11])
+        database.request(PATH.get(), _name(sql))
         self._check(database)
         if sql == 'BEGIN IMMEDIATE':
             database.begin(self)
@@ -186,6 +186,14 @@ class Connection(sqlite3.Connection):
             database.catch_up(self)
         elif found := _WRITTEN.match(sql):
             self.written.add(found[1])
+
+    def after(self, sql: str) -> None:
+        """Let the answer to a statement be late or lost, if the path is."""
+        database, path = Connection.database, PATH.get()
+        if database is None or database.loop.current is None:
+            return
+        if not _is_local(sql) and database.is_disturbed(path):
+            database.answer(path, _name(sql))
 
     def numbered(self, sql: str) -> str:
         """Give rows numbers that no other server of a cluster gives."""
@@ -250,6 +258,16 @@ class Connection(sqlite3.Connection):
             database.unlock(self)
 
 
+def _name(sql: str) -> str:
+    """Return the name of the step: a word that stories can name."""
+    return sql[:11].replace(' ', '-')
+
+
+def _is_local(sql: str) -> bool:
+    """Tell whether a statement is none that a server would get."""
+    return sql in ('BEGIN', 'COMMIT') or sql.startswith('PRAGMA')
+
+
 class Cursor(sqlite3.Cursor):
     """A cursor that gives way before each statement."""
 
@@ -257,11 +275,15 @@ class Cursor(sqlite3.Cursor):
 
     def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         self.connection.before(sql)
-        return super().execute(self.connection.numbered(sql), parameters)
+        super().execute(self.connection.numbered(sql), parameters)
+        self.connection.after(sql)
+        return self
 
     def executemany(self, sql: str, parameters: Any) -> sqlite3.Cursor:
         self.connection.before(sql)
-        return super().executemany(self.connection.numbered(sql), parameters)
+        super().executemany(self.connection.numbered(sql), parameters)
+        self.connection.after(sql)
+        return self
 
 
 class File:

@@ -11,7 +11,7 @@ import collections
 import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.backends import memory
@@ -41,6 +41,8 @@ from tests.simulation.loop import Loop, Process
 from tests.simulation.middleware import KEY, Enforced
 from tests.unit.engine import world
 from tests.unit.web import app_case
+
+T = TypeVar('T')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -316,14 +318,20 @@ class ServiceProcess(Process):
         return self.built.member.incarnation if self.built else None
 
     @property
+    def epoch(self) -> int | None:
+        """The epoch under which it believes that it may act."""
+        if self.built is None or self.is_dead:
+            return None
+        with contextlib.suppress(exceptions.FencedError):
+            return self._without_locks(self.built.context.fence.epoch)
+        return None
+
+    @property
     def may_act(self) -> bool:
         """True if it believes that it may act."""
-        if self.built is None or self.is_dead:
-            return False
-        fence = self.built.context.fence
-        return self._without_locks(lambda: fence.may_act)
+        return self.epoch is not None
 
-    def _without_locks(self, read: Callable[[], bool]) -> bool:
+    def _without_locks(self, read: Callable[[], T]) -> T:
         """Read in one step what it believes."""
         self.loop.is_atomic = True
         try:
@@ -357,6 +365,7 @@ class ServiceProcess(Process):
     def _act(self) -> None:
         while True:
             self.loop.give_way(self.site.times.heartbeat / 4)
+            self.site.checker.believes(self)
             if self.held and self.loop.rng.random() < 0.25:
                 # It does not look whether its permission has ended.
                 one = self.loop.rng.choice(self.held)

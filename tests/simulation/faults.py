@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Mapping
 
 from tests.simulation.deployment import Command, ServiceProcess, Site
-from tests.simulation.links import Link
+from tests.simulation.links import Link, Server
 from tests.unit.engine import world
 
 Undo = Callable[[], None]
@@ -71,17 +71,27 @@ def at_a_step(
     """
     site, rng = process.site, process.loop.rng
     calls = sorted({name for one in site.servers for name in one.steps})
-    named = [
-        name
-        for name in site.named
-        if any(call.startswith(name) for call in calls)
-    ]
-    if named:
+    if named := _named_calls(site):
         process.before_call(named, 0, do)
     elif calls and not site.named and rng.random() < 0.5:
         process.before_call([rng.choice(calls)], rng.randint(0, 3), do)
     else:
         process.after_steps(rng.randint(1, 40), do)
+
+
+def _named_calls(site: Site) -> list[str]:
+    """Return the calls that a story names, whether they were made or not."""
+    others = {*site.hosts, *_paths(site), 'all'}
+    return [name for name in site.named if name not in others]
+
+
+def _paths(site: Site) -> dict[str, Server]:
+    """Return the server at the end of each path."""
+    return {
+        'records': site.database,
+        'members': site.database if site.in_database else site.members,
+        'ironic': site.ironic,
+    }
 
 
 def _restart(site: Site, name: str) -> None:
@@ -164,18 +174,26 @@ def freeze_long(site: Site) -> Undo:
 
 def _path(site: Site, **values: object) -> Undo:
     one, rng = machine(site), site.loop.rng
-    servers = {
-        'records': site.database,
-        'members': site.database if site.in_database else site.members,
-        'ironic': site.ironic,
-    }
-    paths = rng.sample(sorted(servers), rng.choice((1, 1, 2, 3)))
-    for path in paths:
-        servers[path].links[one.name, path] = Link(**values)  # type: ignore
-        site.note(next(iter(values)), path)
-    site.checker.tell(f'{one.name} to {", ".join(paths)}: {values}')
+    servers = _paths(site)
+    paths = [path for path in site.named if path in servers] or rng.sample(
+        sorted(servers), rng.choice((1, 1, 2, 3))
+    )
+    ended: list[bool] = []
+
+    def begin() -> None:
+        for path in paths if not ended else ():
+            link = Link(**values)  # type: ignore[arg-type]
+            servers[path].links[one.name, path] = link
+            site.note(next(iter(values)), path)
+            site.checker.tell(f'{one.name} to {path}: {values}')
+
+    if _named_calls(site):
+        at_a_step(one, begin)
+    else:
+        begin()
 
     def undo() -> None:
+        ended.append(True)
         for path in paths:
             servers[path].links[one.name, path] = Link()
         site.checker.tell(f'{one.name} reaches {", ".join(paths)} again')
@@ -205,10 +223,10 @@ def lossy(site: Site) -> Undo:
 
 
 def _server(site: Site, state: str) -> Undo:
-    servers = {'records': site.database, 'ironic': site.ironic}
-    if not site.in_database:
-        servers['members'] = site.members
-    name = site.loop.rng.choice(sorted(servers))
+    servers = _paths(site)
+    if site.in_database:
+        del servers['members']
+    name = _chosen(site, sorted(servers))
     server = servers[name]
     site.checker.tell(f'{name}: {state}')
     site.note(state, name)
@@ -240,6 +258,29 @@ def store_empty(site: Site) -> Undo:
         raise LookupError
     site.checker.tell('the store of the members restarts empty')
     site.store.rows.clear()
+    site.checker.emptied_at = site.loop.now
+    return nothing
+
+
+@_of(FAULTS)
+def store_loses(site: Site) -> Undo:
+    """Let the store of the members lose all but those of one service.
+
+    Those are two or more: the product holds the loss of one for its death.
+    """
+    kept, long_ago = host(site), site.store.clock() - site.times.heartbeat * 2
+    lost = [
+        key
+        for key, row in site.store.rows.items()
+        if key[0] != kept
+        and site.store.alive(key)
+        and row.member.joined_at < long_ago
+    ]
+    if site.in_database or len({key[0] for key in lost}) < 2:
+        raise LookupError
+    site.checker.tell(f'the store of the members has only {kept}')
+    for key in lost:
+        del site.store.rows[key]
     site.checker.emptied_at = site.loop.now
     return nothing
 

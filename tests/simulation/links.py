@@ -57,13 +57,23 @@ class Server:
 
     def request(self, path: str, what: str) -> None:
         """Let a request travel, or fail."""
-        self.steps[what] += 1
-        self.loop.process.called(what)
+        self.called(what)
         self._travel(path, what, 'request')
 
     def answer(self, path: str, what: str) -> None:
         """Let an answer travel, or fail."""
+        self.called(f'{what}-answered')
         self._travel(path, what, 'answer')
+
+    def called(self, what: str) -> None:
+        """Note a step of the process that runs, at which a fault may come."""
+        self.steps[what] += 1
+        self.loop.process.called(what)
+
+    def is_disturbed(self, path: str) -> bool:
+        """Tell whether answers to the process may be late or lost."""
+        link = self.link(self.loop.process, path)
+        return self.is_frozen or link != Link()
 
     def beaten(self, began: float) -> None:
         """Note an accepted heartbeat of the process that runs."""
@@ -139,8 +149,7 @@ class Writer:
             return found
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._server.steps[name] += 1
-            self._server.loop.process.called(name)
+            self._server.called(name)
             # Registrations have no epoch yet.
             token = EPOCH.set(None if name == 'register' else args[1])
             try:

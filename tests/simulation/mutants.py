@@ -47,6 +47,7 @@ class Mutant(NamedTuple):
 
 _FENCE = 'engine/membership/fence.py'
 _REGISTRATION = 'engine/membership/registration.py'
+_MEMBER = 'engine/membership/local_member.py'
 _DETECTOR = 'engine/membership/failure_detector.py'
 _GUARD = 'engine/host/action_guard.py'
 _CHANGES = 'db/change_set.py'
@@ -54,6 +55,7 @@ _MOVE = 'db/move_transaction.py'
 _BEATS = 'db/heartbeats.py'
 _BACKEND = 'backends/db.py'
 _MIDDLEWARE = '../ironic_middleware/ironic_ownership_middleware'
+_TAKE_OVER = 'engine/host/takeover.py'
 _PLAN = 'engine/host/reconcile_plan.py'
 
 _CONFIRMED = (
@@ -148,6 +150,7 @@ MUTANTS = (
         'if self._owner(node.uuid) != self.host:\n            return False\n'
         '        row',
         'row',
+        story='forced-down-in-a-refresh',
     ),
     Mutant(
         'a node is taken from an owner that came back',
@@ -190,7 +193,7 @@ MUTANTS = (
         'db/transaction.py',
         'raise_revisions(conn, [row.host for row in found])',
         'pass',
-        story='claim-held-up',
+        story='held-up-under-a-pause',
     ),
     # The lease, in a process.
     Mutant(
@@ -200,6 +203,7 @@ MUTANTS = (
         '            self._until = beat_started + self._length',
         'had_expired = self._clock() >= self._until\n'
         '            self._until = self._clock() + self._length',
+        story='heartbeat-answered-late',
     ),
     Mutant(
         'the lease outlasts the membership',
@@ -237,12 +241,14 @@ MUTANTS = (
         _GUARD,
         'until = min(lease.until, started + self._longest)',
         'until = min(lease.until, self._context.clock() + self._longest)',
+        story='permission-answered-late',
     ),
     Mutant(
         'the guard does not read the row of the service',
         _GUARD,
         '_check_service(self.host, lease.epoch, row)',
         'pass',
+        story='permission-answered-late',
     ),
     Mutant(
         'the guard does not read the owner',
@@ -267,20 +273,36 @@ MUTANTS = (
     Mutant(
         'a process does not follow the row of its service',
         _REGISTRATION,
-        'return loss is not None and self._become(',
-        'return loss is None and self._become(',
+        'if row is None or loss is not None:',
+        'if row is None and loss is None:',
+    ),
+    Mutant(
+        'settings that were stored late stay in the view',
+        _MEMBER,
+        'if stored[own.incarnation] != self._joined_with:',
+        'if not stored:',
+        story='settings-stored-late',
+    ),
+    Mutant(
+        'settings that were stored late stay in the row',
+        _REGISTRATION,
+        'return row.settings != state.settings and self._become(',
+        'return row.settings is state and self._become(',
+        story='settings-without-an-answer',
     ),
     Mutant(
         'siblings that may be alive are not named',
         _REGISTRATION,
         'alive=siblings,',
         'alive=(),',
+        story='joined-twice',
     ),
     Mutant(
         'siblings count before the process is settled',
-        'engine/membership/local_member.py',
+        _MEMBER,
         'siblings.present | siblings.suspect if siblings.settled else None',
         'siblings.present | siblings.suspect',
+        story='joined-twice',
     ),
     # Who is dead.
     Mutant(
@@ -295,30 +317,35 @@ MUTANTS = (
         _DETECTOR,
         'settled = started >= self._settled_at',
         'settled = True',
+        story='store-restarted-empty',
     ),
     Mutant(
         'a mass loss of members is believed at once',
         _DETECTOR,
         'self._settled_at = ended + self._settling_time\n        for host',
         'pass\n        for host',
+        story='store-loses-most',
     ),
     Mutant(
         'a heartbeat counts for less than the time to live',
         _BEATS,
         'self._alive_until[key] = ended + self._ttl\n',
         'self._alive_until[key] = ended + 0.6 * self._ttl\n',
+        story='stood-still',
     ),
     Mutant(
         'the clock of the database decides about deaths',
         _BEATS,
         'if before is not None and fresh:',
         'if before is not None and not fresh:',
+        story='clock-of-the-database',
     ),
     Mutant(
         'a beat after the expiry counts',
         _BACKEND,
         'if not (self._is_alive() and self._call(work) and self._is_alive()):',
         'if not self._call(work):',
+        story='claim-held-up',
     ),
     Mutant(
         'suspects do not defer a take-over',
@@ -337,6 +364,21 @@ MUTANTS = (
         'engine/host/reconciler.py',
         'return Update(node) if node.instance_uuid else change',
         'return change',
+        story='deployed-meanwhile',
+    ),
+    Mutant(
+        'a list of instances that lacks rows frees nodes',
+        _TAKE_OVER,
+        'node.uuid, node.instance_uuid\n',
+        'node.uuid\n',
+        story='list-lacks-instances',
+    ),
+    Mutant(
+        'a death is recorded for a later registration',
+        'db/registration.py',
+        'if found is None or found.epoch != seen_epoch:',
+        'if found is None:',
+        story='died-twice',
     ),
     Mutant(
         'services are read after their nodes',
@@ -359,6 +401,7 @@ MUTANTS = (
         '    _exclude_changes(conn)\n    now = transaction.now_of(conn)\n'
         '    pause = P',
         '    now = transaction.now_of(conn)\n    pause = P',
+        story='held-up-under-a-pause',
     ),
     Mutant(
         'a move does not look at the source',

@@ -271,6 +271,10 @@ class Schedule:
 
     def _missing(self) -> list[str]:
         """Return what is not as it should be."""
+        return [*self._not_serving(), *self._other_settings(), *self._strays()]
+
+    def _not_serving(self) -> list[str]:
+        """Return the threads, processes and services that do not work."""
         site, rows = self.site, self.checker.rows
         found = [
             f'{task.process.name}: thread {task.name} ended: {error!r}'
@@ -297,6 +301,22 @@ class Schedule:
             ]
             if not active or row is None or row.fenced:
                 found.append(f'no process of {host} may act')
+        return found
+
+    def _other_settings(self) -> list[str]:
+        """Return the services whose row differs from their configuration."""
+        stored = self.site.database.query(
+            'SELECT host, settings FROM services'
+        )
+        return [
+            f'{host} has other settings on record'
+            for host, settings in sorted(stored)
+            if settings != self.site.tuning(host).advertised.to_json()
+        ]
+
+    def _strays(self) -> list[str]:
+        """Return the nodes whose record is not as it should be."""
+        site, rows, found = self.site, self.checker.rows, []
         for uuid, one in sorted(site.bare_metal.nodes.items()):
             owner = rows.owners.get(uuid)
             wanted = self._owners(one, owner)
