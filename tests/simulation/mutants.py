@@ -381,11 +381,22 @@ MUTANTS = (
         story='died-twice',
     ),
     Mutant(
-        'services are read after their nodes',
+        'services are read after the members',
         'engine/host/snapshot.py',
         '    services, view = read_members(services, ports)\n    return S',
+        '    services, view = read_members(services, ports)\n'
         '    services = {s.host: s for s in ports.records.services()}\n'
-        '    services, view = read_members(services, ports)\n    return S',
+        '    return S',
+        also=(
+            (
+                _TAKE_OVER,
+                '        services, view = read_members(rows, ports)\n',
+                '        services, view = read_members(rows, ports)\n'
+                '        services = {s.host: s for s in '
+                'ports.records.services()}\n',
+            ),
+        ),
+        story='stale-claim',
     ),
     # Operators.
     Mutant(
