@@ -20,6 +20,8 @@ Begin = Callable[[Site], Undo]
 FAULTS: dict[str, Begin] = {}
 CHANGES: dict[str, Begin] = {}
 COMMANDS: dict[str, Begin] = {}
+TOLD: dict[str, Begin] = {}
+"""Those that only stories have."""
 
 
 def _of(table: dict[str, Begin]) -> Callable[[Begin], Begin]:
@@ -262,27 +264,31 @@ def store_empty(site: Site) -> Undo:
     return nothing
 
 
-@_of(FAULTS)
+@_of(TOLD)
 def store_loses(site: Site) -> Undo:
     """Let the store of the members lose all but those of one service.
 
-    Those are two or more: the product holds the loss of one for its death.
+    The others do not reach it before that one has seen it: the product holds
+    the loss of one member for its death, and a loss of many that it does not
+    see together for the deaths of those that are not back yet.
     """
-    kept, long_ago = host(site), site.store.clock() - site.times.heartbeat * 2
-    lost = [
-        key
-        for key, row in site.store.rows.items()
-        if key[0] != kept
-        and site.store.alive(key)
-        and row.member.joined_at < long_ago
-    ]
-    if site.in_database or len({key[0] for key in lost}) < 2:
+    kept, lost = host(site), list(site.store.rows)
+    if site.in_database:
         raise LookupError
     site.checker.tell(f'the store of the members has only {kept}')
     for key in lost:
-        del site.store.rows[key]
+        if key[0] != kept:
+            del site.store.rows[key]
     site.checker.emptied_at = site.loop.now
-    return nothing
+    away = [one for one in site.machines if site.hosts[one] != kept]
+    for one in away:
+        site.members.links[one, 'members'] = Link(is_cut=True)
+
+    def undo() -> None:
+        for one in away:
+            site.members.links[one, 'members'] = Link()
+
+    return undo
 
 
 @_of(FAULTS)
@@ -587,7 +593,8 @@ def delete_service(site: Site) -> Undo:
     return nothing
 
 
-ALL: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
+CHOSEN: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
+ALL: Mapping[str, Begin] = {**CHOSEN, **TOLD}
 OFTEN = (
     'kill',
     'freeze-long',

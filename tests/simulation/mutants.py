@@ -69,6 +69,11 @@ _DEPLOYED = (
     ),
 )
 
+_LATE_SERVICES = """\
+        services, view = read_members(rows, ports)
+        services = {s.host: s for s in ports.records.services()}
+"""
+
 MUTANTS = (
     # The right to write, in the records.
     Mutant(
@@ -275,6 +280,7 @@ MUTANTS = (
         _REGISTRATION,
         'if row is None or loss is not None:',
         'if row is None and loss is None:',
+        story='forced-down-in-a-refresh',
     ),
     Mutant(
         'settings that were stored late stay in the view',
@@ -352,12 +358,14 @@ MUTANTS = (
         _PLAN,
         'if plan.suspects or not _is_gone(owner, row, liveness):',
         'if False:',
+        story='stood-still',
     ),
     Mutant(
         'a live owner keeps what is not its own any more',
         _PLAN,
         'plan.changes.append(Release(node.uuid))',
         'pass',
+        story='deployed-meanwhile',
     ),
     Mutant(
         'instances are not read again before a release',
@@ -391,9 +399,7 @@ MUTANTS = (
             (
                 _TAKE_OVER,
                 '        services, view = read_members(rows, ports)\n',
-                '        services, view = read_members(rows, ports)\n'
-                '        services = {s.host: s for s in '
-                'ports.records.services()}\n',
+                _LATE_SERVICES,
             ),
         ),
         story='stale-claim',
@@ -426,30 +432,35 @@ MUTANTS = (
                 'return None',
             ),
         ),
+        story='moved-back-and-forth',
     ),
     Mutant(
         'a move does not fence the source',
         _MOVE,
         '    _fence(stopped, locked)\n',
         '',
+        story='moved-back-and-forth',
     ),
     Mutant(
         'an instance stays behind when its node moves',
         _MOVE,
         'if deployed := [uuid for uuid in uuids if uuid in locked.instances]:',
         'if deployed := []:',
+        story='moved-back-and-forth',
     ),
     Mutant(
         'a move does not compare the owner',
         _MOVE,
         'if owner != node.source and node.uuid not in locked.released:',
         'if owner is node:',
+        story='moved-back-and-forth',
     ),
     Mutant(
         'a deployed node is handed over',
         'db/release_transaction.py',
         'if instance != (node.instance_uuid if hand_over.deployed else None):',
         'if instance is node:',
+        story='moved-back-and-forth',
     ),
     # Ironic itself.
     Mutant(
@@ -477,6 +488,7 @@ MUTANTS = (
         f'{_MIDDLEWARE}/application.py',
         'return decision.NO_RECORDS',
         'return None',
+        story='settings-stored-late',
     ),
     # Deletion, scopes.
     Mutant(
@@ -505,6 +517,7 @@ MUTANTS = (
         'policies/filters.py',
         "model.Scope(shard=str(settings['shard_key']))",
         'model.Scope()',
+        story='mass-loss',
     ),
     # Loops.
     Mutant(
@@ -519,6 +532,7 @@ MUTANTS = (
         'engine/worker.py',
         'self.failures += 1\n            return self.failed(exc)',
         'self._stopping.set()\n            return self.failed(exc)',
+        story='settings-stored-late',
     ),
 )
 
