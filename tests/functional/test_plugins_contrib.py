@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import tomllib
 
-from lab import process
+from lab import process, venvs
 from lab.zookeeper import ZooKeeper
 from tests.functional.support import hosts, installations
 
@@ -91,9 +91,10 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
             cls.run_program(
                 'ironic-ownership', 'plugin', 'new', words[0], name, *words[1:]
             )
-        cls.run_program(
-            *('pip', 'install', '--quiet', '--no-build-isolation'),
-            *map(cls.source, _KINDS),
+        venvs.install(
+            cls.root / 'venv',
+            '--no-build-isolation',
+            *(str(cls.source(name)) for name in _KINDS),
         )
         (cls.root / 'zookeeper').mkdir()
         cls.zookeeper = ZooKeeper(cls.root / 'zookeeper')
