@@ -6,6 +6,7 @@ the project ``admin`` and in the system, and the users that tests add.
 
 from __future__ import annotations
 
+import functools
 import getpass
 import pathlib
 from typing import TYPE_CHECKING, Any
@@ -196,6 +197,11 @@ class Keystone(service.Service):
         )
         assert answer.ok
 
+    @functools.cached_property
+    def _admin(self) -> ksa_session.Session:
+        """A session that keeps its token: Keystone takes long to make one."""
+        return self._session(ADMIN)
+
     def _session(
         self, user: str, *, system: bool = False
     ) -> ksa_session.Session:
@@ -218,7 +224,5 @@ class Keystone(service.Service):
         )
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._session(ADMIN).request(
-            f'{self.url}{path}', method, json=body
-        )
+        answer = self._admin.request(f'{self.url}{path}', method, json=body)
         return answer.json() if answer.content else None
