@@ -61,9 +61,14 @@ class ProcessTest(unittest.TestCase):
         self,
     ) -> None:
         code = (
-            'import gc, sys; from ironic_ownership.cmd import cli; runs = []; '
-            'gc.callbacks.append(lambda phase, info: runs.append(phase)); '
-            'assert cli.main(sys.argv[1:]) == 0; sys.exit(len(runs))'
+            'import atexit, gc, sys\n'
+            'from ironic_ownership.cmd import cli\n'
+            'runs, codes = [], []\n'
+            'atexit.register(\n'
+            '    lambda: print(codes, runs, gc.get_freeze_count() > 0)\n'
+            ')\n'
+            'gc.callbacks.append(lambda phase, info: runs.append(phase))\n'
+            'codes.append(int(cli.main(sys.argv[1:])))\n'
         )
         config = ('--config-file', str(self.lab.config))
         done = subprocess.run(
@@ -71,7 +76,9 @@ class ProcessTest(unittest.TestCase):
             capture_output=True,
             text=True,
         )
-        self.assertEqual(0, done.returncode, done)
+        self.assertEqual(
+            '[0] [] True', done.stdout.splitlines()[-1], done.stderr
+        )
 
     def test_complete_knows_the_commands(self) -> None:
         done = command_line.run('complete')
