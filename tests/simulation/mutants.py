@@ -268,6 +268,7 @@ MUTANTS = (
         '            if isinstance(self._state, Active | Unregistered):',
         'with self._lock:\n'
         '            if isinstance(self._state, Active | Unregistered):',
+        story='claim-held-up',
     ),
     Mutant(
         'an answer counts although the state has changed',
@@ -488,7 +489,7 @@ MUTANTS = (
         f'{_MIDDLEWARE}/application.py',
         'return decision.NO_RECORDS',
         'return None',
-        story='settings-stored-late',
+        story='database-away',
     ),
     # Deletion, scopes.
     Mutant(
