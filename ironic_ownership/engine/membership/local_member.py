@@ -228,7 +228,9 @@ class LocalMember:
             work()
         except exceptions.NotMemberError as exc:
             self._abandon()
-            self._conditions.report('membership', f'membership lost: {exc}')
+            self._conditions.report(
+                'membership', f'membership lost: {exc}', exc
+            )
         except exceptions.BackendUnavailableError as exc:
             self._conditions.report(condition, f'{failed}: {exc}', exc)
         except exceptions.RecordsError as exc:

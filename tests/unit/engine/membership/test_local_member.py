@@ -59,6 +59,7 @@ class TestLocalMember(MemberCase):
             self.member.beat()
         self.assertFalse(self.fence.may_act)
         self.assertEqual(1, len(logs.records))
+        self.assertIn(('heartbeat', 'not_member'), self.conditions.errors)
 
     def test_lost_member_rejoins_immediately_with_a_new_epoch(self) -> None:
         """The incarnation is that of the process, and stays."""
