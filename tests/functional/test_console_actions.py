@@ -49,8 +49,9 @@ class ActionsTest(api_process.ApiCase):
         config = self.configure()
         # A release lasts for a third of it.
         config.write_text(
-            config.read_text().replace('member_ttl = 3600', 'member_ttl = 15')
+            config.read_text().replace('member_ttl = 3600', 'member_ttl = 45')
         )
+        self.beat_on('new')
         api = self.run_server(api_process.program(config, self.log))
         port = process.free_port()
         program = pathlib.Path(sys.executable).with_name(
@@ -65,6 +66,19 @@ class ActionsTest(api_process.ApiCase):
         self.site = f'http://127.0.0.1:{port}'
         self.driver = chromium.start()
         self.addCleanup(self.driver.quit)
+
+    def beat_on(self, host: str) -> None:
+        """Let a service stay alive."""
+        stopped = threading.Event()
+
+        def beat() -> None:
+            while not stopped.wait(1):
+                self.lab._members[host].beat()
+
+        beating = threading.Thread(target=beat)
+        beating.start()
+        self.addCleanup(beating.join)
+        self.addCleanup(stopped.set)
 
     def test_each_action_is_carried_out_and_recorded(self) -> None:
         steps = self.steps()

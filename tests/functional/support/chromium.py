@@ -10,8 +10,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from lab import chromium
 
-_TIMEOUT = 180
-"""Seconds: longer than any page takes on a busy machine."""
+_TIMEOUT = 110
+"""Seconds: longer than any page takes on a busy machine, and less than a
+request to the browser may take, so that what is missing is named."""
 
 
 def start() -> webdriver.Chrome:
