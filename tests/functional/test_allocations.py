@@ -80,7 +80,8 @@ class AllocationsTest(allocation_case.AllocatingCase):
         self.fail('POST', allocation_case.BROKEN, None)
         made = self._create(one, uuids)
         self.assertIs(AllocationState.ACTIVE, made.state)
-        self.assertEqual(2, self.proxy.asked.count(('POST', ALLOCATIONS)))
+        # More often if Ironic's database was locked.
+        self.assertLess(1, self.proxy.asked.count(('POST', ALLOCATIONS)))
         self.assertEqual([made], list(self.client.mine('one')))
 
     def test_node_that_is_undeployed_has_no_allocation_any_more(self) -> None:
