@@ -26,9 +26,11 @@ from ironic_ownership.cli import (
 )
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import trial
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
@@ -61,6 +63,23 @@ class CommandCase(app_case.SiteCase):
 
     remote = False
     deadline: deadline.Deadline | None = None
+
+    def hurry_trials(self) -> None:
+        """Let no trial wait for a service that does not refresh."""
+        for module, name in (
+            (move_progress, 'INTERVAL'),
+            (trial, 'ALLOWANCE'),
+            (trial, 'POLL'),
+        ):
+            self.enterContext(mock.patch.object(module, name, 0.0))
+        self.addCleanup(join)
+
+    def report_refresh(self, host: str, incarnation: str) -> None:
+        """Report that a service has refreshed after all that was done."""
+        done = Condition(Loop.REFRESH.value, succeeded_at=3600.0, took=1.0)
+        self.records.report_conditions(
+            host, incarnation, [done], interval=60.0, at=0.0
+        )
 
     def caller(self) -> OperationClient:
         if self.remote:

@@ -7,11 +7,9 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.backends import memory
-from ironic_ownership.cli import move, move_progress, shard
+from ironic_ownership.cli import move, shard
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.engine.changes import trial
 from tests.unit.cli import test_move
 from tests.unit.engine import world
 
@@ -88,13 +86,7 @@ class PlanShardTest(test_move.ConfirmedCase):
         self.assertEqual((0, []), (code, rows))
 
     def test_trial_goes_first_and_back_by_each_caller(self) -> None:
-        for module, name in (
-            (move_progress, 'INTERVAL'),
-            (trial, 'ALLOWANCE'),
-            (trial, 'POLL'),
-        ):
-            self.enterContext(mock.patch.object(module, name, 0.0))
-        self.addCleanup(test_move.join)
+        self.hurry_trials()
         for self.remote in (False, True):
             # "east" does not report that it has refreshed.
             code, rows = self.plan('--apply', '--trial', '2', '--yes')
@@ -103,10 +95,7 @@ class PlanShardTest(test_move.ConfirmedCase):
             self.assertEqual((2, 4), (parts.count('back'), len(parts)))
             self.assertIn('2 nodes went back', self.stderr.getvalue())
             self.assertEqual({'a': 3, 'b': 3, 'w': 8}, +self.shards())
-        done = Condition(Loop.REFRESH.value, succeeded_at=3600.0, took=1.0)
-        self.records.report_conditions(
-            'east', 'east', [done], interval=60.0, at=0.0
-        )
+        self.report_refresh('east', 'east')
         code, rows = self.plan('--trial', '2')
         self.assertEqual(2, [row['trial'] for row in rows].count('first'))
         code, rows = self.plan('--apply', '--trial', '2', '--yes')

@@ -6,10 +6,8 @@ import io
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.cli import move, move_progress
-from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.cli import move
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.changes import trial
 from tests.unit.cli import test_move
 
 
@@ -18,19 +16,10 @@ class TrialTest(test_move.CommandCase):
 
     def setUp(self) -> None:
         super().setUp()
-        for module, name in (
-            (move_progress, 'INTERVAL'),
-            (trial, 'ALLOWANCE'),
-            (trial, 'POLL'),
-        ):
-            self.enterContext(mock.patch.object(module, name, 0.0))
-        self.addCleanup(test_move.join)
+        self.hurry_trials()
 
     def refresh(self) -> None:
-        done = Condition(Loop.REFRESH.value, succeeded_at=3600.0, took=1.0)
-        self.records.report_conditions(
-            'new', 'one', [done], interval=60.0, at=0.0
-        )
+        self.report_refresh('new', 'one')
 
     def drain(self, *words: str) -> tuple[int, list[dict[str, Any]]]:
         return self.run_command(move.DrainService, 'old', *words)
