@@ -147,8 +147,11 @@ def _delete(request: Request) -> Answer:
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
     return [
         row
-        for node, record in ((node, node.record) for node in nodes)
-        for row in _rows(record.uuid, record.name, record.host, node.gates)
+        for node in nodes
+        for row in _rows(
+            *(node.record.uuid, node.record.name, node.record.host),
+            node.gates,
+        )
     ]
 
 
