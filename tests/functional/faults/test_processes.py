@@ -71,8 +71,9 @@ class _Processes(IncidentTestCase):
     def kill_and_start_all(self, running: list[hosts.Host]) -> None:
         for host in running:
             host.kill()
-        started = [self.deployment.launch(host.name) for host in running]
-        self.wait_for_registrations(started, 1)
+        for host in running:
+            self.deployment.launch(host.name)
+        self.deployment.wait_for_lines('registered, epoch')
 
     def freeze_and_thaw_all(self, running: list[hosts.Host]) -> None:
         before = self.deployment.last_event()
@@ -82,18 +83,7 @@ class _Processes(IncidentTestCase):
             self.wait_for_lapse(host.name, before)
         for host in running:
             host.thaw()
-        self.wait_for_registrations(running, 2)
-
-    def wait_for_registrations(
-        self, running: list[hosts.Host], count: int
-    ) -> None:
-        for host in running:
-            self.deployment.wait_until(
-                lambda host=host: (  # type: ignore[misc]
-                    len(host.lines('registered, epoch')) >= count
-                ),
-                f'registration of {host.name}',
-            )
+        self.deployment.wait_for_lines('registered, epoch', 2)
 
 
 class Transactions:
