@@ -219,7 +219,7 @@ class TrackerTest(unittest.TestCase):
             ),
             reportclient=client,
         )
-        with self.assertLogs(level='WARNING') as logged:
+        with self.assertLogs(compatibility.__name__, 'WARNING') as logged:
             found = compatibility.shortcuts(virtapi, wanted=True)
         self.assertEqual(compatibility.Shortcuts(True, False), found)
         self.assertIn('what Placement has', logged.output[0])
@@ -239,7 +239,7 @@ class TrackerTest(unittest.TestCase):
         self.assertLess(stop.index(wait), stop.index('self.cleanup_host()'))
 
     def test_without_tracker_nova_goes_its_plain_way(self) -> None:
-        with self.assertLogs(level='WARNING') as logged:
+        with self.assertLogs(compatibility.__name__, 'WARNING') as logged:
             found = compatibility.shortcuts(object(), wanted=True)
         self.assertEqual(compatibility.Shortcuts(False, False), found)
         self.assertEqual(2, len(logged.records))

@@ -78,7 +78,7 @@ class ServiceTest(unittest.TestCase):
             host.active_after, host.state = 1, PlaceState.STANDBY
 
         self.prepare = standby
-        with self.assertLogs(level='CRITICAL'):
+        with self.assertLogs(service.__name__, 'CRITICAL'):
             self.service.rejoin()
         self.assert_ending()
         self.assertEqual('stop', self.hosts[1].calls[-1])
@@ -95,7 +95,7 @@ class ServiceTest(unittest.TestCase):
             host = self.hosts[-1]
             stopped = threading.Event()
             host.stop = stopped.set
-            with self.assertLogs(level='CRITICAL') as logged:
+            with self.assertLogs(service.__name__, 'CRITICAL') as logged:
                 host.on_lost_place(LostPlace(state, 'because'))
             self.assertIn('this process ends: because', logged.output[0])
             self.assert_ending()
@@ -134,6 +134,6 @@ class ServiceTest(unittest.TestCase):
             host.feed.wait = lambda *words: done.wait(0.01)
 
         self.prepare = busy
-        with self.assertLogs(level='ERROR'):
+        with self.assertLogs(service.__name__, 'ERROR'):
             self.service.start()
             self.assertTrue(done.wait(30))

@@ -81,7 +81,7 @@ class OfferTest(TrackerCase):
 
     def test_row_of_another_service_is_withheld(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
-        with self.assertLogs(level='WARNING') as logged:
+        with self.assertLogs(tracker_module.__name__, 'WARNING') as logged:
             self.assertEqual({FREE}, self.offer())
             self.offer()  # reported once
         self.assertEqual(1, len(logged.records))
@@ -110,7 +110,7 @@ class OwnDatabaseTest(TrackerCase):
     def test_nova_moves_rows_of_free_nodes_only(self) -> None:
         self.owned[OTHER] = support.view(OTHER, instance_uuid='i')
         self.rows.return_value = [row(FREE, 'host2'), row(OTHER, 'host2')]
-        with self.assertLogs(level='WARNING'):
+        with self.assertLogs(tracker_module.__name__, 'WARNING'):
             self.assertEqual({FREE}, self.offer())
         self.assertEqual({}, self.nova.compute_nodes)
 
@@ -120,7 +120,7 @@ class PlainTest(TrackerCase):
 
     def test_rows_are_read_in_each_pass_and_nova_loads_them(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
-        with self.assertLogs(level='WARNING'):
+        with self.assertLogs(tracker_module.__name__, 'WARNING'):
             for _ in range(2):
                 self.assertEqual({FREE}, self.offer())
         self.assertEqual({}, self.nova.compute_nodes)
@@ -203,7 +203,8 @@ class ConfirmTest(TrackerCase):
         self.assertFalse(self.tracker.can_skip(FREE, 'a'))
 
     def test_what_arrived_is_skipped(self) -> None:
-        with self.assertLogs(level='WARNING'):  # the file of this test
+        # The file of this test is new.
+        with self.assertLogs(tracker_module.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
         self.assertFalse(self.tracker.can_skip(FREE, 'b'))
 
@@ -211,7 +212,7 @@ class ConfirmTest(TrackerCase):
         read = self.client.get_provider_subtree_and_ensure_root
         del self.client.get_provider_subtree_and_ensure_root
         self.client.get_provider_tree_and_ensure_root = read
-        with self.assertLogs(level='WARNING'):
+        with self.assertLogs(tracker_module.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
         read.assert_called_once_with(mock.sentinel.context, FREE, name=FREE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.checks import node_validation
-from ironic_ownership.engine.decision.peer_groups import tolerant
+from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import balance, deployment, service_status
 from tests.unit.engine.queries.test_node_query import QueryCase, node
 
@@ -21,12 +21,12 @@ class FailingPoliciesTest(QueryCase):
             self.ports.backend.view(),
             nodes={node('a').uuid: node('a')},
             conductors=evaluation.Conductors.of([worker]),
-            on_fault=tolerant(),
+            on_fault=peer_groups.tolerant(),
         )
 
     def test_load_of_the_other_service_is_known(self) -> None:
         listing = service_status.read(self.records, self.backend)
-        with self.assertLogs(level='WARNING'):
+        with self.assertLogs(peer_groups.__name__, 'WARNING'):
             found = balance.add_load(listing, self.seen)
         self.assertEqual(2, len(found.services))
 
@@ -34,7 +34,7 @@ class FailingPoliciesTest(QueryCase):
         good = {'driver': 'ipmi', 'resource_class': 'x', 'shard': 's1'}
         entries = node_validation.entries_of([good, {**good, 'shard': 's9'}])
         assert entries is not None
-        with self.assertLogs(level='WARNING'):
+        with self.assertLogs(peer_groups.__name__, 'WARNING'):
             found = node_validation.validate(entries, self.seen)
         self.assertEqual(
             [('[1]', 'not_admitted')], [(f.place, f.code) for f in found]

@@ -44,7 +44,7 @@ class TestContested(unittest.TestCase):
 class TestFaultsOfOthers(unittest.TestCase):
     def test_fault_of_each_node_is_one_line_in_a_refresh(self) -> None:
         found = OperatorLog('host1', conditions.Conditions())
-        with self.assertLogs(level='WARNING') as logged:
+        with self.assertLogs(conditions.__name__, 'WARNING') as logged:
             for number in range(5):
                 found.fails_for_others(
                     ['host2'], exceptions.PluginFaultError(f'node {number}')

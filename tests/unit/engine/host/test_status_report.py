@@ -6,7 +6,7 @@ from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -43,7 +43,7 @@ class TestSelfReport(sqlite.SqliteCase):
                 'host1',
                 Ports(self.records, ANY, ANY, ANY),
                 self.fence,
-                Conditions(),
+                conditions.Conditions(),
                 self.clock,
             )
         )
@@ -113,20 +113,20 @@ class TestLostCommits(unittest.TestCase):
 class TestClockSkew(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.conditions = Conditions()
+        self.conditions = conditions.Conditions()
         self.detector = status_report.ClockSkew('host2', 1.0, self.conditions)
 
     def observe(self, **ahead: float) -> str | None:
         return self.detector.observe(model.View(ahead=ahead))
 
     def test_tolerated_skew_is_not_reported(self) -> None:
-        with self.assertNoLogs(level='WARNING'):
+        with self.assertNoLogs(conditions.__name__, 'WARNING'):
             self.assertIsNone(self.observe(host1=1.0))
         self.assertEqual({}, self.conditions.standing)
 
     def test_larger_skew_is_reported_once_until_it_changes(self) -> None:
         text = 'that of host1 is 30.2 s ahead of that of host2'
-        with self.assertLogs(level='WARNING') as logs:
+        with self.assertLogs(conditions.__name__, 'WARNING') as logs:
             self.assertEqual(text, self.observe(host1=30.2, host3=0.5))
             self.assertEqual(text, self.observe(host1=29.9))
         self.assertEqual(1, len(logs.output))
@@ -135,6 +135,6 @@ class TestClockSkew(unittest.TestCase):
 
     def test_end_is_logged(self) -> None:
         self.observe(host1=30.2)
-        with self.assertLogs(level='INFO') as logs:
+        with self.assertLogs(conditions.__name__, 'INFO') as logs:
             self.assertIsNone(self.observe())
         self.assertIn('agree again', logs.output[0])

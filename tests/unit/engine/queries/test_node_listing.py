@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import node_listing
 from tests.unit.engine.queries.test_node_query import ALL, S1, QueryCase, node
 
@@ -70,12 +71,12 @@ class ReadTest(QueryCase):
         self.claim(node('a'))
         for where in ('admits', 'peers'):
             self.join_failing(where)
-            with self.assertLogs(level='WARNING') as logged:
+            with self.assertLogs(peer_groups.__name__, 'WARNING') as logged:
                 found = self.states()
             self.assertEqual({'a': 'owned', 'theirs': 'contested'}, found)
             self.assertEqual(1, len(logged.output))
         self.join_failing('scope')
-        with self.assertLogs(level='WARNING') as logged:
+        with self.assertLogs(peer_groups.__name__, 'WARNING') as logged:
             self.assertEqual(
                 {'a': 'contested', 'theirs': 'contested'}, self.states()
             )

@@ -10,6 +10,7 @@ from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
+from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import node_query, node_status
 from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
@@ -115,7 +116,7 @@ class NodeQueryTest(QueryCase):
         self.ironic.put(node('a'), node('theirs', shard='s2'))
         for where in ('admits', 'peers'):
             self.join_failing(where)
-            with self.assertLogs(level='WARNING') as logged:
+            with self.assertLogs(peer_groups.__name__, 'WARNING') as logged:
                 mine = node_query.explain(self.ports, node('a').uuid)
                 found = node_query.explain(self.ports, node('theirs').uuid)
             self.assertIn('h2 fail', logged.output[-1])
