@@ -6,7 +6,7 @@ import signal
 
 from benchmarks.nova.cloud import Cloud, Compute
 from benchmarks.nova.results import Results
-from ironic_ownership.policies import ring
+from ironic_ownership.policies import peer_list
 from lab import nova
 
 
@@ -56,5 +56,5 @@ def measure(
 
 def _shares(cloud: Cloud) -> dict[str, str]:
     """Return the share of each host, which is the same for both drivers."""
-    hosts = ring.Ring(('host1', 'host2'))
+    hosts = peer_list.Ring(('host1', 'host2'))
     return dict(zip(cloud.nodes, hosts.owners(cloud.nodes), strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import io
 import json
 import logging
 import textwrap
@@ -18,7 +19,6 @@ from typing import Any
 from cliff import utils
 from cliff.formatters import json_format, table
 
-from ironic_ownership.cli import bars
 from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
@@ -74,11 +74,10 @@ class Table(table.TableFormatter):
         parsed_args: argparse.Namespace,
     ) -> None:
         """Format many rows."""
-        if self._bar in column_names and bars.fit(stdout):
+        if self._bar in column_names and _has_bars(stdout):
             at = column_names.index(self._bar)
             data = [
-                [*row[:at], bars.beside(row[at]), *row[at + 1 :]]
-                for row in data
+                [*row[:at], _with_bar(row[at]), *row[at + 1 :]] for row in data
             ]
         lines: list[Row] = [column_names, *map(self._cells, data)]
         width, free = _width(stdout, parsed_args), _unlimited(parsed_args)
@@ -265,3 +264,26 @@ def _wrapped(cell: Any, width: int) -> Any:
         )
         for line in cell.splitlines()
     )
+
+
+_HALF = 6
+"""Characters of a bar for the mean; a full bar is twice the mean or more."""
+
+
+def _has_bars(stdout: Any) -> bool:
+    """Tell whether a stream is a terminal that has the characters of bars."""
+    encoding = str(getattr(stdout, 'encoding', None) or '')
+    return bool(stdout.isatty()) and encoding.lower().startswith('utf')
+
+
+def _with_bar(number: float | None) -> str | None:
+    """Return a number with its bar, in which a line marks the mean."""
+    if number is None:
+        return None
+    from rich.bar import Bar
+    from rich.console import Console
+
+    bar = Bar(2.0, 0.0, min(max(number, 0.0), 2.0), width=2 * _HALF)
+    parts = Console(file=io.StringIO()).render(bar)
+    text = ''.join(part.text for part in parts).rstrip().ljust(2 * _HALF)
+    return f'{number:.2f} {text[:_HALF]}│{text[_HALF:]}'.rstrip()

@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Iterable
 
-from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.texts import DescribedEnum
 
 
 class Loop(DescribedEnum):

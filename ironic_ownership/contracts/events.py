@@ -6,7 +6,7 @@ import dataclasses
 import uuid
 from collections.abc import Collection
 
-from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.texts import DescribedEnum
 
 
 class EventKind(DescribedEnum):

@@ -6,7 +6,7 @@ and alert rules compare them.
 
 from __future__ import annotations
 
-from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.texts import DescribedEnum
 
 
 class Reason(DescribedEnum):

@@ -1,8 +1,27 @@
-"""Texts from outside that are shown, logged or stored."""
+"""Texts: codes with their phrases, and texts from outside."""
 
 from __future__ import annotations
 
+import enum
 import re
+from typing import Self
+
+
+class DescribedEnum(enum.StrEnum):
+    """Stable codes, each with one phrase for operators.
+
+    :ivar help: the phrase, for tables and log lines.
+    """
+
+    help: str
+
+    def __new__(cls, code: str, text: str) -> Self:
+        """Make a member of its code and its phrase."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.help = text
+        return member
+
 
 _CREDENTIALS = re.compile(r'(\w://)\S+@')
 

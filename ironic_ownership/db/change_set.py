@@ -13,7 +13,7 @@ from typing import Any
 
 from ironic_ownership.contracts import availability, model, reasons, records
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.db import availability_columns, rows
+from ironic_ownership.db import rows
 from ironic_ownership.db.linked_tables import NOTHING, LockedNodes
 
 # Not oslo.log, which no command needs to import.
@@ -180,7 +180,7 @@ class ChangeSet:
             # A node that returns gets its record back.
             'deleted_at': None,
             **attributes(node),
-            **availability_columns.columns(row, claim.availability, self.now),
+            **rows.availability_columns(row, claim.availability, self.now),
             'placement_digest': row['placement_digest'] if row else None,
             'released_by': None,
             'held_by': None,
@@ -255,7 +255,7 @@ class ChangeSet:
             return False
         row = self.nodes[node.uuid]
         described = attributes(node)
-        available = availability_columns.columns(
+        available = rows.availability_columns(
             row, update.availability, self.now
         )
         if any(row[name] != value for name, value in described.items()):
@@ -269,7 +269,7 @@ class ChangeSet:
     def _availability_event(
         self, row: Row | None, evaluation: availability.Evaluation | None
     ) -> None:
-        reason = availability_columns.event_reason(row, evaluation)
+        reason = rows.event_reason(row, evaluation)
         if row is not None and reason is not None:
             self._event(
                 EventKind.AVAILABILITY_CHANGED,

@@ -1,32 +1,37 @@
 """Apply a batch of changes to the records inside one transaction.
 
 Lock the rows, let the change set decide, write: a handful of statements,
-regardless of the number of changes. Must not decide anything itself.
+regardless of the number of changes. The only decision that is made here is
+that of the budget of automatic changes of owner, over the whole deployment: a
+transaction that spends of it locks and writes the rows of all services, so no
+two of them decide from the same count, also on databases with several writers.
+Without a budget nothing is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import records
-from ironic_ownership.contracts.events import Origin
-from ironic_ownership.db import (
-    budgets,
-    change_set,
-    pauses,
-    tables,
-    transaction,
+from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.records import (
+    Budget,
+    Change,
+    Claim,
+    Release,
+    hands_over,
 )
+from ironic_ownership.db import change_set, pauses, tables, transaction
 from ironic_ownership.db.linked_tables import LinkedTables
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
+_events = tables.events.c
 
-_OF_OWNERS = (
-    records.Claim | records.Release | records.BeginDeletion | records.Delete
-)
+_OF_OWNERS = Claim | Release | records.BeginDeletion | records.Delete
 """Changes of owner: linked tables take part in these."""
 
 
@@ -35,28 +40,28 @@ def apply(
     linked: LinkedTables,
     host: str,
     epoch: int,
-    changes: Sequence[records.Change],
+    changes: Sequence[Change],
     origin: Origin | None = None,
-    budget: records.Budget = records.UNLIMITED,
+    budget: Budget = records.UNLIMITED,
 ) -> records.Outcome:
     """Make the changes that still fit the records.
 
     :param origin: the request of an operator, for the events.
     :param budget: of the changes of owner that no operator requests.
     """
-    applied: list[records.Change] = []
-    refused: list[records.Change] = []
+    applied: list[Change] = []
+    refused: list[Change] = []
     fenced: list[str] = []
-    paused: list[records.Change] = []
-    delayed: list[records.Change] = []
-    allowance = budgets.Allowance()
+    paused: list[Change] = []
+    delayed: list[Change] = []
+    allowance = Allowance()
     # A second change of a node is decided from the rows as the first left
     # them.
     for batch in _without_repeats(changes):
-        owners = {c.seen_host for c in batch if isinstance(c, records.Claim)}
+        owners = {c.seen_host for c in batch if isinstance(c, Claim)}
         hosts = {host, *filter(None, owners)}
         is_limited = budget.is_limited and any(
-            budgets.spends(host, change) for change in batch
+            _spends(host, change) for change in batch
         )
         if is_limited:
             hosts.update(conn.scalars(sa.select(tables.services.c.host)))
@@ -70,10 +75,10 @@ def apply(
         # What an operator requests is not paused, and few batches change an
         # owner.
         lasting: Sequence[records.Pause] = ()
-        if origin is None and any(map(records.hands_over, batch)):
+        if origin is None and any(map(hands_over, batch)):
             lasting = pauses.current(conn)
         if is_limited:
-            allowance = budgets.read(
+            allowance = _allowance(
                 conn, budget, decided.now, decided.nodes, batch
             )
         for change in batch:
@@ -98,10 +103,10 @@ def apply(
 
 
 def _without_repeats(
-    changes: Iterable[records.Change],
-) -> Iterable[Sequence[records.Change]]:
+    changes: Iterable[Change],
+) -> Iterable[Sequence[Change]]:
     """Cut changes into batches that name every node once, in order."""
-    batches: list[dict[str, records.Change]] = []
+    batches: list[dict[str, Change]] = []
     times: dict[str, int] = {}
     for change in changes:
         place = times.get(change.uuid, 0)
@@ -118,7 +123,7 @@ def _lock(
     linked: LinkedTables,
     host: str,
     services: Mapping[str, change_set.ServiceState],
-    batch: Sequence[records.Change],
+    batch: Sequence[Change],
     origin: Origin | None,
 ) -> change_set.ChangeSet:
     nodes, open_instances = transaction.lock_nodes(
@@ -170,3 +175,110 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
     decided.linked_nodes.assign(writes.claimed, decided.host)
     decided.linked_nodes.delete(writes.deleted)
     transaction.add_rows(conn, tables.events, writes.events)
+
+
+WINDOW = 60.0
+"""Seconds: the minute of the rate."""
+
+
+_Place = tuple[str, str | None]
+"""The name of a column, and its value: a shard or a conductor group."""
+
+
+@dataclasses.dataclass
+class Allowance:
+    """Rest of a budget in one transaction. Pure.
+
+    :param nodes: that may still change owner; ``None`` for any number.
+    :param room: nodes that may still be released, by place.
+    :param retry_in: seconds until more may change owner.
+    """
+
+    nodes: int | None = None
+    room: dict[_Place, int] = dataclasses.field(default_factory=dict)
+    retry_in: float = 0.0
+
+    def delays(
+        self, host: str, row: change_set.Row | None, change: Change
+    ) -> bool:
+        """Tell whether a service's change of owner has to wait."""
+        if not _spends(host, change):
+            return False
+        if self.nodes is not None and self.nodes <= 0:
+            return True
+        return any(self.room.get(one, 1) <= 0 for one in _freed(row, change))
+
+    def spend(
+        self, host: str, row: change_set.Row | None, change: Change
+    ) -> None:
+        """Count a change that was accepted."""
+        if not _spends(host, change):
+            return
+        if self.nodes is not None:
+            self.nodes -= 1
+        for place in _freed(row, change):
+            if place in self.room:
+                self.room[place] -= 1
+
+
+def _spends(host: str, change: Change) -> bool:
+    """Tell whether a change takes a node from an owner to another one."""
+    own = isinstance(change, Claim) and change.seen_host == host
+    return hands_over(change) and not own
+
+
+def _freed(row: change_set.Row | None, change: Change) -> list[_Place]:
+    """Return the places in which a change leaves a node without an owner."""
+    if row is None or not isinstance(change, Release):
+        return []
+    return [
+        (name, row[name])
+        for name in ('shard', 'conductor_group')
+        if row[name] is not None
+    ]
+
+
+def _allowance(
+    conn: sa.Connection,
+    budget: Budget,
+    now: float,
+    rows: Mapping[str, change_set.Row],
+    changes: Collection[Change],
+) -> Allowance:
+    """Read what is left. The rows of all services are locked.
+
+    :param rows: of the nodes, by uuid.
+    """
+    found = Allowance()
+    if budget.rate:
+        recent, oldest = conn.execute(
+            sa.select(sa.func.count(), sa.func.min(_events.at)).where(
+                _events.at > now - WINDOW,
+                _events.kind == EventKind.OWNER_CHANGED.value,
+                _events.from_host.is_not(None),
+            )
+        ).one()
+        found.nodes = budget.rate - recent
+        found.retry_in = max(0.0, WINDOW - now + (oldest or now))
+    if budget.share >= 1:
+        return found
+    places = {
+        place
+        for change in changes
+        for place in _freed(rows.get(change.uuid), change)
+    }
+    for name in ('shard', 'conductor_group'):
+        values = sorted(str(v) for column, v in places if column == name)
+        if not values:
+            continue
+        column = _nodes[name]
+        for value, size, owned in conn.execute(
+            sa.select(column, sa.func.count(), sa.func.count(_nodes.host))
+            .where(column.in_(values), _nodes.deleted_at.is_(None))
+            .group_by(column)
+        ):
+            unowned = size - owned
+            found.room[name, value] = (
+                max(1, int(budget.share * size)) - unowned
+            )
+    return found

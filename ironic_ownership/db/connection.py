@@ -6,19 +6,22 @@ retries it and translates its errors. Must not know any table.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pathlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
+from sqlalchemy import exc as sa_exc
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.db import connection_setup, errors
+from ironic_ownership.db import connection_setup
 from ironic_ownership.db.linked_tables import LinkedTables
 from ironic_ownership.db.url import SQLITE, read_url, shown
 
@@ -97,7 +100,7 @@ class Database:
         """Run a transaction that only reads."""
         with (
             pending.to(f'the database {self.where}'),
-            errors.translated(self.where),
+            translated(self.where),
             self.engine.connect() as conn,
         ):
             return work(conn)
@@ -140,7 +143,7 @@ class Database:
                 conn.begin()
                 result = work(conn)
                 # Not repeated without an answer: it may be committed.
-                with errors.committing(self.where):
+                with committing(self.where):
                     conn.commit()
                 return result
 
@@ -153,7 +156,7 @@ class Database:
         )(attempt)
         with (
             pending.to(f'the database {self.where}'),
-            errors.translated(self.where),
+            translated(self.where),
         ):
             return retried()
 
@@ -258,3 +261,75 @@ def open_database(
         sync_wait='mysql_wsrep_sync_wait' not in options,
     )
     return Database(engine, timeout=statement_timeout)
+
+
+_UNAVAILABLE = (
+    db_exc.DBConnectionError,
+    db_exc.DBDeadlock,
+    sa_exc.OperationalError,
+    sa_exc.InterfaceError,
+    sa_exc.TimeoutError,
+)
+_LONGEST = 300
+
+
+@contextlib.contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raise the contracts' errors instead of SQLAlchemy's and oslo.db's.
+
+    :param where: the database as an operator knows it, without password.
+    :raises RecordsUnavailableError: for an error that may pass by itself.
+    :raises SchemaError: if a table or a column is missing.
+    :raises RecordsError: for every other error of the database.
+    """
+    try:
+        yield
+    except db_exc.DBNonExistentDatabase as exc:
+        raise exceptions.RecordsError(
+            f'database {where} does not exist or cannot be opened',
+            hint='Create it, or correct [database] connection',
+        ) from exc
+    except _UNAVAILABLE as exc:
+        raise exceptions.RecordsUnavailableError(
+            f'database {where} does not answer: {_one_line(exc)}',
+            hint='Check that it runs and that [database] connection is right',
+        ) from exc
+    except (db_exc.DBNonExistentTable, sa_exc.ProgrammingError) as exc:
+        raise exceptions.SchemaError(
+            f'database {where} lacks a table or column: {_one_line(exc)}',
+            hint='Run ironic-ownership-dbsync upgrade',
+        ) from exc
+    except (db_exc.DBError, sa_exc.SQLAlchemyError) as exc:
+        raise exceptions.RecordsError(
+            f'database {where} refused a statement: {_one_line(exc)}'
+        ) from exc
+
+
+@contextlib.contextmanager
+def committing(where: str) -> Iterator[None]:
+    """Name a commit without an answer, whose outcome is unknown.
+
+    :raises RecordsUnavailableError: if the connection was lost.
+    """
+    try:
+        yield
+    except db_exc.DBConnectionError as exc:
+        raise exceptions.RecordsUnavailableError(
+            f'database {where} did not answer a commit: {_one_line(exc)}; '
+            'the change may have been committed or not',
+            hint='Read the records before you repeat it; a service does so '
+            'automatically, and "move resume" continues a move',
+        ) from exc
+
+
+def _one_line(exc: BaseException) -> str:
+    cause: BaseException = exc
+    while True:
+        inner = getattr(cause, 'inner_exception', None) or getattr(
+            cause, 'orig', None
+        )
+        if inner is None or inner is cause:
+            break
+        cause = inner
+    text = ' '.join(str(cause).split()).rstrip('.')
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + '...'

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventKind
-from ironic_ownership.policies import ring
+from ironic_ownership.policies import peer_list
 from tests.functional import test_dbsync
 from tests.functional.support import coordination, databases, hosts
 
@@ -27,7 +27,7 @@ def ring_of(
     uuids: Collection[str], members: Collection[str]
 ) -> dict[str, str]:
     """Return the ring's owner of each node."""
-    owners = ring.Ring(members).owners(uuids)
+    owners = peer_list.Ring(members).owners(uuids)
     return dict(zip(uuids, owners, strict=True))
 
 

@@ -10,7 +10,7 @@ import json
 import uuid as uuid_
 from typing import Any
 
-from ironic_ownership.policies import ring
+from ironic_ownership.policies import peer_list
 from lab import mariadb, placement
 from tests.functional.support import (
     cells,
@@ -267,9 +267,9 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
         # The list of host5 has a peer more than those of the others.
         uneven = self.enrol('s5', 40)
         short, long = (
-            ring.Ring([f'host{number}' for number in range(first, 8)]).owners(
-                uneven
-            )
+            peer_list.Ring(
+                [f'host{number}' for number in range(first, 8)]
+            ).owners(uneven)
             for first in (6, 5)
         )
         hosts = [

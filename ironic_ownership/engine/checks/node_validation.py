@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.queries.deployment import Deployment

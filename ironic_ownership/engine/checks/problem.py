@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Set
 
-from ironic_ownership.contracts.described import DescribedEnum
+from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 
 

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.availability import Evaluation, Unavailable
 from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.contracts.described import DescribedEnum
 from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups

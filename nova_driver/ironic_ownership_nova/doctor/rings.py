@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.policies.ring import Ring
+from ironic_ownership.policies.peer_list import Ring
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor.snapshot import Key, Snapshot, key_of, named
 

@@ -25,7 +25,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import heartbeats, tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.policies import ring
+from ironic_ownership.policies import peer_list
 from lab import process
 from tests.functional.support import (
     command_line,
@@ -239,7 +239,7 @@ class Deployment:
         :returns: these owners.
         """
         owners = dict(
-            zip(uuids, ring.Ring(members).owners(uuids), strict=True)
+            zip(uuids, peer_list.Ring(members).owners(uuids), strict=True)
         )
         self.wait_until(
             lambda: owners.items() <= self.owners().items(),

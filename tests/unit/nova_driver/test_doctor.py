@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.policies.ring import Ring
+from ironic_ownership.policies.peer_list import Ring
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor import (

@@ -23,7 +23,7 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import schema, tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.policies import ring
+from ironic_ownership.policies import peer_list
 from lab import proxy
 from tests.functional.faults.support import stores, writers
 from tests.functional.faults.support.observer import Witness
@@ -317,7 +317,7 @@ class IncidentTestCase(hosts.HostsTestCase):
         self, uuids: Collection[str], host: str, of: Collection[str]
     ) -> list[str]:
         """Return the nodes that the ring gives to one of several hosts."""
-        owners = ring.Ring(of).owners(uuids)
+        owners = peer_list.Ring(of).owners(uuids)
         pairs = zip(uuids, owners, strict=True)
         return [uuid for uuid, owner in pairs if owner == host]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Budget, Change, Claim, Release
-from ironic_ownership.db.budgets import WINDOW
+from ironic_ownership.db.change_transaction import WINDOW
 from ironic_ownership.db.records import SqlRecords
 from tests.unit.db import sqlite
 from tests.unit.engine import world
