@@ -11,9 +11,9 @@ from unittest import mock
 from nova import exception, objects
 from nova.compute import provider_tree, resource_tracker
 
+from ironic_ownership_nova import reported
 from ironic_ownership_nova import tracker as tracker_module
 from ironic_ownership_nova.compatibility import Shortcuts
-from ironic_ownership_nova.reported import ReportedNodes
 from ironic_ownership_nova.tracker import Report, Tracker
 from tests import support
 
@@ -39,7 +39,9 @@ class TrackerCase(unittest.TestCase):
             _compute=types.SimpleNamespace(rt=self.nova),
             reportclient=self.client,
         )
-        self.reported = ReportedNodes(pathlib.Path('/dev/null/x'), '', 1000)
+        self.reported = reported.ReportedNodes(
+            pathlib.Path('/dev/null/x'), '', 1000
+        )
         self.tracker = Tracker(
             virtapi,
             'host1',
@@ -204,7 +206,7 @@ class ConfirmTest(TrackerCase):
 
     def test_what_arrived_is_skipped(self) -> None:
         # The file of this test is new.
-        with self.assertLogs(tracker_module.__name__, 'WARNING'):
+        with self.assertLogs(reported.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
         self.assertFalse(self.tracker.can_skip(FREE, 'b'))
 
@@ -212,7 +214,7 @@ class ConfirmTest(TrackerCase):
         read = self.client.get_provider_subtree_and_ensure_root
         del self.client.get_provider_subtree_and_ensure_root
         self.client.get_provider_tree_and_ensure_root = read
-        with self.assertLogs(tracker_module.__name__, 'WARNING'):
+        with self.assertLogs(reported.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
         read.assert_called_once_with(mock.sentinel.context, FREE, name=FREE)
 
