@@ -13,6 +13,8 @@ _PROJECT = {'project_name': 'admin', 'project_domain_id': 'default'}
 
 class _KeystoneCase(api_process.ApiCase):
     nodes_of_each = 1
+    options = ''
+    """More lines of the configuration."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -28,6 +30,7 @@ class _KeystoneCase(api_process.ApiCase):
                     'host_ip = 0.0.0.0',
                     '[keystone_authtoken]',
                     *lines,
+                    self.options,
                 ]
             )
         )
