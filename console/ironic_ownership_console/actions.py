@@ -129,7 +129,9 @@ BY_NAME = {
         (REASON,),
         lambda host, form: {
             'disabled': True,
-            'disabled_reason': form.get('reason', ''),
+            **(
+                {'disabled_reason': form['reason']} if 'reason' in form else {}
+            ),
         },
     ),
     'enable': Action(
@@ -221,9 +223,9 @@ def act(name: str, target: str) -> werkzeug.Response | tuple[str, int]:
     try:
         # A form that was changed after the proposal gets another proposal.
         if form.get('step') == 'execute' and form.get('proposed') == proposed:
-            answer = _send(action, target, form, dry_run=False)
+            answer = send(action, target, form, dry_run=False)
             return _done(action, target, answer)
-        answer = _send(action, target, form, dry_run=True)
+        answer = send(action, target, form, dry_run=True)
     except ServiceError as exc:
         if exc.status == 401:
             raise
@@ -242,9 +244,13 @@ def _body(action: Action, target: str, form: Form) -> Body | None:
     return None if action.body is None else action.body(target, form)
 
 
-def _send(
+def send(
     action: Action, target: str, form: Form, *, dry_run: bool
 ) -> dict[str, Any]:
+    """Execute an action, or ask for its proposal.
+
+    :raises ServiceError: if it is refused, or there is no answer.
+    """
     body = _body(action, target, form)
     flag = {'dry_run': True} if dry_run else {}
     path = pages.quoted(action.path, target)

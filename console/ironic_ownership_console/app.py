@@ -15,6 +15,7 @@ from ironic_ownership_console import (
     fleet,
     keystone,
     node,
+    one_service,
     pages,
     words,
 )
@@ -62,6 +63,7 @@ def build(
     app.add_url_rule('/sign-out', 'sign_out', gate.leave, methods=['POST'])
     app.register_blueprint(pages.PAGES)
     app.register_blueprint(node.NODE)
+    app.register_blueprint(one_service.SERVICE)
     app.register_blueprint(actions.ACTIONS)
     app.register_error_handler(ServiceError, gate.refused)
     return app

@@ -1,7 +1,4 @@
-"""The page of one node: its chain, what may be done now, its owners in time.
-
-Each gate is one of the HTTP service, which is asked for proposals here.
-"""
+"""The page of one node: its chain, its owners in time, what may be done."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 import flask
 
 from ironic_ownership_console import pages
-from ironic_ownership_console.proposals import Gate, subjects
-from ironic_ownership_console.service import ServiceError
+from ironic_ownership_console.options import Option, ask
 
 NODE = flask.Blueprint('node', __name__)
 _OWNERS = (
@@ -28,32 +24,6 @@ _OWNERS = (
 """Kinds of events that give a node another owner, or none."""
 
 _COLOURS = 6
-
-
-@dataclasses.dataclass(frozen=True)
-class Option:
-    """Something that may be done with the node now, or not.
-
-    :param action: the name of its form; empty if there is none.
-    :param result: in words.
-    :param error: of the service, in place of gates.
-    """
-
-    title: str
-    action: str
-    result: str = ''
-    gates: Sequence[Gate] = ()
-    error: ServiceError | None = None
-
-    @property
-    def state(self) -> str:
-        """Return ``yes``, ``no`` or ``unknown``: whether it may be done."""
-        if self.error is not None:
-            return 'no' if self.error.status < 500 else 'unknown'
-        results = [result for _, result, *_ in self.gates]
-        if 'failed' in results:
-            return 'no'
-        return 'unknown' if 'unknown' in results else 'yes'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,34 +128,16 @@ def _destination(chain: Mapping[str, Any], others: Sequence[str]) -> str:
 
 def _options(uuid: str, chain: Mapping[str, Any], to: str) -> Iterator[Option]:
     path = pages.quoted('/v1/compute-nodes/{}', uuid)
-    yield _option('Its owner acts on it', '', 'POST', f'{path}/check-action')
+    yield ask('Its owner acts on it', '', 'POST', f'{path}/check-action')
     if to:
-        yield _option(
+        yield ask(
             *(f'Move to {to}', 'move', 'POST', '/v1/moves'),
             {'select': {'uuids': [uuid]}, 'service': to, 'dry_run': True},
         )
-    yield _option(
+    yield ask(
         *('Release', 'release', 'POST', '/v1/compute-nodes/release'),
         {'uuids': [uuid], 'dry_run': True},
     )
     # Its gates read all nodes of the owner, and a node in Ironic fails them.
     if chain['ironic'] is None or 'deletion' in flask.request.args:
-        yield _option(
-            'Delete the record', 'delete', 'GET', f'{path}/check-delete'
-        )
-
-
-def _option(
-    title: str, action: str, method: str, path: str, body: Any = None
-) -> Option:
-    try:
-        answer = pages.service().call(
-            flask.g.session.token, method, path, body=body
-        )
-    except ServiceError as exc:
-        if exc.status == 401:
-            raise
-        return Option(title, action, error=exc)
-    for one in subjects(answer):
-        return Option(title, action, one.result, one.gates)
-    return Option(title, action)
+        yield ask('Delete the record', 'delete', 'GET', f'{path}/check-delete')

@@ -155,24 +155,6 @@ def services() -> str:
     return flask.render_template('services.html', found=read('/v1/overview'))
 
 
-@PAGES.get('/services/<host>')
-def one_service(host: str) -> str:
-    """Show one service: processes, loops, settings, last events."""
-    shown = read(quoted('/v1/services/{}', host))
-    members, _ = attempt('/v1/members')
-    events, _ = attempt('/v1/events', service=host, limit=20)
-    return flask.render_template(
-        'service.html',
-        shown=shown,
-        members=[
-            one
-            for one in (members or {'members': []})['members']
-            if one['host'] == shown['host']
-        ],
-        events=(events or {'events': []})['events'],
-    )
-
-
 @PAGES.get('/what-if')
 def what_if() -> str:
     """Show what another service, or another policy, would move."""

@@ -32,7 +32,7 @@ _PATHS = (
     '/nodes',
     f'/nodes/{world.uuid(1)}?deletion=1',
     '/services',
-    '/services/old',
+    '/services/old?drain=1',
     '/what-if?without=new',
     '/what-if?a=all&b=shard_key&options=shard_key=a',
     '/moves',

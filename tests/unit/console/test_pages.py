@@ -258,6 +258,50 @@ class PagesTest(console_case.ConsoleCase):
         text = self.page(f'/nodes/{world.uuid(1)}?to=fourth')
         self.assertIn('Move to new', text)
 
+    def test_service_shows_what_may_be_done_and_the_gates_that_forbid_it(
+        self,
+    ) -> None:
+        text = self.page('/services/new')
+        for title, state in (
+            ('Fail over', 'error">not possible'),
+            ('Disable', 'good">possible'),
+            ('Force down', 'good">possible'),
+            ('Delete', 'error">not possible'),
+        ):
+            self.assertIn(f'<h3>{title} <span class="mark {state}', text)
+        self.assertIn('no process stands by for new', text)
+        self.assertRegex(text, '<div>not alive<')
+        self.records.set_service(
+            'new', actor='rita', disabled=True, forced_down=True
+        )
+        text = self.page('/services/new')
+        for title in ('Enable', 'Let it come up'):
+            self.assertIn(f'<h3>{title} <span class="mark good">', text)
+
+    def test_gates_of_a_drain_are_those_of_all_nodes(self) -> None:
+        text = self.page('/services/old')
+        self.assertIn('<h3>Drain </h3>', text)
+        self.assertFalse([x for x in self.sent if 'drain' in x.path_url])
+        text = self.page('/services/old?drain=1')
+        self.assertIn('<h3>Drain <span class="mark good">', text)
+        self.assertIn('6 of 6 nodes', text)
+        node = dataclasses.replace(
+            self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
+        )
+        self.ironic.put(node)
+        text = self.page('/services/old?drain=1')
+        self.assertIn('<h3>Drain <span class="mark error">', text)
+        self.assertRegex(text, '1 of 6 nodes: .*conductor-1')
+
+    def test_part_that_is_redrawn_asks_for_no_proposal(self) -> None:
+        self.page('/services/new', headers={'HX-Request': 'true'})
+        self.assertEqual({'GET'}, {one.method for one in self.sent})
+
+    def test_who_may_only_read_sees_that_of_a_service_too(self) -> None:
+        self.of_path = {'/failover': 403}
+        text = self.page('/services/new')
+        self.assertIn('<h3>Fail over <span class="mark error">', text)
+
     def test_owners_are_shown_in_their_time(self) -> None:
         text = self.page(f'/nodes/{world.uuid(1)}')
         self.assertEqual(1, text.count('<rect class="o1" x='))

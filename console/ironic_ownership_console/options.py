@@ -1,0 +1,98 @@
+"""Options: whether something may be done now, and the gates that forbid it.
+
+Each gate is one of the HTTP service, which is asked for proposals here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import flask
+
+from ironic_ownership_console import actions, pages
+from ironic_ownership_console.proposals import Gate, Subject, subjects
+from ironic_ownership_console.service import ServiceError
+
+_WORST = ('failed', 'unknown', 'overridden', 'not_configured', 'passed')
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """Something that may be done now, or not.
+
+    :param action: the name of its form; empty if there is none.
+    :param result: in words.
+    :param error: of the service, in place of gates.
+    :param is_read: whether the gates were read; otherwise they cost too much
+        to be read without a request.
+    """
+
+    title: str
+    action: str
+    result: str = ''
+    gates: Sequence[Gate] = ()
+    error: ServiceError | None = None
+    is_read: bool = True
+
+    @property
+    def state(self) -> str:
+        """Return ``yes``, ``no`` or ``unknown``: whether it may be done."""
+        if self.error is not None:
+            return 'no' if self.error.status < 500 else 'unknown'
+        results = [result for _, result, *_ in self.gates]
+        if 'failed' in results:
+            return 'no'
+        unknown = 'unknown' in results or not self.is_read
+        return 'unknown' if unknown else 'yes'
+
+
+def ask(
+    title: str, action: str, method: str, path: str, body: Any = None
+) -> Option:
+    """Ask the HTTP service for one proposal."""
+    try:
+        answer = pages.service().call(
+            flask.g.session.token, method, path, body=body
+        )
+    except ServiceError as exc:
+        return _refused(title, action, exc)
+    for one in subjects(answer):
+        return Option(title, action, one.result, one.gates)
+    return Option(title, action)
+
+
+def propose(title: str, action: str, target: str) -> Option:
+    """Ask for the proposal of an action, without a reason."""
+    note = actions.BY_NAME[action].note
+    try:
+        answer = actions.send(
+            actions.BY_NAME[action], target, {}, dry_run=True
+        )
+    except ServiceError as exc:
+        return _refused(title, action, exc)
+    return Option(title, action, note, _summed([*subjects(answer)]))
+
+
+def _refused(title: str, action: str, error: ServiceError) -> Option:
+    if error.status == 401:
+        raise error
+    return Option(title, action, error=error)
+
+
+def _summed(found: Sequence[Subject]) -> tuple[Gate, ...]:
+    """Return each gate once: the worst of its results, and how many."""
+    by_code: dict[str, list[Gate]] = {}
+    for gate in (gate for one in found for gate in one.gates):
+        by_code.setdefault(gate[0], []).append(gate)
+    return tuple(_worst(same, len(found)) for same in by_code.values())
+
+
+def _worst(same: Iterable[Gate], number: int) -> Gate:
+    ordered = sorted(same, key=lambda gate: _WORST.index(gate[1]))
+    code, result, detail, hint = ordered[0]
+    if number > 1:
+        alike = sum(gate[1] == result for gate in ordered)
+        detail = f'{alike} of {number} nodes{detail and ": "}{detail}'
+    return code, result, detail, hint
