@@ -23,6 +23,9 @@ EVERY = '*'
 UNKNOWN: Caller = frozenset((EVERY,))
 """A caller that needs a header by any rule, because it is not known."""
 
+_TOKENS = ('HTTP_X_AUTH_TOKEN', 'HTTP_X_STORAGE_TOKEN')
+"""The headers in which keystonemiddleware takes a token."""
+
 
 def requirement(
     required: Iterable[str], strategy: str, conf: Any
@@ -64,11 +67,12 @@ def _faults(wanted: Caller, strategy: str) -> list[str]:
 
 
 def _basic(environ: Environ) -> Caller:
-    kind, _, value = environ.get('HTTP_AUTHORIZATION', '').partition(' ')
-    if kind.lower() != 'basic':
+    # Divided as by Ironic, which takes any white space.
+    words = environ.get('HTTP_AUTHORIZATION', '').strip().split(maxsplit=1)
+    if len(words) < 2 or words[0].lower() != 'basic':
         return frozenset()
     try:
-        text = base64.b64decode(value, validate=True).decode()
+        text = base64.b64decode(words[1], validate=True).decode()
     except (binascii.Error, ValueError):
         return UNKNOWN
     return frozenset((f'user:{text.partition(":")[0]}',))
@@ -89,7 +93,7 @@ def _keystone(conf: Any) -> Callable[[Environ], Caller]:
     )
 
     def caller(environ: Environ) -> Caller:
-        if not environ.get('HTTP_X_AUTH_TOKEN'):
+        if not any(map(environ.get, _TOKENS)):
             return frozenset()
         seen: dict[str, Any] = {}
         protocol(

@@ -7,6 +7,7 @@ parts of a path, and another method in the query. Pure.
 from __future__ import annotations
 
 import dataclasses
+import re
 import urllib.parse
 import uuid
 
@@ -18,6 +19,9 @@ _OF_NODES = frozenset(
 """Collections whose resources are nodes, or belong to one."""
 
 _SUFFIX = '.json'
+# uuid.UUID also reads underscores, prefixes and digits of other scripts, which
+# names may contain.
+_DIGITS = re.compile('[0-9A-Fa-f]{32}')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +59,12 @@ def change(method: str, path: str, query: str = '') -> Change | None:
     if methods <= READS:
         return None
     collection, *rest = _parts(path) or ['']
+    if collection == 'chassis' and 'nodes' in rest:
+        # Ironic routes it to a node, which any of the parts may name. No
+        # client needs such a path, and no service owns a node "nodes".
+        return Change(frozenset(rest))
+    if not rest:
+        collection = collection.removesuffix(_SUFFIX)
     if collection not in _OF_NODES:
         return None
     idents = set(asked.get('node_ident', ()))
@@ -75,7 +85,5 @@ def _parts(path: str) -> list[str]:
 
 def _uuid(ident: str) -> str:
     """Return a uuid in the form of the records; empty if it is a name."""
-    try:
-        return str(uuid.UUID(ident))
-    except ValueError:
-        return ''
+    digits = ident.replace('-', '')
+    return str(uuid.UUID(digits)) if _DIGITS.fullmatch(digits) else ''

@@ -39,6 +39,15 @@ class CredentialsTest(unittest.TestCase):
         # Ironic refuses it, or reads a name that this function can't.
         self.assertTrue(needs(environ(HTTP_AUTHORIZATION='basic %%%')))
         self.assertFalse(needs(environ(HTTP_AUTHORIZATION='Bearer x')))
+        self.assertFalse(needs(environ(HTTP_AUTHORIZATION='Basic')))
+
+    def test_any_white_space_precedes_the_credentials(self) -> None:
+        needs = self.requirement('user:nova')
+        value = base64.b64encode(b'nova:password').decode()
+        for space in ('\t', '  ', ' \t'):
+            for edge in ('', ' '):
+                text = f'{edge}Basic{space}{value}{edge}'
+                self.assertTrue(needs(environ(HTTP_AUTHORIZATION=text)), text)
 
     def test_names_that_cannot_be_known_are_errors(self) -> None:
         for strategy, name in (
@@ -94,6 +103,14 @@ class KeystoneTest(unittest.TestCase):
         self.assertTrue(confirmed('nova', 'admin,member'))
         self.assertTrue(confirmed('other', 'admin,compute'))
         self.assertFalse(confirmed('other', 'admin,member'))
+
+    def test_each_header_with_a_token_counts(self) -> None:
+        found = {
+            'HTTP_X_IDENTITY_STATUS': 'Confirmed',
+            'HTTP_X_USER_NAME': 'nova',
+        }
+        for name in ('HTTP_X_AUTH_TOKEN', 'HTTP_X_STORAGE_TOKEN'):
+            self.assertTrue(self.needs(found, **{name: 'token'}), name)
 
     def test_without_a_token_ironic_answers(self) -> None:
         self.assertFalse(self.needs({'HTTP_X_IDENTITY_STATUS': 'Invalid'}))

@@ -71,6 +71,29 @@ class ResourcesTest(unittest.TestCase):
         found = change('PATCH', '/v1/nodes/rack1.json')
         self.assertEqual({'rack1', 'rack1.json'}, found and found.names)
 
+    def test_names_of_the_length_of_a_uuid_are_names(self) -> None:
+        # int() reads them as hexadecimal digits, and so does uuid.UUID.
+        for name in ('1_' * 15 + '11', '0x' + '1' * 30, '\u0661' * 32):
+            found = change('PATCH', f'/v1/nodes/{name}')
+            self.assertEqual({name}, found and found.names)
+            self.assertEqual(frozenset(), found and found.uuids)
+
+    def test_suffix_of_a_collection_hides_nothing(self) -> None:
+        # By its version, Ironic takes it off before it routes.
+        for path in ('/v1/nodes.json', '/ports.json', '/v1/allocations.json/'):
+            found = change('POST', path)
+            self.assertEqual(frozenset(), found and found.idents, path)
+
+    def test_nodes_below_a_chassis_are_nodes(self) -> None:
+        # Ironic takes the uuid of the chassis for that of the node.
+        for path in (
+            f'/v1/chassis/{UUID}/nodes/states/power',
+            f'/chassis/{UUID}/x/nodes/maintenance',
+            f'/v1/chassis/x/y/nodes/{UUID}/vifs',
+        ):
+            found = change('PUT', path)
+            self.assertEqual({UUID}, found and found.uuids, path)
+
     def test_path_without_v1_hides_nothing(self) -> None:
         found = change('PUT', '/nodes/v1/states/power')
         self.assertEqual({'v1'}, found and found.names)
@@ -94,6 +117,7 @@ class ResourcesTest(unittest.TestCase):
     def test_other_resources_are_no_changes_of_nodes(self) -> None:
         for path in (
             '/v1/chassis',
+            f'/v1/chassis/{UUID}',
             '/v1/heartbeat/x',
             '/v1/continue_inspection',
             '/v1/deploy_templates',
