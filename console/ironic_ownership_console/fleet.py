@@ -172,4 +172,5 @@ class Fleet:
             for node in page:
                 node['square'] = state_of(node, down)
                 nodes.append(node)
+        nodes.sort(key=lambda node: node['name'] or node['uuid'])
         return Snapshot(nodes, began, self._clock() - began)

@@ -92,7 +92,7 @@ def _summed(found: Sequence[Subject]) -> tuple[Gate, ...]:
 def _worst(same: Iterable[Gate], number: int) -> Gate:
     ordered = sorted(same, key=lambda gate: _WORST.index(gate[1]))
     code, result, detail, hint = ordered[0]
-    if number > 1:
+    if number > 1 and result != 'passed':
         alike = sum(gate[1] == result for gate in ordered)
         detail = f'{alike} of {number} nodes{detail and ": "}{detail}'
     return code, result, detail, hint

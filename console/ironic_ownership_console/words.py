@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+_HYPHENS = re.compile(r'((?<![^\s(])(?:--?|ironic-)\w[\w-]*)')
+"""Options and programs."""
+
 _UNITS = (('d', 86400), ('h', 3600), ('min', 60), ('s', 1))
 
 
@@ -67,6 +70,7 @@ FILTERS = {
     'day': day,
     'duration': duration,
     'following': following,
+    'hyphens': _HYPHENS.split,
     'natural': natural,
     'time': time_of,
     'words': words,

@@ -127,6 +127,9 @@ class PagesTest(console_case.ConsoleCase):
         self.assertIn('Attention', text)
         self.assertIn('owned by old, which is not alive', text)
         self.assertIn('Start old again', text)
+        # Neither breaks at its hyphens.
+        for word in ('ironic-ownership', '--down'):
+            self.assertIn(f'<span class="whole">{word}</span>', text)
         self.assertRegex(text, r'No live owner</dt><dd>6<')
 
     def test_map_has_each_node_once_with_its_state(self) -> None:
@@ -284,7 +287,7 @@ class PagesTest(console_case.ConsoleCase):
         self.assertFalse([x for x in self.sent if 'drain' in x.path_url])
         text = self.page('/services/old?drain=1')
         self.assertIn('<h3>Drain <span class="mark good">', text)
-        self.assertIn('6 of 6 nodes', text)
+        self.assertIn('<summary>12 passed</summary>', text)
         node = dataclasses.replace(
             self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
         )
