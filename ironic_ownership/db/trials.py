@@ -18,27 +18,36 @@ ON_TRIAL = (_node_moves.state == NodeState.MOVED.value) & (
 """Selects nodes that have moved and are to be verified."""
 
 
-def pass_trial(conn: sa.Connection, request_id: str) -> None:
-    """Let the other nodes of a move follow those of its trial."""
-    transaction.update_rows(
-        conn,
-        _node_moves.request_id,
-        [request_id],
-        _node_moves.trial == Trial.FIRST.value,
-        trial=Trial.PASSED.value,
+def pass_trial(conn: sa.Connection, request_id: str) -> bool:
+    """Let the other nodes of a move follow those of its trial.
+
+    :returns: whether the trial passes by this call: of several, with any
+        result, the first one counts.
+    """
+    passed = conn.execute(
+        sa.update(tables.node_moves)
+        .where(
+            _node_moves.request_id == request_id,
+            _node_moves.trial == Trial.FIRST.value,
+            _node_moves.state != NodeState.REFUSED.value,
+        )
+        .values(trial=Trial.PASSED.value)
     )
+    return passed.rowcount > 0
 
 
 def fail_trial(
     conn: sa.Connection, request_id: str, details: Mapping[str, str]
-) -> None:
+) -> bool:
     """Plan that moved nodes of a trial go back to their sources.
 
     :param details: the cause, by the node's uuid.
+    :returns: whether the trial fails by this call: of several, with any
+        result, the first one counts. True if no node has moved.
     """
     # A result changes only under the lock of its node.
     release_transaction.lock_nodes(conn, details)
-    write_results(
+    failed = write_results(
         conn,
         request_id,
         details,
@@ -46,6 +55,7 @@ def fail_trial(
         state=NodeState.PLANNED.value,
         trial=Trial.BACK.value,
     )
+    return failed > 0 or not details
 
 
 def write_results(
@@ -54,23 +64,25 @@ def write_results(
     details: Mapping[str, str],
     which: sa.ColumnElement[bool],
     **values: str,
-) -> None:
+) -> int:
     """Write the results of nodes of a move, whose records are locked.
 
     :param details: by the node's uuid.
     :param which: those that get one.
+    :returns: their number.
     """
     now = transaction.now_of(conn)
-    for uuid, detail in sorted(details.items()):
-        transaction.update_rows(
-            conn,
-            _node_moves.node_uuid,
-            [uuid],
-            (_node_moves.request_id == request_id) & which,
-            detail=detail,
-            updated_at=now,
-            **values,
-        )
+    statement = sa.update(tables.node_moves).where(
+        _node_moves.request_id == request_id, which
+    )
+    return sum(
+        conn.execute(
+            statement.where(_node_moves.node_uuid == uuid).values(
+                detail=detail, updated_at=now, **values
+            )
+        ).rowcount
+        for uuid, detail in sorted(details.items())
+    )
 
 
 def against_owner(

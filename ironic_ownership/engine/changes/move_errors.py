@@ -48,3 +48,18 @@ class LostMoveError(exceptions.NotFoundError):
             'by a promotion or a restore',
             hint=f'Nothing can be resumed. {AGAIN.capitalize()}',
         )
+
+
+class DecidedTrialError(exceptions.OwnershipError):
+    """Another process has evaluated the trial of a move first."""
+
+    code, http_status, exit_code = 'trial_decided', 409, 3
+
+    def __init__(self, request_id: str, outcome: str) -> None:
+        super().__init__(
+            f'{request_id}: another process evaluated its trial first: it '
+            f'{outcome}',
+            hint=f'"ironic-ownership move show {request_id}" shows what that '
+            'process does; if it stops, "ironic-ownership move resume '
+            f'{request_id}" goes on',
+        )

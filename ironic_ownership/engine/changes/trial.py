@@ -23,6 +23,7 @@ from ironic_ownership.contracts.moves import (
 )
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.move_errors import (
+    DecidedTrialError,
     LostMoveError,
     UnfinishedMoveError,
 )
@@ -67,6 +68,7 @@ def run(
     :returns: the results, and whether the other nodes may follow.
     :raises UnfinishedMoveError: if something can't be read or written; what
         was begun can be resumed.
+    :raises DecidedTrialError: if another process had a result first.
     """
     results = list(proposals)
     try:
@@ -84,7 +86,7 @@ def run(
             for result, found in zip(results, differences, strict=True):
                 _fail(operation, result, found)
         return [_take_back(operation, one) for one in results], False
-    except (UnfinishedMoveError, LostMoveError):
+    except (UnfinishedMoveError, LostMoveError, DecidedTrialError):
         raise
     except exceptions.OwnershipError as exc:
         raise UnfinishedMoveError(results[0].order.request_id, exc) from exc
@@ -92,7 +94,8 @@ def run(
 
 def _passed(operation: Releaser, result: Proposal) -> Proposal:
     request_id = result.order.request_id
-    operation.moves.pass_trial(request_id)
+    if not operation.moves.pass_trial(request_id):
+        raise _decided(operation, request_id)
     LOG.info('%s: the trial has passed', request_id)
     return result.with_results(
         {
@@ -202,8 +205,15 @@ def _fail(
             if one.uuid in (None, node.uuid)
         ]
         causes[node.uuid] = '; '.join(own) or 'other nodes of the trial failed'
-    operation.moves.fail_trial(
-        request_id, {u: f'trial failed: {text}' for u, text in causes.items()}
+    details = {u: f'trial failed: {text}' for u, text in causes.items()}
+    if not operation.moves.fail_trial(request_id, details):
+        raise _decided(operation, request_id)
+
+
+def _decided(operation: Releaser, request_id: str) -> DecidedTrialError:
+    parts = {node.trial for node in operation.moves.nodes(request_id)}
+    return DecidedTrialError(
+        request_id, 'failed' if Trial.BACK in parts else 'passed'
     )
 
 
@@ -258,7 +268,11 @@ def _give_back(
             deployed=True,
         ),
     )
-    operation.set_scope(order, dict.fromkeys(refused, order.destination))
+    # Another process may have given them back.
+    owners = operation.ports.records.compute_nodes_by_uuid(refused)
+    operation.set_scope(
+        order, {n.uuid: n.host or order.destination for n in owners}
+    )
     kept |= refused
     moves.refuse(
         order.request_id,

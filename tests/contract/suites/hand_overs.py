@@ -89,11 +89,11 @@ class HandOverContract(MoveCase):
         self.assertEqual([MOVED] * 3, [node.state for node in done])
         epoch = self.service('host2').epoch
         self.assertEqual({}, self.moves.against_owner('host2', uuids))
-        self.moves.fail_trial(
-            request_id, dict.fromkeys(uuids, 'trial failed: x')
-        )
+        causes = dict.fromkeys(uuids, 'trial failed: x')
+        self.assertTrue(self.moves.fail_trial(request_id, causes))
         # Too late, as is another attempt to move them.
-        self.moves.pass_trial(request_id)
+        self.assertFalse(self.moves.pass_trial(request_id))
+        self.assertFalse(self.moves.fail_trial(request_id, causes))
         self.moves.carry_out(request_id, nodes[:3])
         stored = self.moves.nodes(request_id, state=moves.NodeState.PLANNED)
         self.assertEqual(
@@ -130,8 +130,9 @@ class HandOverContract(MoveCase):
         self.assertEqual(1, self.on_trial(request_id))
         (move,) = self.moves.moves(unfinished=True)
         self.assertEqual(moves.MoveState.UNFINISHED, move.state)
-        self.moves.pass_trial(request_id)
-        self.moves.fail_trial(request_id, {node.uuid: 'x'})
+        self.assertTrue(self.moves.pass_trial(request_id))
+        self.assertFalse(self.moves.pass_trial(request_id))
+        self.assertFalse(self.moves.fail_trial(request_id, {node.uuid: 'x'}))
         self.assertEqual(0, self.on_trial(request_id))
         self.assertEqual([], list(self.moves.moves(unfinished=True)))
         (stored,) = self.moves.nodes(request_id)

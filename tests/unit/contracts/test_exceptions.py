@@ -67,7 +67,7 @@ _ENDS = {
     (415, 1): 'unsupported_media_type',
     (409, 3): 'allocation_conflict allocation_in_use fenced gates_failed '
     'no_match not_enforced not_owner out_of_service reservation_conflict '
-    'service_refused wrong_scope',
+    'service_refused trial_decided wrong_scope',
     (409, 1): 'impossible_scenario other_instance provider_in_use '
     'service_in_use standby',
     (503, 1): 'backend_fault backend_unavailable busy ironic_unavailable '

@@ -401,10 +401,36 @@ class TrialTest(ShardCase):
                 self.assertRaises(KeyboardInterrupt),
             ):
                 self.try_first(3)
-            while unfinished := self.moves.moves(unfinished=True):
-                rest = self.operation.propose_rest(unfinished[0], 'other')
-                self.operation.execute(rest)
+            self.resume()
             self.assert_back()
+
+    def test_two_processes_give_the_same_nodes_back(self) -> None:
+        self.refreshing = set()
+        real, before = SqlMoves.release, [self.stop, self.resume]
+
+        def release(
+            moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
+        ) -> Mapping[str, str]:
+            if hand_over.deployed and before:
+                before.pop(0)()
+            return real(moves, nodes, hand_over)
+
+        with mock.patch.object(SqlMoves, 'release', release):
+            with self.assertRaises(KeyboardInterrupt):
+                self.try_first(3)
+            # Another one gives all of them back before this one does.
+            self.resume()
+        self.assertEqual([], before)
+        self.assert_back()
+
+    def stop(self) -> None:
+        raise KeyboardInterrupt
+
+    def resume(self) -> None:
+        """Propose the rest of all moves, then carry it out."""
+        moves = self.moves.moves(unfinished=True)
+        for rest in [self.operation.propose_rest(m, 'other') for m in moves]:
+            self.operation.execute(rest)
 
     def test_busy_node_stays_with_the_shard_of_its_owner(self) -> None:
         self.refreshing = set()

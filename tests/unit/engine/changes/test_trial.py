@@ -328,3 +328,103 @@ class InterruptedTest(TrialCase):
         self.assertEqual([], list(result.planned))
         self.assertEqual([], list(self.moves.moves(unfinished=True)))
         self.assertEqual([], list(self.moves.separated()))
+
+
+class TwoOperatorsTest(TrialCase):
+    """Two operators resume one trial, and evaluate it differently."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # All nodes of the trial have moved, and none is verified.
+        self.proposal = self.with_trial()
+        self.refreshes(-60.0)
+        self.execute(self.proposal, stopping=lambda: len(self.of_new()) == 4)
+        (move,) = self.moves.moves(unfinished=True)
+        self.assertEqual((4, 26), (move.on_trial, move.counts[PLANNED]))
+        self.first = self.plan_rest(self.proposal)
+        self.second = self.plan_rest(self.proposal)
+
+    def of_new(self) -> list[str]:
+        return [uuid for uuid, host in self.owners().items() if host == 'new']
+
+    def before(self, name: str, run: Callable[[], object]) -> object:
+        """Run something when an operator calls a port, before that call."""
+        port = type(self.moves)
+        real = getattr(port, name)
+
+        def call(moves: object, *args: object, **more: object) -> object:
+            patched.stop()
+            run()
+            return real(moves, *args, **more)
+
+        patched = mock.patch.object(port, name, call)
+        return patched.start()
+
+    def passes(self, **more: object) -> Proposal:
+        self.frozen = False
+        return self.execute(self.first, **more)
+
+    def fails(self) -> Proposal:
+        self.frozen = True
+        self.refreshes(code='x', error='no Ironic')
+        return self.execute(self.second)
+
+    def assert_lost(self, outcome: str, run: Callable[[], object]) -> None:
+        with self.assertRaises(move_errors.DecidedTrialError) as caught:
+            run()
+        self.assertIn(f'first: it {outcome}', str(caught.exception))
+        self.assertIn('move show req-', str(caught.exception.hint))
+
+    def test_trial_that_passed_keeps_its_nodes(self) -> None:
+        results: list[Proposal] = []
+        self.before('fail_trial', lambda: results.append(self.passes()))
+        self.assert_lost('passed', self.fails)
+        self.assertEqual(30, results[0].count(MOVED))
+        self.assertEqual({'new'}, {*self.owners().values()})
+
+    def test_rest_of_a_trial_that_passed_is_not_refused(self) -> None:
+        passed: list[None] = []
+        real = type(self.moves).pass_trial
+
+        def pass_trial(moves: object, request_id: str) -> object:
+            passed.append(None)
+            return real(moves, request_id)
+
+        def first() -> None:
+            with mock.patch.object(type(self.moves), 'pass_trial', pass_trial):
+                self.passes(stopping=lambda: bool(passed))
+
+        self.before('fail_trial', first)
+        self.assert_lost('passed', self.fails)
+        self.assertEqual(4, len(self.of_new()))
+        self.frozen = False
+        rest = self.execute(self.plan_rest(self.proposal))
+        self.assertEqual(26, rest.count(MOVED))
+
+    def test_rest_of_a_trial_that_failed_does_not_move(self) -> None:
+        def second() -> None:
+            """Fail, and be killed before the other nodes are refused."""
+            with (
+                mock.patch.object(
+                    *(type(self.moves), 'refuse'),
+                    side_effect=KeyboardInterrupt,
+                ),
+                self.assertRaises(KeyboardInterrupt),
+            ):
+                self.fails()
+
+        self.before('pass_trial', second)
+        self.assert_lost('failed', self.passes)
+        self.assertEqual(4, len(self.of_new()))
+        rest = self.plan_rest(self.proposal)
+        self.assertTrue(rest.goes_back)
+        self.assertEqual(4, self.execute(rest).count(REFUSED))
+        self.assertEqual([], self.of_new())
+
+    def test_both_take_the_nodes_back(self) -> None:
+        self.before('fail_trial', self.fails_as_well)
+        self.assert_lost('failed', self.fails)
+        self.assertEqual([], self.of_new())
+
+    def fails_as_well(self) -> None:
+        self.assert_back(self.execute(self.first), 'owner_acts')
