@@ -31,7 +31,7 @@ from oslo_config import cfg
 
 from benchmarks import table
 from ironic_ownership.clients.placement import client, options
-from ironic_ownership.contracts import availability, model, reasons
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Change, Claim, Update
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.engine import conditions
@@ -89,7 +89,7 @@ class Service:
 
     def make_unavailable(self, nodes: Sequence[model.Node]) -> None:
         """Record that nodes cannot be scheduled to."""
-        change = availability.Evaluation(availability.Unavailable.MAINTENANCE)
+        change = reasons.Evaluation(reasons.Unavailable.MAINTENANCE)
         self._apply([Update(node, change) for node in nodes])
 
     def _apply(self, changes: Sequence[Change]) -> None:

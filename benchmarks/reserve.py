@@ -36,7 +36,7 @@ from benchmarks import deployment, table
 from ironic_ownership import conf, wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import allocations as clients
-from ironic_ownership.contracts import allocations, events, exceptions, model
+from ironic_ownership.contracts import events, exceptions, model, reservations
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb
@@ -220,7 +220,7 @@ class ClientThreads:
 
 def _bare(
     threads: ClientThreads,
-    opened: Sequence[allocations.Allocations],
+    opened: Sequence[reservations.Allocations],
     nodes: Sequence[str],
 ) -> float:
     """Allocate nodes, each among its own candidates."""
@@ -245,7 +245,7 @@ def _bare(
             candidates=drawn[number * share : (number + 1) * share],
             owner='benchmark',
         )
-        if made.state is not allocations.AllocationState.ACTIVE:
+        if made.state is not reservations.AllocationState.ACTIVE:
             raise SystemExit(f'not allocated: {made}')
         return str(made.node_uuid)
 

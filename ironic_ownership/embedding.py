@@ -25,8 +25,7 @@ from ironic_ownership.engine.host.embedding_monitors import (
     PlaceMonitor,
     RecordMonitor,
 )
-from ironic_ownership.engine.host.feed import Feed, FeedChanges
-from ironic_ownership.engine.host.feed_entries import NodeView
+from ironic_ownership.engine.host.feed import Feed, FeedChanges, NodeView
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring.opts import Overrides, apply

@@ -128,7 +128,7 @@ def backend_class(name: str) -> type[backend.MembershipBackend]:
 
 
 def companions(names: Iterable[str]) -> dict[str, ModuleType]:
-    """Load the named companions; see ``contracts.companion``.
+    """Load the named companions; see ``contracts.records``.
 
     :raises ConfigurationError: listing the faults of all of them.
     """

@@ -1,14 +1,180 @@
-"""Bounded threads for long operations that go on after their answer."""
+"""Background threads: long operations after their answer, and the metrics.
+
+Metrics need a list of all nodes, so they are not computed for every scrape,
+nor while a scraper waits if that takes longer than its time-out.
+"""
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import dataclasses
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+
+from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import Call
+from ironic_ownership.engine.checks import overview, runner
+from ironic_ownership.engine.checks.problem import Problem
+from ironic_ownership.engine.queries.deployment import Deployment, Part
+from ironic_ownership.observe import metrics
 
-LOG = logging.getLogger(__name__)
+PATIENCE = 5.0
+"""Seconds for which one scraper waits for fresh metrics. The default time-out
+of Prometheus is ten. Others do not wait: each would hold a thread."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Snapshot:
+    """The metrics of one moment.
+
+    :param at: of the clock, in seconds.
+    :param took: seconds.
+    :param checked: the result of the check that the metrics come from.
+    """
+
+    families: Sequence[metrics.Family]
+    checked: overview.Checked
+    at: float
+    took: float
+
+
+class Gauges:
+    """The metrics, cached for an interval.
+
+    :param read: reads the whole deployment, as far as it answers.
+    :param interval: seconds.
+    :param patience: seconds to wait for a refresh.
+    :param clock: monotonic.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Deployment],
+        interval: float,
+        *,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._interval = interval
+        self._patience = patience
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting = threading.Lock()
+        self._cached: _Snapshot | None = None
+        self._refresh: Call[_Snapshot] | None = None
+
+    def families(self) -> list[metrics.Family]:
+        """Return all metrics, and their age.
+
+        They are not older than the interval, unless a refresh takes longer
+        than the patience, or another thread waits for it.
+
+        :raises BusyError: if the first refresh takes that long.
+        """
+        with self._lock:
+            # The error of a refresh for which no one waited is only logged.
+            with contextlib.suppress(Exception):
+                self._collect()
+            if self._refresh is None and self._is_due():
+                self._refresh = Call(self._snapshot, 'metrics')
+            refresh = self._refresh
+        if refresh is not None:
+            self._wait(refresh)
+        with self._lock:
+            self._collect()
+            found = self._cached
+        if found is None:
+            raise BusyError(
+                'the metrics are being read for the first time',
+                hint='Try again in a minute; /v1/check shows what does not '
+                'answer',
+            )
+        age = self._clock() - found.at
+        return [*found.families, *metrics.taken(found.took, age)]
+
+    def last_check(self) -> tuple[overview.Checked, float] | None:
+        """Return the last check and its age in seconds, and wait for none.
+
+        Starts a refresh if it is due.
+        """
+        with self._lock:
+            with contextlib.suppress(Exception):  # logged where it failed
+                self._collect()
+            if self._refresh is None and self._is_due():
+                self._refresh = Call(self._snapshot, 'metrics')
+            found = self._cached
+        if found is None:
+            return None
+        return found.checked, self._clock() - found.at
+
+    def _wait(self, refresh: Call[_Snapshot]) -> None:
+        if self._waiting.acquire(blocking=False):
+            try:
+                refresh.ended(self._patience)
+            finally:
+                self._waiting.release()
+
+    def _is_due(self) -> bool:
+        return (
+            self._cached is None
+            or self._clock() >= self._cached.at + self._interval
+        )
+
+    def _collect(self) -> None:
+        """Take the result of a refresh that has ended, or raise its error."""
+        ended = self._refresh
+        if ended is not None and ended.ended(0):
+            self._refresh = None
+            self._cached = ended.result()
+
+    def _snapshot(self) -> _Snapshot:
+        try:
+            began = self._clock()
+            seen = self._read()
+            problems = runner.check(seen)
+            families = families_of(seen, problems)
+            checked = overview.checked(seen, problems)
+            now = self._clock()
+        except Exception:  # raised again where it is waited for
+            LOG.exception('the metrics could not be refreshed')
+            raise
+        return _Snapshot(families, checked, now, now - began)
+
+
+def families_of(
+    seen: Deployment, problems: Sequence[Problem]
+) -> list[metrics.Family]:
+    """Return the metrics of one moment, without the parts in an outage."""
+    answers = {part: part not in seen.unread for part in Part}
+    found = [
+        metrics.answers({str(part): up for part, up in answers.items()}),
+        metrics.problems(problems),
+    ]
+    if not seen.unread:
+        # A policy that fails is among the problems.
+        with contextlib.suppress(exceptions.PluginFaultError):
+            found.append(metrics.nodes(seen.evaluated))
+    if answers[Part.RECORDS]:
+        alive = seen.view.hosts if answers[Part.MEMBERSHIP] else None
+        found += [
+            metrics.unavailable(seen.records.values()),
+            metrics.services(seen.services.values(), alive),
+            metrics.disabled(seen.services.values()),
+            metrics.paused(seen.pauses),
+            *metrics.loops(list(seen.reports.values())),
+        ]
+    if answers[Part.MEMBERSHIP]:
+        found.append(metrics.members(seen.view))
+    if answers[Part.RECORDS]:
+        found.append(metrics.reservations(seen.reservations))
+    return found
+
+
+LOG = log.getLogger(__name__)
 
 Work = Callable[[Callable[[], bool]], None]
 """Receives a function that tells whether the process is about to end."""

@@ -1,4 +1,4 @@
-"""The description of one operation: name, parameters, access, handler.
+"""One operation: its description, the request it receives, and its answer.
 
 Routes, validation of requests, access rules, the OpenAPI document and the
 clients of the command line are all made from it, so they cannot differ.
@@ -8,11 +8,217 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import json
+import operator
+import threading
+import urllib.parse
+from collections.abc import (
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.engine.gates import (
+    Progress,
+    Stopping,
+    never_stopping,
+    no_progress,
+)
 from ironic_ownership.observe.columns import Column
+
+if TYPE_CHECKING:
+    from ironic_ownership.api.background import BackgroundWork, Gauges
+    from ironic_ownership.wiring import Wiring
+
+T = TypeVar('T')
+
+UNLIMITED = 10**9
+"""The page size of a caller in the same process: everything at once."""
+
+_PAGE_NAMES = frozenset(('limit', 'marker'))
+
+Lists = MutableMapping[Any, Any]
+"""Full lists, kept for their later pages: a list of all nodes costs the same
+for one page and for all of them."""
+
+MAX_LISTS = 4
+"""The maximum number of lists: one of 100,000 nodes takes some 30 MB."""
+
+_lists_lock = threading.Lock()
+
+
+def new_lists(lifetime: float, **more: Any) -> Lists:
+    """Return a cache of full lists.
+
+    :param lifetime: seconds.
+    """
+    import cachetools  # not for every command
+
+    return cachetools.TTLCache(MAX_LISTS, lifetime, **more)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The result of a handler.
+
+    :param body: is sent as JSON; ``None`` sends nothing.
+    :param location: path of the resource that was created.
+    :param marker: where a page ends, if more follows. The HTTP service makes
+        the link in ``next`` from it.
+    """
+
+    body: Any
+    status: int = 200
+    location: str | None = None
+    marker: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A validated request, without HTTP.
+
+    :param path: parameters of the path.
+    :param query: parameters of the query that were sent.
+    :param body: the body, if the operation takes one.
+    :param actor: the caller, for the records; at most 255 characters.
+    :param own_only: whether the caller may only use reservations of its own.
+    :param max_limit: largest page.
+    :param lists: keeps lists for their later pages.
+    :param progress: is called while a long operation runs.
+    :param stopping: tells a long operation to stop early.
+    :param background: the threads in which a long operation continues, after
+        it has answered 202.
+    :param gauges: the cached metrics of the HTTP service.
+    """
+
+    path: Mapping[str, str]
+    query: Mapping[str, Any]
+    body: Any
+    actor: str
+    request_id: str
+    context: Wiring
+    max_limit: int = UNLIMITED
+    lists: Lists | None = None
+    progress: Progress = no_progress
+    stopping: Stopping = never_stopping
+    background: BackgroundWork | None = None
+    gauges: Gauges | None = None
+    own_only: bool = False
+
+    def kept(self, what: str, read: Callable[[Request], T]) -> T:
+        """Return a list for the requested page, from the cache if possible.
+
+        :param what: the kind of list.
+        :param read: reads the list, by the filters in the query.
+        """
+        if self.lists is None:
+            return read(self)
+        filters = {k: v for k, v in self.query.items() if k not in _PAGE_NAMES}
+        key = what, json.dumps(filters, sort_keys=True)
+        if 'marker' in self.query:
+            with _lists_lock:
+                found: T | None = self.lists.get(key)
+            if found is not None:
+                return found
+        fresh = read(self)
+        with _lists_lock:
+            self.lists[key] = fresh
+        return fresh
+
+    def page(
+        self,
+        key: str,
+        things: Iterable[T],
+        marker_of: Callable[[T], str],
+        cell: Callable[[T], Any],
+        warnings: Iterable[str] = (),
+    ) -> Answer:
+        """Answer with the requested page of a complete list.
+
+        :param things: all of them; shown in the order of their markers, so
+            that a walk over the pages neither misses nor repeats a thing
+            that exists throughout.
+        :param cell: shows one thing; called for those of the page only.
+        """
+        marked = sorted(
+            ((marker_of(t), t) for t in things), key=operator.itemgetter(0)
+        )
+        start = self.query.get('marker')
+        if start is not None:
+            marked = [(m, t) for m, t in marked if m > start]
+        rest = [one for _, one in marked[: self.limit + 1]]
+        return self.part(key, rest, marker_of, cell, warnings)
+
+    def part(
+        self,
+        key: str,
+        rest: Sequence[T],
+        marker_of: Callable[[T], str],
+        cell: Callable[[T], Any],
+        warnings: Iterable[str] = (),
+    ) -> Answer:
+        """Answer with a page of what was read from the marker on.
+
+        :param rest: one more than the page has, if there are more.
+        """
+        shown = rest[: self.limit]
+        more = len(rest) > len(shown)
+        return Answer(
+            {
+                key: [cell(one) for one in shown],
+                'next': None,
+                'warnings': [' '.join(text.split()) for text in warnings],
+            },
+            marker=marker_of(shown[-1]) if more else None,
+        )
+
+    def changed(
+        self,
+        body: Mapping[str, Any],
+        *,
+        dry_run: bool,
+        warnings: Iterable[str] = (),
+    ) -> Answer:
+        """Answer with a change that was made, or is only proposed."""
+        return Answer(
+            {
+                **body,
+                'dry_run': dry_run,
+                'request_id': self.request_id,
+                'warnings': list(warnings),
+            }
+        )
+
+    @property
+    def origin(self) -> Origin:
+        """The caller and its request, for events."""
+        return Origin(self.actor, self.request_id)
+
+    @property
+    def limit(self) -> int:
+        """The size of the page."""
+        requested: int = self.query.get('limit', self.max_limit)
+        return min(requested, self.max_limit)
+
+
+def encoded(query: Mapping[str, Any]) -> str:
+    """Return query parameters in the form of a URL; lists are repeated."""
+    return urllib.parse.urlencode(
+        [
+            (name, _text(value))
+            for name, given in query.items()
+            for value in (given if isinstance(given, list) else [given])
+        ]
+    )
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 Schema = Mapping[str, Any]
 """A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""

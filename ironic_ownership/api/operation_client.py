@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.operation import LIMIT, Access, Operation, Schema
-from ironic_ownership.api.request import (
+from ironic_ownership.api.operation import (
+    LIMIT,
     UNLIMITED,
+    Access,
     Lists,
+    Operation,
     Request,
+    Schema,
     encoded,
     new_lists,
 )

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership import plugins
 from ironic_ownership.conf import plugin as plugin_conf

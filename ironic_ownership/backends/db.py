@@ -17,12 +17,7 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.backend import Capability, Clock, monotonic
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.db import (
-    connection,
-    heartbeats,
-    schema,
-    url,
-)
+from ironic_ownership.db import connection, heartbeats, schema, url
 
 T = TypeVar('T')
 

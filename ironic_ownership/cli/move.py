@@ -11,9 +11,9 @@ from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, errors, node_file
 from ironic_ownership.cli.move_command import MoveCommand, Row, add_trial
 from ironic_ownership.contracts.moves import NodeState
+from ironic_ownership.contracts.refusals import EmptySelectionError
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import MOVE
-from ironic_ownership.engine.changes.move_errors import EmptySelectionError
 from ironic_ownership.observe import columns
 
 _GATES = f"""\

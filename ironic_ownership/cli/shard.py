@@ -9,12 +9,7 @@ from typing import Any
 
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base, errors
-from ironic_ownership.cli.move_command import (
-    Body,
-    MoveCommand,
-    Row,
-    add_trial,
-)
+from ironic_ownership.cli.move_command import Body, MoveCommand, Row, add_trial
 from ironic_ownership.observe import columns
 
 

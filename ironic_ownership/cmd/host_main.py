@@ -15,17 +15,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+import sdnotify
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
-from ironic_ownership.cmd import (
-    service_manager,
-    sighup,
-)
+from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import log_format, new
 from ironic_ownership.contracts import exceptions, extras, foreign_errors
+from ironic_ownership.engine.host.health import Health
 from ironic_ownership.engine.host.process import Host
+from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring import heap, unknown_options
 
 LOG = log.getLogger(__name__)
@@ -162,9 +162,7 @@ def _serve(
         except BaseException as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
-    manager = service_manager.ServiceManager(
-        host.health, lambda: host.monitor.is_running
-    )
+    manager = ServiceManager(host.health, lambda: host.monitor.is_running)
     worker = threading.Thread(target=run, name='host')
     worker.start()
     try:
@@ -179,7 +177,7 @@ def _serve(
 
 def _wait_for_signals(
     worker: threading.Thread,
-    manager: service_manager.ServiceManager,
+    manager: ServiceManager,
     reload: Callable[[], None],
     stopping: threading.Event,
 ) -> None:
@@ -239,3 +237,84 @@ def _abandon(before: Collection[threading.Thread], code: int) -> None:
 def _described(thread: threading.Thread) -> str:
     target = getattr(thread, '_target', None) or type(thread)
     return f'{thread.name} of {getattr(target, "__module__", "unknown")}'
+
+
+_OF_ROLES = {
+    Role.STARTING: 'starting',
+    Role.ACTIVE: 'serving',
+    Role.STANDBY: 'standing by for another process of this host',
+    Role.FORCED_DOWN: 'forced down by an operator',
+}
+
+
+class ServiceManager:
+    """Tells the manager of this process how it is doing.
+
+    The watchdog is kept content as long as the process watches its own
+    loops. Servers that are down do not concern it: a restart would not bring
+    them back.
+
+    Threading: one thread.
+
+    :param read: returns the health of this moment.
+    :param is_watched: whether the loops are still watched.
+    """
+
+    def __init__(
+        self, read: Callable[[], Health], is_watched: Callable[[], bool]
+    ) -> None:
+        self._read = read
+        self._is_watched = is_watched
+        self._notifier = sdnotify.SystemdNotifier()
+        self._interval = watchdog_interval()
+        self._due = 0.0
+        self._status = ''
+
+    def ready(self) -> None:
+        """Tell that the configuration is valid and signals are handled.
+
+        Servers that do not answer yet are waited for: the status tells.
+        """
+        self._notifier.notify('READY=1')
+
+    def reloading(self) -> None:
+        """Tell that the configuration is read again, until :meth:`ready`."""
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self._notifier.notify(f'RELOADING=1\nMONOTONIC_USEC={now}')
+
+    def stopping(self) -> None:
+        """Tell that the process stops."""
+        self._notifier.notify('STOPPING=1')
+
+    def tick(self) -> None:
+        """Report once in half of the watchdog's time; call it often."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        self._due = now + self._interval
+        status = status_of(self._read())
+        if status != self._status:
+            self._notifier.notify(f'STATUS={status}')
+            self._status = status
+        if self._is_watched():
+            self._notifier.notify('WATCHDOG=1')
+
+
+def watchdog_interval() -> float:
+    """Return the seconds between two reports: half of what systemd allows."""
+    try:
+        allowed = int(os.environ.get('WATCHDOG_USEC', '')) / 1e6
+    except ValueError:
+        return 5.0
+    return min(5.0, allowed / 2)
+
+
+def status_of(health: Health) -> str:
+    """Return one line for ``systemctl status``."""
+    text = f'{health.host}: {_OF_ROLES[health.role]}'
+    if health.faults:
+        text += f'; {"; ".join(health.faults)}'
+    # The notifier knows only Latin-1, and nothing is sent otherwise.
+    return (
+        ' '.join(text.split()).encode('latin-1', 'replace').decode('latin-1')
+    )

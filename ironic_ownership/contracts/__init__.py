@@ -44,6 +44,7 @@ The options of a backend are never advertised.
 """
 
 from ironic_ownership.contracts.backend import Capability, MembershipBackend
+from ironic_ownership.contracts.bare_metal import NODE_FIELDS
 from ironic_ownership.contracts.exceptions import (
     BackendUnavailableError,
     MembershipError,
@@ -62,7 +63,6 @@ from ironic_ownership.contracts.model import (
     View,
     canonical_host,
 )
-from ironic_ownership.contracts.node_fields import NODE_FIELDS
 from ironic_ownership.contracts.options import Option, OptionType, as_map
 from ironic_ownership.contracts.policy import (
     AssignerPolicy,

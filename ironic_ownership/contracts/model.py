@@ -9,13 +9,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.contracts import (
-    member_settings,
-    reasons,
-    standing_order,
-)
+from ironic_ownership.contracts import member_settings, reasons
+
+if TYPE_CHECKING:
+    from ironic_ownership.contracts.moves import StandingOrder
 
 CONTRACT_VERSION = member_settings.CONTRACT_VERSION
 SUPPORTED_VERSIONS = member_settings.SUPPORTED_VERSIONS
@@ -280,7 +279,7 @@ class Service:
     config_error: str | None = None
     incarnation: str | None = None
     away: bool = False
-    order: standing_order.StandingOrder | None = None
+    order: StandingOrder | None = None
     fence_epoch: int | None = None
     fence_seen_at: float | None = None
     order_due: bool = dataclasses.field(default=False, compare=False)
@@ -354,7 +353,7 @@ class ComputeNode:
     ``uuid`` is the node's and never changes. ``host`` is ``None`` while the
     node is unowned. ``instance_uuid`` is the instance recorded as running on
     it; ``shard`` and ``conductor_group`` are those last seen by its owner.
-    ``unavailable`` is a code of :class:`availability.Unavailable`, as last
+    ``unavailable`` is a code of :class:`reasons.Unavailable`, as last
     evaluated by the owner, and ``unavailable_since`` the time at which it was
     written, in seconds since the epoch by the database's clock; both are
     ``None`` for an available node. ``placement_digest`` identifies what

@@ -122,3 +122,18 @@ class HandOver:
     longest: float = 120.0
     reason: str | None = None
     deployed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StandingOrder:
+    """An operator's order to take deployed nodes over from a service.
+
+    :param after: seconds for which the service has to be fenced before.
+    :param to: canonical name of the service that gets the nodes; ``None``
+        leaves that to their policies.
+    """
+
+    after: int
+    actor: str
+    reason: str
+    to: str | None = None

@@ -10,8 +10,8 @@ import re
 
 from ironic_ownership.contracts import (
     backend,
+    bare_metal,
     model,
-    node_fields,
     options,
     policy,
     sources,
@@ -31,7 +31,7 @@ def policy_fault(target: object) -> str | None:
     if not isinstance(fields, tuple):
         return f'its node_fields {fields!r} are not a tuple'
     for field in fields:
-        fault = node_fields.fault(field)
+        fault = bare_metal.field_fault(field)
         if fault is None and target.contract_version < 2 and field != 'extra':
             fault = f'{field!r} needs contract_version = 2'
         if fault is not None:

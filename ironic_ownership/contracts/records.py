@@ -7,10 +7,12 @@ no SQL.
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, Protocol
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.availability import Evaluation
+from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.reasons import Evaluation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -244,3 +246,45 @@ class Outcome:
     """Changes of owner that wait for the budget."""
     retry_in: float = 0.0
     """Seconds after which the rate allows another one."""
+
+
+class Companion(Protocol):
+    """Tables of another program that change together with the records.
+
+    An entry point of the group ``ironic_ownership.companions`` is a module
+    that is loaded where the configuration has the group of its name. Its
+    ``OPTS`` are the options of that group; ``open_companion(conf, database)``
+    returns a companion, or ``None`` if they configure none.
+
+    Threading: any thread. Blocking: up to the database's time-outs. Failure:
+    :class:`RecordsError` when the database does not answer.
+
+    :ivar transactions: a ``db.linked_tables.LinkedTables``.
+    """
+
+    transactions: Any
+
+    def follow_settings(self, actor: str) -> None:
+        """Write settings of services that were changed there on record."""
+
+    def try_to_follow_settings(self, actor: str) -> None:
+        """Do the same; a refresh repeats what fails."""
+
+    def correct(self, host: str, epoch: int) -> Collection[str]:
+        """Correct rows of a service's nodes that do not follow its records.
+
+        :returns: the uuids of nodes that must not be served.
+        :raises FencedError: if the epoch is no longer the current one.
+        """
+
+    def read(
+        self,
+        attempt: Callable[..., Any],
+        placement: Callable[[], Placement | None],
+    ) -> Any:
+        """Read what its checks evaluate.
+
+        :param attempt: takes a part and a function that reads of it; returns
+            ``None`` if the part does not answer.
+        :returns: an object whose ``checks`` are those of ``check``.
+        """

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import availability, model, reasons, records
+from ironic_ownership.contracts import model, reasons, records
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import rows
 from ironic_ownership.db.linked_tables import NOTHING, LockedNodes
@@ -267,7 +267,7 @@ class ChangeSet:
         return True
 
     def _availability_event(
-        self, row: Row | None, evaluation: availability.Evaluation | None
+        self, row: Row | None, evaluation: reasons.Evaluation | None
     ) -> None:
         reason = rows.event_reason(row, evaluation)
         if row is not None and reason is not None:

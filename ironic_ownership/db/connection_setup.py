@@ -14,12 +14,7 @@ import sqlalchemy
 from oslo_db import exception as db_exc
 from sqlalchemy import event
 
-from ironic_ownership.db.url import (
-    MYSQL,
-    POSTGRESQL,
-    SQLITE,
-    not_a_database,
-)
+from ironic_ownership.db.url import MYSQL, POSTGRESQL, SQLITE, not_a_database
 
 WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""

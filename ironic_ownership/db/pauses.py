@@ -14,12 +14,7 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.contracts.records import (
-    Change,
-    Claim,
-    Pause,
-    hands_over,
-)
+from ironic_ownership.contracts.records import Change, Claim, Pause, hands_over
 from ironic_ownership.db import change_set, queries, tables, transaction
 
 _pauses = tables.pauses.c

@@ -5,13 +5,7 @@ The rules of a change are in ``change_set``.
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,7 +20,6 @@ from ironic_ownership.contracts.events import (
 from ironic_ownership.contracts.records import EVERY_NODE, NodeFilter
 from ironic_ownership.db import (
     change_transaction,
-    condition_reports,
     connection,
     pauses,
     queries,
@@ -60,7 +53,7 @@ class SqlRecords(connection.Port):
     record_death = connection.transaction(registration.record_death)
     set_service = connection.joint_transaction(service_admin.change)
     delete_service = connection.joint_transaction(service_admin.delete)
-    report_conditions = connection.transaction(condition_reports.store)
+    report_conditions = connection.transaction(service_admin.store_conditions)
     begin_pause = connection.transaction(pauses.begin)
     end_pauses = connection.transaction(pauses.end)
     give_order = connection.transaction(standing_orders.give)
@@ -112,7 +105,7 @@ class SqlRecords(connection.Port):
     def condition_reports(self) -> dict[str, ConditionReport]:
         """Return the last report of each service that has one. One query."""
         found = self._database.select(
-            condition_reports.ALL, condition_reports.read
+            service_admin.CONDITION_REPORTS, service_admin.condition_report
         )
         return {report.host: report for report in found}
 

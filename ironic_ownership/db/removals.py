@@ -14,11 +14,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.records import SeenOwner
-from ironic_ownership.db import (
-    change_set,
-    connection,
-    transaction,
-)
+from ironic_ownership.db import change_set, connection, transaction
 from ironic_ownership.db.linked_tables import LockedNodes
 
 _CHANGED = 'the record changed in the last moment'

@@ -16,12 +16,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import (
-    change_set,
-    rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import change_set, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags, LinkedTables
 
 _nodes = tables.compute_nodes.c

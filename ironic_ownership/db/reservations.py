@@ -13,12 +13,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import (
-    connection,
-    rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import connection, rows, tables, transaction
 from ironic_ownership.db.reservation_transaction import (
     activate,
     change,

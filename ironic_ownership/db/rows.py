@@ -12,20 +12,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import (
-    availability,
-    exceptions,
-    model,
-    moves,
-    reasons,
-)
+from ironic_ownership.contracts import exceptions, model, moves, reasons
 from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
     ReservationState,
 )
-from ironic_ownership.contracts.standing_order import StandingOrder
 from ironic_ownership.db import queries
 
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
@@ -238,7 +232,7 @@ def new_reservation(
 
 def availability_columns(
     row: Mapping[str, Any] | None,
-    evaluation: availability.Evaluation | None,
+    evaluation: reasons.Evaluation | None,
     now: float,
 ) -> dict[str, Any]:
     """Return the two columns to write; ``None`` keeps them as they are."""
@@ -253,7 +247,7 @@ def availability_columns(
 
 
 def event_reason(
-    row: Mapping[str, Any] | None, evaluation: availability.Evaluation | None
+    row: Mapping[str, Any] | None, evaluation: reasons.Evaluation | None
 ) -> str | None:
     """Return the reason of the event that an evaluation leaves, if any.
 
@@ -263,7 +257,7 @@ def event_reason(
     if evaluation is None or row is None or row['deleted_at'] is not None:
         return None
     before, after = row['unavailable'], evaluation.code
-    by_instance = {None, *availability.WITH_INSTANCE}
+    by_instance = {None, *reasons.WITH_INSTANCE}
     if before == after or {before, after} <= by_instance:
         return None
     change = f'{before or "available"} -> {after or "available"}'

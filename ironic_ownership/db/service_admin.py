@@ -3,24 +3,24 @@
 The changes serve the records port, each as one transaction. The row is locked
 first, so a host that writes and an operator who stops it wait for each other.
 A service that is forced down stays fenced.
+
+The report of its conditions is in a table of its own: it waits for no other
+transaction, and none waits for it. It decides nothing, so it raises no
+revision.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import conditions, exceptions, model
+from ironic_ownership.contracts.conditions import Condition, ConditionReport
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import (
-    condition_reports,
-    queries,
-    rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import queries, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags, LinkedTables
 
 _services = tables.services.c
@@ -158,7 +158,7 @@ def delete(
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
     conn.execute(sa.delete(tables.services).where(_services.host == host))
-    condition_reports.delete(conn, host)
+    delete_conditions(conn, host)
     transaction.add_event(
         conn,
         transaction.now_of(conn),
@@ -199,3 +199,74 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
         )
     )
     return max((int(r.removeprefix(_EPOCH)) for r in reasons), default=0)
+
+
+_reports = tables.condition_reports.c
+
+CONDITION_REPORTS = sa.select(
+    tables.condition_reports, queries.EpochSeconds().label('now')
+)
+"""All reports, with the time of the query."""
+
+
+def condition_report(row: Any) -> ConditionReport:
+    """Build a report from a row of :data:`ALL`."""
+    return ConditionReport(
+        host=row.host,
+        incarnation=row.incarnation,
+        interval=row.due_after,
+        conditions=conditions.from_json(row.conditions),
+        reported_at=row.reported_at,
+        age=max(0.0, row.now - row.reported_at),
+    )
+
+
+def store_conditions(
+    conn: sa.Connection,
+    host: str,
+    incarnation: str,
+    found: Sequence[Condition],
+    *,
+    interval: float,
+    at: float,
+) -> bool:
+    """Store the conditions of a process of a service, in place of others.
+
+    Needs no right to write. No event, no change of the service's row.
+
+    :param interval: seconds after which it reports again.
+    :param at: the time now, on the clock of ``found``.
+    :returns: whether they are stored. Those of another process stay if
+        it is the active one, or still reports.
+    """
+    now = transaction.now_of(conn)
+    before = conn.execute(
+        CONDITION_REPORTS.where(_reports.host == host)
+    ).first()
+    if before is not None and before.incarnation != incarnation:
+        active = conn.execute(
+            sa.select(_services.incarnation).where(_services.host == host)
+        ).scalar()
+        if active != incarnation and not condition_report(before).is_overdue:
+            return False
+    values = {
+        'incarnation': incarnation,
+        'reported_at': now,
+        'due_after': interval,
+        'conditions': conditions.to_json(
+            one.shifted(now - at) for one in found
+        ),
+    }
+    if before is None:
+        added = {'host': host, **values}
+        transaction.add_rows(conn, tables.condition_reports, [added])
+    else:
+        transaction.update_rows(conn, _reports.host, [host], **values)
+    return True
+
+
+def delete_conditions(conn: sa.Connection, host: str) -> None:
+    """Delete the report of a service that is deleted."""
+    conn.execute(
+        sa.delete(tables.condition_reports).where(_reports.host == host)
+    )

@@ -15,14 +15,8 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.contracts.moves import Move
-from ironic_ownership.contracts.standing_order import StandingOrder
-from ironic_ownership.db import (
-    change_set,
-    pauses,
-    service_admin,
-    transaction,
-)
+from ironic_ownership.contracts.moves import Move, StandingOrder
+from ironic_ownership.db import change_set, pauses, service_admin, transaction
 
 
 def give(

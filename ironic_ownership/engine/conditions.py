@@ -1,7 +1,7 @@
 """Conditions: problems that are logged once when they begin and end.
 
 Those that keep a loop from its work are also its condition, which the service
-stores in the records: see ``engine.host.condition_monitor``.
+stores in the records: see ``engine.host.health``.
 """
 
 from __future__ import annotations

@@ -9,13 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 C = TypeVar('C')

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import bare_metal
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine.decision import policy_set
 
 if TYPE_CHECKING:

@@ -17,11 +17,7 @@ from oslo_config import cfg
 from ironic_ownership import plugins, version
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import (
-    exceptions,
-    model,
-    policy,
-)
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.decision import policy_set, policy_validation

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import version
-from ironic_ownership.api import resources, schemas
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
-from ironic_ownership.web import openapi
+from ironic_ownership.api import operation, resources, schemas
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.web import errors
 from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 _VERSION = {
@@ -47,7 +46,7 @@ def _metrics(request: Request) -> Answer:
 @functools.cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    return openapi.build(OPERATIONS)
+    return described(OPERATIONS)
 
 
 OPERATIONS: Sequence[Operation] = (
@@ -89,3 +88,149 @@ OPERATIONS: Sequence[Operation] = (
         errors=(503,),
     ),
 )
+
+
+_ALWAYS = (400, 500)
+_WITH_TOKEN = (401, 403)
+_WITH_BODY = (413, 415)
+
+_ERRORS = {
+    400: 'Something was sent that the operation does not take.',
+    401: 'No valid token was sent.',
+    403: 'The rules of access do not allow it.',
+    404: 'There is no such resource.',
+    409: 'Refused by a gate, or by the state of what it is about.',
+    413: 'The body is too large.',
+    415: 'The body is not JSON.',
+    500: 'The service failed; its log has the reason.',
+    502: 'Ironic or Placement answers with something unusable.',
+    503: 'Ironic, Placement, the records or the membership do not answer.',
+}
+_INTRODUCTION = """\
+The owner of each bare-metal node, the services, and the reasons: rows and
+keys are those of "ironic-ownership -f json". Every answer has the header
+x-openstack-request-id, and every error the same form with a stable reason
+code. Lists come in pages: follow "next" until it is null."""
+
+
+def described(operations: Sequence[operation.Operation]) -> dict[str, Any]:
+    """Return the document that describes these operations."""
+    paths: dict[str, dict[str, Any]] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
+    return {
+        'openapi': '3.1.0',
+        'info': {
+            'title': version.DISTRIBUTION,
+            'version': 'v1',
+            'description': _INTRODUCTION,
+            'license': {'name': 'Apache-2.0', 'identifier': 'Apache-2.0'},
+        },
+        'servers': [{'url': '/'}],
+        'tags': [
+            {'name': noun}
+            for noun in dict.fromkeys(o.noun for o in operations)
+        ],
+        'paths': paths,
+        'components': {
+            'schemas': {'Error': errors.SCHEMA},
+            'headers': {
+                'request_id': {
+                    'description': 'The id of the request in the log.',
+                    'schema': {'type': 'string'},
+                }
+            },
+            'securitySchemes': {
+                'token': {
+                    'type': 'apiKey',
+                    'in': 'header',
+                    'name': 'X-Auth-Token',
+                    'description': 'A token of Keystone, where the service '
+                    'runs with auth_strategy = keystone.',
+                },
+                'password': {
+                    'type': 'http',
+                    'scheme': 'basic',
+                    'description': 'User and password, where the service '
+                    'runs with auth_strategy = http_basic.',
+                },
+            },
+        },
+    }
+
+
+def _operation(one: operation.Operation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        'operationId': one.name.replace(':', '_'),
+        'tags': [one.noun],
+        'summary': one.summary,
+        'responses': _responses(one),
+    }
+    if one.description:
+        described['description'] = one.description
+    parameters = [
+        *(_parameter(p, 'path') for p in one.parameters),
+        *(_parameter(p, 'query') for p in one.query),
+    ]
+    if parameters:
+        described['parameters'] = parameters
+    if one.body is not None:
+        described['requestBody'] = {
+            'required': True,
+            'content': {'application/json': {'schema': one.body}},
+        }
+    if one.access is not operation.Access.PUBLIC:
+        described['security'] = [{}, {'token': []}, {'password': []}]
+    return described
+
+
+def _parameter(one: operation.Parameter, where: str) -> dict[str, Any]:
+    described = {
+        'name': one.name,
+        'in': where,
+        'description': one.description,
+        'required': where == 'path',
+        'schema': one.schema,
+    }
+    if one.example is not None:
+        described['example'] = one.example
+    return described
+
+
+def _responses(one: operation.Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for status, (text, schema) in one.answers.items():
+        found[str(status)] = _response(text, schema, one.media_type)
+    for status in statuses(one):
+        found[str(status)] = _response(
+            _ERRORS[status],
+            {'$ref': '#/components/schemas/Error'},
+            'application/json',
+        )
+    return found
+
+
+def statuses(one: operation.Operation) -> list[int]:
+    """Return the statuses of an operation's errors."""
+    found = {*_ALWAYS, *one.errors}
+    if one.access is not operation.Access.PUBLIC:
+        found.update(_WITH_TOKEN)
+    if one.body is not None:
+        found.update(_WITH_BODY)
+    return sorted(found)
+
+
+def _response(
+    text: str, schema: operation.Schema | None, media_type: str
+) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        'description': text,
+        'headers': {
+            'x-openstack-request-id': {
+                '$ref': '#/components/headers/request_id'
+            }
+        },
+    }
+    if schema is not None:
+        described['content'] = {media_type: {'schema': schema}}
+    return described

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-)
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
@@ -32,7 +28,7 @@ from ironic_ownership.settings import (
 from ironic_ownership.wiring.stores import Stores, built
 
 if TYPE_CHECKING:
-    from ironic_ownership.contracts.allocations import Allocations
+    from ironic_ownership.contracts.reservations import Allocations
     from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,

@@ -16,7 +16,7 @@ from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.host.condition_monitor import Watched
+from ironic_ownership.engine.host.health import Watched
 from ironic_ownership.engine.host.notification_loop import (
     LONGEST_SENDING,
     NotificationLoop,

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from ironic_ownership import plugins
 from ironic_ownership.conf import database_url
-from ironic_ownership.contracts.companion import Companion
+from ironic_ownership.contracts.records import Companion
 
 if TYPE_CHECKING:
     from ironic_ownership.db import connection

@@ -2,7 +2,7 @@
 
 The contracts run with it on SQLite, where nothing else writes at the same
 time. So every transaction that a contract knows is checked, for the cache of
-``engine.host.record_cache``.
+``engine.host.snapshot``.
 """
 
 from __future__ import annotations

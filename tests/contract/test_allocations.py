@@ -7,7 +7,7 @@ import unittest
 import uuid as uuid_
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.allocations import Allocation, AllocationState
+from ironic_ownership.contracts.reservations import Allocation, AllocationState
 from tests.contract.suites import allocations, fake_allocations
 
 

@@ -11,7 +11,7 @@ from ironic_ownership.api.operation_client import LocalClient, RemoteClient
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
 from ironic_ownership.contracts.events import new_request_id
-from ironic_ownership.web import application
+from ironic_ownership.web import deploy
 from tests.contract.suites import operation_clients
 from tests.unit.web import app_case
 
@@ -28,7 +28,7 @@ def remote_client(case: app_case.SiteCase) -> RemoteClient:
     """Serve the deployment of a case on loopback, with small pages."""
     conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
-    served = application.build(conf, case.wired)
+    served = deploy.application(conf, case.wired)
     server = simple_server.make_server(
         '127.0.0.1', 0, served, handler_class=_Quiet
     )

@@ -8,7 +8,7 @@ from unittest import mock
 
 from ironic_ownership.clients.ironic import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.allocations import MARKER, AllocationState
+from ironic_ownership.contracts.reservations import MARKER, AllocationState
 from tests.contract.suites import allocations
 from tests.functional.support import allocation_case
 

@@ -13,7 +13,7 @@ from ironic_ownership.contracts.records import Delete
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine.host.record_cache import RecordCache
+from ironic_ownership.engine.host.snapshot import RecordCache
 from ironic_ownership_nova.cell import check, companion, port
 from ironic_ownership_nova.cell import model as cell
 from lab import mariadb

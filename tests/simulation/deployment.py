@@ -22,7 +22,7 @@ from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.deletion.missing_nodes import Limits
-from ironic_ownership.engine.host import condition_monitor
+from ironic_ownership.engine.host import health
 from ironic_ownership.engine.host.action_guard import Permission
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
@@ -197,7 +197,7 @@ class Site:
         self.pairs = collections.Counter[tuple[str, str]]()
         checker.watch(self)
         pending._clock = threads.clock
-        condition_monitor.LONGEST_STEP = times.heartbeat
+        health.LONGEST_STEP = times.heartbeat
 
     def _store_clock(self) -> float:
         return self.loop.now + self.store_ahead

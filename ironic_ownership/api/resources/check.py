@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import node_validation, runner
 from ironic_ownership.engine.checks import problem as problems

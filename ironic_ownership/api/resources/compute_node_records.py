@@ -5,8 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter

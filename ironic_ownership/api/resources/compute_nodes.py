@@ -12,11 +12,12 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
     Access,
+    Answer,
     Operation,
     Parameter,
+    Request,
     Schema,
 )
-from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter

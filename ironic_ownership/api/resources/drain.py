@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
 from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.engine.changes import drain

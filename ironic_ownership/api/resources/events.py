@@ -7,8 +7,14 @@ import re
 import uuid as uuid_module
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import (

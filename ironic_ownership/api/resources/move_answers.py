@@ -8,7 +8,7 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.request import Request
+from ironic_ownership.api.operation import Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.moves import (

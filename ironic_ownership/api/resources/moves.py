@@ -6,8 +6,14 @@ import dataclasses
 from collections.abc import Collection
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move

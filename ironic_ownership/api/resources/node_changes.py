@@ -1,4 +1,4 @@
-"""``/v1/compute-nodes``: nodes that Ironic lost, or that a service leaves."""
+"""Changes of nodes that Ironic lost, or that a service leaves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,
@@ -25,12 +30,7 @@ from ironic_ownership.engine.changes.gates import RELEASE
 from ironic_ownership.engine.changes.release import NodeRelease, ReleaseNodes
 from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
-from ironic_ownership.engine.gates import (
-    Gate,
-    GateResult,
-    Outcome,
-    Result,
-)
+from ironic_ownership.engine.gates import Gate, GateResult, Outcome, Result
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000
@@ -192,6 +192,35 @@ def _release(request: Request) -> Answer:
 _CHECKED = schemas.answer('Every gate.', gates=_GATES)
 _DELETED = answers('nodes', RESULTS, gates=_GATES)
 
+
+_MAX_INSTANCES = 1_000
+FORGOTTEN: Columns[NodeDeletion] = (
+    Column('instance_uuid', 'record.instance_uuid'),
+    Column('node', 'record.uuid'),
+    Column('name', 'record.name', schemas.TEXT_OR_NULL),
+    Column('service', 'record.host', schemas.TEXT_OR_NULL),
+    result(Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED),
+    *REFUSED,
+    HINT,
+)
+
+
+def _forget(request: Request) -> Answer:
+    dry_run = request.body.get('dry_run', False)
+    operation = operation_of(request)
+    proposal = operation.propose_instances(request.body['uuids'])
+    if not dry_run:
+        proposal = operation.execute(
+            proposal,
+            request.context.removals,
+            request.origin,
+            reason=request.body['reason'],
+        )
+    return answer(
+        request, 'instances', proposal.nodes, FORGOTTEN, dry_run=dry_run
+    )
+
+
 OPERATIONS = (
     Operation(
         'compute_node:check_delete',
@@ -265,5 +294,27 @@ OPERATIONS = (
         ),
         errors=(404, 409, 502, 503),
         columns=RELEASED,
+    ),
+    Operation(
+        'instance:forget',
+        'POST',
+        '/v1/instances/forget',
+        'Close instances on record whose node Ironic does not have.',
+        _forget,
+        Access.ADMIN,
+        answers('instances', FORGOTTEN),
+        description='The gates are those of the deletion of a compute node, '
+        'without "no_instance". Instances that a gate refuses stay on '
+        'record; 409 lists the gates if every one is refused. The record of '
+        'the node is deleted afterwards, as that of any node that is gone.',
+        body=body(
+            _MAX_INSTANCES,
+            'reason',
+            of='Of instances, or of their nodes.',
+            reason=schemas.described(schemas.WORDS, 'Why; in the event.'),
+            dry_run=schemas.DRY_RUN,
+        ),
+        errors=(404, 409, 502, 503),
+        columns=FORGOTTEN,
     ),
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.resources import move_answers, pauses, services
 from ironic_ownership.engine.checks import overview, runner
 from ironic_ownership.engine.checks.problem import Severity

@@ -8,11 +8,12 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
     Access,
+    Answer,
     Operation,
     Parameter,
+    Request,
     Schema,
 )
-from ironic_ownership.api.request import Answer, Request
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Pause
 from ironic_ownership.observe import columns

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.contracts import refusals
 from ironic_ownership.engine.gates import GateResult, Item, Result
 from ironic_ownership.observe.columns import Column, Columns, cells

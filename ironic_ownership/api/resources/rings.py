@@ -6,8 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Answer,
+    Operation,
+    Request,
+)
 from ironic_ownership.api.resources.services import options, policies
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set

@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import (
     HOST,
     STANDING_ORDER,
     standing_order,
 )
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.standing_order import StandingOrder
-from ironic_ownership.engine.changes.service_orders import (
-    GiveOrder,
-    require_enforcement,
-)
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
     DeleteService,
@@ -28,6 +23,10 @@ from ironic_ownership.engine.changes.services import (
     ServiceChange,
     ServiceDeletion,
     SetService,
+)
+from ironic_ownership.engine.changes.standing_orders import (
+    GiveOrder,
+    require_enforcement,
 )
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.observe.columns import Column, Columns, cells

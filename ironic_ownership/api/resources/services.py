@@ -1,14 +1,20 @@
-"""``/v1/services``: the compute services, from records and membership."""
+"""``/v1/services`` and ``/v1/members``: from records and membership."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    PAGE,
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.api.schemas import (
     FLAG,
     NUMBER,
@@ -19,6 +25,8 @@ from ironic_ownership.api.schemas import (
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.membership import member_listing
+from ironic_ownership.engine.membership.member_listing import Reading
 from ironic_ownership.engine.queries import service_status
 from ironic_ownership.engine.queries.service_status import ServiceStatus
 from ironic_ownership.observe import columns
@@ -238,6 +246,67 @@ def _show(request: Request) -> Answer:
 # The long columns are optional.
 _LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
 
+
+def _of_process(name: str) -> Callable[[Reading], columns.Cell]:
+    return lambda reading: getattr(reading.member.settings.process, name, None)
+
+
+MEMBERS: Columns[Reading] = (
+    Column('host', 'member.host'),
+    Column(
+        'role',
+        type=schemas.one_of('active', 'standby', 'unknown'),
+        help='Role of the process for its host; unknown if the records do not '
+        'answer.',
+    ),
+    Column('machine', _of_process('machine'), TEXT_OR_NULL),
+    Column('pid', _of_process('pid'), schemas.NUMBER_OR_NULL),
+    Column('version', _of_process('version'), TEXT_OR_NULL),
+    Column(
+        'last_heartbeat',
+        lambda r: columns.moment(r.beaten_at),
+        TEXT_OR_NULL,
+        'By the clock of the store. Where the store does not know it, as the '
+        'active process has stored it with its records.',
+    ),
+    Column('incarnation', 'member.incarnation'),
+    Column(
+        'joined_at', lambda r: columns.moment(r.member.joined_at), TEXT_OR_NULL
+    ),
+    Column('policies', lambda r: policies(r.member.settings), schemas.TEXTS),
+    Column('settings', lambda r: options(r.member.settings), schemas.THING),
+    Column(
+        'member_values',
+        lambda r: member_values(r.member.settings),
+        MEMBER_VALUES,
+    ),
+    Column(
+        'contract_version',
+        'member.settings.contract_version',
+        {'type': 'integer'},
+    ),
+    Column(
+        'readable',
+        type=schemas.FLAG,
+        help='Whether the policies that it advertises are known here.',
+    ),
+)
+
+
+def _list_members(request: Request) -> Answer:
+    context = request.context
+    readings, doubts = member_listing.take(
+        lambda: context.records, context.backend, context.interpret
+    )
+    return request.page(
+        'members',
+        readings,
+        lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
+        lambda reading: cells(MEMBERS, reading),
+        doubts,
+    )
+
+
 OPERATIONS = (
     Operation(
         'service:list',
@@ -263,5 +332,17 @@ OPERATIONS = (
         parameters=(HOST,),
         errors=(404, 503),
         columns=DETAILS,
+    ),
+    Operation(
+        'member:list',
+        'GET',
+        '/v1/members',
+        'List the members: live processes, as they advertise themselves.',
+        _list_members,
+        Access.READ,
+        schemas.pages('A page of members.', 'members', MEMBERS),
+        query=PAGE,
+        errors=(503,),
+        columns=MEMBERS,
     ),
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Operation
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import PlannedNode

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.api import policy_options, schemas
-from ironic_ownership.api.operation import Access, Operation, Parameter
-from ironic_ownership.api.request import Answer, Request
+from ironic_ownership.api.operation import (
+    Access,
+    Answer,
+    Operation,
+    Parameter,
+    Request,
+)
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set

@@ -84,7 +84,7 @@ class ToozBackend(backend.MembershipBackend):
                 hint=extras.hint('etcd', 'zookeeper', 'redis'),
             )
         # Imported late: without tooz, this class can still be listed.
-        from ironic_ownership.backends.tooz import drivers, observer
+        from ironic_ownership.backends.tooz import drivers
         from ironic_ownership.backends.tooz import session as tooz_session
 
         self._group = str(settings['group']).encode('ascii')
@@ -93,7 +93,7 @@ class ToozBackend(backend.MembershipBackend):
         )
         # The driver decides; the class has those of most drivers.
         vars(self)['capabilities'] = self._driver.capabilities
-        self._observer = observer.Observer(self._driver, self._group)
+        self._observer = tooz_session.Observer(self._driver, self._group)
         self._new_session = functools.partial(
             tooz_session.Session, self._driver, self._group
         )

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.backends.tooz import (
-    driver,
-    etcd,
-    redis,
-    store_url,
-    zookeeper,
-)
+from ironic_ownership.backends.tooz import driver, etcd, redis, zookeeper
 from ironic_ownership.contracts import exceptions, extras
 
 _DRIVERS: tuple[type[driver.Driver], ...] = (
@@ -31,7 +25,7 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
 
     :raises ConfigurationError: if it can't work, naming those that can.
     """
-    where = store_url.StoreURL(url)
+    where = driver.StoreURL(url)
     for kind in _DRIVERS:
         if where.scheme in kind.schemes:
             break

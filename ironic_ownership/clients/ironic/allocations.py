@@ -14,13 +14,8 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import session
-from ironic_ownership.clients.ironic import (
-    api,
-    client,
-    errors,
-    nodes,
-)
-from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.clients.ironic import api, client, errors, nodes
+from ironic_ownership.contracts import exceptions, reservations
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter
@@ -30,7 +25,7 @@ LOG = log.getLogger(__name__)
 SETTLING = 30.0
 """Seconds to wait for an allocation before the caller has to retry."""
 
-State = allocations.AllocationState
+State = reservations.AllocationState
 
 _FIELDS = ('fields', 'uuid,node_uuid,state,last_error,extra')
 _ATTEMPTS = 5
@@ -45,7 +40,7 @@ _WRONG_CONDUCTOR = 'Could not find the following driver'
 of its node; each request may reach another conductor."""
 
 
-class IronicAllocations(allocations.Allocations):
+class IronicAllocations(reservations.Allocations):
     """The allocations of one Ironic; ``settling`` is in seconds."""
 
     def __init__(
@@ -66,13 +61,13 @@ class IronicAllocations(allocations.Allocations):
         candidates: Sequence[str],
         owner: str,
         traits: Collection[str] = (),
-    ) -> allocations.Allocation:
+    ) -> reservations.Allocation:
         known = list(candidates)
         body: dict[str, Any] = {
             'uuid': instance_uuid,
             'resource_class': resource_class,
             'traits': sorted(traits),
-            'extra': {allocations.MARKER: owner},
+            'extra': {reservations.MARKER: owner},
         }
         for _ in range(_ATTEMPTS + len(candidates)):
             if not known:
@@ -100,7 +95,7 @@ class IronicAllocations(allocations.Allocations):
 
     def _existing(
         self, instance_uuid: str, owner: str
-    ) -> allocations.Allocation | None:
+    ) -> reservations.Allocation | None:
         found = self.get(instance_uuid)
         if found is not None and found.owner != owner:
             raise exceptions.AllocationConflictError(
@@ -113,7 +108,9 @@ class IronicAllocations(allocations.Allocations):
             return None
         return found
 
-    def _settled(self, made: allocations.Allocation) -> allocations.Allocation:
+    def _settled(
+        self, made: reservations.Allocation
+    ) -> reservations.Allocation:
         deadline = time.monotonic() + self._settling
         pause = _FIRST_PAUSE
         while made.state is State.ALLOCATING and time.monotonic() < deadline:
@@ -132,7 +129,7 @@ class IronicAllocations(allocations.Allocations):
             _check_error(made)
         return made
 
-    def get(self, instance_uuid: str) -> allocations.Allocation | None:
+    def get(self, instance_uuid: str) -> reservations.Allocation | None:
         try:
             return _read(
                 self._api.get(
@@ -172,7 +169,7 @@ class IronicAllocations(allocations.Allocations):
             raise exceptions.IronicUnavailableError(str(exc)) from exc
         return True
 
-    def mine(self, owner: str) -> Sequence[allocations.Allocation]:
+    def mine(self, owner: str) -> Sequence[reservations.Allocation]:
         walk = api.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)
@@ -182,7 +179,7 @@ class IronicAllocations(allocations.Allocations):
         return list({one.instance_uuid: one for one in ours}.values())
 
 
-def _read(data: object) -> allocations.Allocation:
+def _read(data: object) -> reservations.Allocation:
     if not isinstance(data, dict) or not nodes.is_uuid(data.get('uuid')):
         raise exceptions.IronicError("Ironic's answer is not an allocation")
     try:
@@ -192,7 +189,7 @@ def _read(data: object) -> allocations.Allocation:
             f'The state of the allocation {data["uuid"]} is unknown to this '
             f'release: {data["state"]!r}'
         ) from exc
-    return allocations.Allocation(
+    return reservations.Allocation(
         instance_uuid=data['uuid'],
         state=state,
         node_uuid=data.get('node_uuid'),
@@ -203,11 +200,11 @@ def _read(data: object) -> allocations.Allocation:
 
 def _owner(data: dict[str, Any]) -> str | None:
     extra = data.get('extra')
-    owner = extra.get(allocations.MARKER) if isinstance(extra, dict) else None
+    owner = extra.get(reservations.MARKER) if isinstance(extra, dict) else None
     return owner if isinstance(owner, str) else None
 
 
-def _check_error(made: allocations.Allocation) -> None:
+def _check_error(made: reservations.Allocation) -> None:
     text = str(made.last_error)
     LOG.info('Ironic allocates no node for %s: %s', made.instance_uuid, text)
     if _ELSEWHERE in text:
@@ -225,8 +222,8 @@ def _check_error(made: allocations.Allocation) -> None:
 
 def _nothing(
     instance_uuid: str, owner: str | None, why: str
-) -> allocations.Allocation:
-    return allocations.Allocation(
+) -> reservations.Allocation:
+    return reservations.Allocation(
         instance_uuid, State.ERROR, owner=owner, last_error=why
     )
 

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +17,8 @@ from oslo_log import log
 
 from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import errors, nodes
-from ironic_ownership.contracts import exceptions, node_fields
+from ironic_ownership.contracts import bare_metal, exceptions, request_header
+from ironic_ownership.contracts.bare_metal import Enforcement
 
 if TYPE_CHECKING:
     import requests
@@ -42,7 +38,7 @@ MINIMUM = 82
 """Minor version that is required: it brought shards, after all else that is
 used of every Ironic."""
 
-NEWEST_NEEDED = max(node_fields.NODE_FIELDS.values())
+NEWEST_NEEDED = max(bare_metal.NODE_FIELDS.values())
 """Minor version that knows every field and filter that is used here."""
 
 
@@ -330,3 +326,30 @@ def _last(
         f'A page of {collection} has no {key} after which the next one could '
         'begin'
     )
+
+
+_CODES = {
+    'fenced': Enforcement.ENFORCED,
+    'invalid_header': Enforcement.OTHER_KEY,
+    'records_unavailable': Enforcement.NO_RECORDS,
+}
+
+
+def probe_enforcement(ironic: IronicAPI, shared_key: str) -> Enforcement:
+    """Return whether Ironic refuses the request of a former owner.
+
+    It changes a node that does not exist, under an epoch that no service has.
+    Ironic alone answers 404, or 403 to a user who may not write.
+
+    :raises IronicError: if Ironic does not answer.
+    """
+    node = str(uuid.uuid4())
+    claim = request_header.Claim(f'probe-{node}', 0, node)
+
+    def sign(request: Any) -> Any:
+        value = claim.header(shared_key, request.method, request.url)
+        request.headers[request_header.HEADER] = value
+        return request
+
+    answer = ironic.answer_to_write('PATCH', f'/nodes/{node}', [], sign)
+    return _CODES.get(errors.code_of(answer) or '', Enforcement.ABSENT)

@@ -16,12 +16,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import session
-from ironic_ownership.clients.ironic import (
-    api,
-    changes,
-    enforcement,
-    errors,
-)
+from ironic_ownership.clients.ironic import api, changes, errors
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
     checked_uuid,
@@ -30,11 +25,7 @@ from ironic_ownership.clients.ironic.nodes import (
     is_uuid,
     query,
 )
-from ironic_ownership.contracts import (
-    bare_metal,
-    exceptions,
-    model,
-)
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.events import new_request_id
 
 if TYPE_CHECKING:
@@ -281,7 +272,7 @@ class IronicClient(bare_metal.BareMetal):
         return None
 
     def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
-        return enforcement.probe(self._api, shared_key)
+        return api.probe_enforcement(self._api, shared_key)
 
     def conductors(self) -> Sequence[model.Conductor]:
         # A conductor that died stays on the list, so it contains every one

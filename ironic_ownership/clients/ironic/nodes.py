@@ -17,7 +17,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model, node_fields
+from ironic_ownership.contracts import bare_metal, exceptions, model
 
 LOG = log.getLogger(__name__)
 
@@ -74,14 +74,14 @@ def names(minor: int, on_request: Collection[str] = ()) -> list[str]:
     :param on_request: further fields, as in a policy's ``node_fields``.
     """
     wanted = sorted({name.partition('.')[0] for name in on_request})
-    known = [name for name in wanted if node_fields.since(name) <= minor]
+    known = [name for name in wanted if bare_metal.field_since(name) <= minor]
     return [*dict.fromkeys((*FIELDS, *known))]
 
 
 def query(minor: int, on_request: Collection[str] = ()) -> tuple[str, str]:
     """Return the parameter of a query that names these fields."""
     fields = names(minor, on_request)
-    if node_fields.DETAIL.intersection(fields):
+    if bare_metal.DETAIL.intersection(fields):
         return 'detail', 'true'
     return 'fields', ','.join(fields)
 

@@ -1,6 +1,6 @@
 """Evaluate whether a node can be scheduled to.
 
-``contracts.availability`` explains the codes; here is the rule behind each
+``contracts.reasons`` explains the codes; here is the rule behind each
 code, and the damping of drivers that come and go. All of it is pure, without
 clock and IO, except for the two functions that read the conductors.
 """
@@ -10,14 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from ironic_ownership.contracts import (
-    availability,
-    bare_metal,
-    exceptions,
-    model,
-)
+from ironic_ownership.contracts import bare_metal, exceptions, model, reasons
 
-Code = availability.Unavailable
+Code = reasons.Unavailable
 Place = tuple[str, str]
 """A driver, and the conductor group of a conductor that has it."""
 
@@ -138,7 +133,7 @@ def required_conductors(ironic: bare_metal.BareMetal) -> Conductors | None:
 
 def evaluate(
     node: model.Node, conductors: Conductors | None = None
-) -> availability.Evaluation:
+) -> reasons.Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
     :param conductors: ``None`` if they are not known: then no node is
@@ -165,45 +160,43 @@ def is_out_of_service(node: model.Node, conductors: Conductors | None) -> bool:
 
 def _out_of_service(
     node: model.Node, conductors: Conductors
-) -> availability.Evaluation:
+) -> reasons.Evaluation:
     needed = conductors.needed(node.driver, node.conductor_group)
-    return availability.Evaluation(
+    return reasons.Evaluation(
         Code.OUT_OF_SERVICE,
         f'driver {node.driver!r}, conductor group {node.conductor_group!r}, '
         + (f'dead: {", ".join(needed)}' if needed else 'no conductor has it'),
     )
 
 
-def _evaluate_state(node: model.Node) -> availability.Evaluation:
+def _evaluate_state(node: model.Node) -> reasons.Evaluation:
     state = f'provision state {node.provision_state or "none"}'
     if node.maintenance:
-        return availability.Evaluation(Code.MAINTENANCE, state)
+        return reasons.Evaluation(Code.MAINTENANCE, state)
     if node.instance_uuid:
         held = node.provision_state in GOOD_PROVISION_STATES
-        return availability.Evaluation(
+        return reasons.Evaluation(
             Code.RESERVED if held else Code.IN_USE,
             f'instance {node.instance_uuid}, {state}',
         )
     if node.power_state == 'error':
-        return availability.Evaluation(Code.POWER_ERROR, state)
+        return reasons.Evaluation(Code.POWER_ERROR, state)
     if node.provision_state in _CLEANING:
-        return availability.Evaluation(Code.CLEANING, state)
+        return reasons.Evaluation(Code.CLEANING, state)
     if node.retired:
-        return availability.Evaluation(Code.RETIRED, state)
+        return reasons.Evaluation(Code.RETIRED, state)
     if node.provision_state not in GOOD_PROVISION_STATES:
-        return availability.Evaluation(Code.PROVISION_STATE, state)
+        return reasons.Evaluation(Code.PROVISION_STATE, state)
     if node.power_state is None:
-        return availability.Evaluation(
-            Code.POWER_UNKNOWN, 'no power state yet'
-        )
-    return availability.AVAILABLE
+        return reasons.Evaluation(Code.POWER_UNKNOWN, 'no power state yet')
+    return reasons.AVAILABLE
 
 
 def evaluate_for_observer(
     node: model.Node,
     record: model.ComputeNode | None,
     conductors: Conductors | None,
-) -> availability.Evaluation:
+) -> reasons.Evaluation:
     """Evaluate a node for a process that is not its owner.
 
     Only the owner puts a node back into service.
@@ -216,7 +209,7 @@ def evaluate_for_observer(
         and record.host is not None
         and record.unavailable == Code.OUT_OF_SERVICE
     ):
-        return availability.Evaluation(
+        return reasons.Evaluation(
             Code.OUT_OF_SERVICE,
             f'{record.host} has not put it back into service',
         )
@@ -278,7 +271,7 @@ class FlapDamper:
 
     def evaluate(
         self, node: model.Node, before: str | None
-    ) -> availability.Evaluation:
+    ) -> reasons.Evaluation:
         """Evaluate a node at the last observation.
 
         :param before: the code on record: a node that is out of service
@@ -288,13 +281,13 @@ class FlapDamper:
         if before != Code.OUT_OF_SERVICE or found.code == before:
             return found
         if self._conductors is None:
-            return availability.Evaluation(
+            return reasons.Evaluation(
                 Code.OUT_OF_SERVICE, 'unchanged: conductors are not known'
             )
         place = node.driver, node.conductor_group
         since = self._since.get(place, self._now)
         if self._now - since < self.recovery_delay:
-            return availability.Evaluation(
+            return reasons.Evaluation(
                 Code.OUT_OF_SERVICE,
                 f'driver {node.driver!r} has been back for less than '
                 f'{self.recovery_delay:g} s',

@@ -7,12 +7,7 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.moves import (
-    Move,
-    NodeMove,
-    NodeState,
-    Trial,
-)
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState, Trial
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import Found, GateResult, unknown

@@ -11,13 +11,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from oslo_log import log
 
@@ -38,15 +32,10 @@ from ironic_ownership.engine.changes.gates import (
     DESTINATION_ADMITS,
     NODE_EXISTS,
 )
-from ironic_ownership.engine.changes.moves import (
-    MoveNodes,
-)
+from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.gates import (
-    GateResult,
-    Outcome,
-)
+from ironic_ownership.engine.gates import GateResult, Outcome
 
 LOG = log.getLogger(__name__)
 

@@ -1,18 +1,26 @@
 """The gates of a move and of a release, all evaluated for every node. Pure.
 
-A code means the same in both. See :mod:`ironic_ownership.engine.gates`.
+A code means the same in both.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import gates
-from ironic_ownership.engine.changes.case import Case
+from ironic_ownership.engine.changes.case import Case, OwnerChange, PlannedNode
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.gates import Found, Gate, GateResult, unknown
+from ironic_ownership.engine.gates import (
+    Found,
+    Gate,
+    GateResult,
+    Outcome,
+    refusals,
+    unknown,
+)
 
 _Check = Callable[[Case], Found | str | None]
 
@@ -334,3 +342,55 @@ RELEASE = (
     ),
 )
 """The gates of a release, none of which can be overridden."""
+
+
+def plan_node(order: Move, change: OwnerChange, uuid: str) -> PlannedNode:
+    """Evaluate the gates of one node, unless the destination owns it."""
+    case = Case(change, uuid)
+    results: tuple[GateResult, ...] = ()
+    instance, state, detail = case.recorded, NodeState.UNCHANGED, None
+    if case.record is None or case.source != case.destination:
+        results = evaluate(case)
+        instance, (state, detail) = case.instance_uuid, _state(results)
+    return PlannedNode(
+        NodeMove(uuid, case.source, case.epoch, instance, state, detail),
+        case.record.name if case.record else None,
+        results,
+        state is NodeState.PLANNED and case.hands_over,
+        order.destination,
+        order.request_id,
+    )
+
+
+def _state(results: Sequence[GateResult]) -> tuple[NodeState, str | None]:
+    if blocking := refusals(results):
+        return NodeState.REFUSED, _details(blocking)
+    overridden = [r for r in results if r.outcome is not Outcome.PASSED]
+    detail = f'overridden: {_details(overridden)}' if overridden else None
+    return NodeState.PLANNED, detail
+
+
+def _details(results: Sequence[GateResult]) -> str:
+    return '; '.join(f'{r.gate}: {r.detail}' for r in results)
+
+
+def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
+    """Keep the source from which a stored move was to take the node.
+
+    If the source has changed since, the transaction of its batch refuses the
+    node, and its gates are not shown.
+    """
+    node = dataclasses.replace(now.node, trial=before.trial)
+    same = node.source == before.source
+    # From another source, the transaction refuses the node by itself.
+    if same and node.state is NodeState.REFUSED:
+        return dataclasses.replace(now, node=node)
+    return dataclasses.replace(
+        now,
+        node=dataclasses.replace(
+            node, source=before.source, state=NodeState.PLANNED
+        ),
+        gates=now.gates if same else (),
+        # Perhaps this move has released it before it was interrupted.
+        hands_over=now.hands_over if same else node.source is None,
+    )

@@ -22,6 +22,12 @@ from ironic_ownership.contracts.moves import (
     NodeState,
     Trial,
 )
+from ironic_ownership.contracts.refusals import (
+    AGAIN,
+    EmptySelectionError,
+    LostMoveError,
+    UnfinishedMoveError,
+)
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import (
@@ -29,16 +35,7 @@ from ironic_ownership.engine.changes.case import (
     PlannedNode,
     Proposal,
 )
-from ironic_ownership.engine.changes.move_errors import (
-    AGAIN,
-    EmptySelectionError,
-    LostMoveError,
-    UnfinishedMoveError,
-)
-from ironic_ownership.engine.changes.node_plan import (
-    as_planned_before,
-    plan_node,
-)
+from ironic_ownership.engine.changes.gates import as_planned_before, plan_node
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.changes.verification import Verification

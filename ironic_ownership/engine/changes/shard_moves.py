@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.refusals import UnfinishedMoveError
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
-from ironic_ownership.engine.changes.move_errors import UnfinishedMoveError
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import Selected
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model, node_fields
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.events import Origin, new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
@@ -62,7 +62,7 @@ class Conditions:
             kind, _, key = name.partition('.')
             if name in _ALWAYS or (kind in _MAPPINGS and key):
                 wanted.update({'extra'} & {kind})
-            elif fault := node_fields.fault(name):
+            elif fault := bare_metal.field_fault(name):
                 raise exceptions.NotFoundError(
                     f'no field {name!r} of a node: {fault}',
                     hint='Such as conductor_group, resource_class or '

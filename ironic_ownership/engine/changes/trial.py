@@ -21,12 +21,12 @@ from ironic_ownership.contracts.moves import (
     NodeState,
     Trial,
 )
-from ironic_ownership.engine.changes.case import Proposal
-from ironic_ownership.engine.changes.move_errors import (
+from ironic_ownership.contracts.refusals import (
     DecidedTrialError,
     LostMoveError,
     UnfinishedMoveError,
 )
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.verification import (
     Difference,

@@ -9,8 +9,7 @@ import collections
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ironic_ownership.contracts.decision import Contest
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Contest, Reason
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     ALL,

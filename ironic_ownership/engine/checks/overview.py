@@ -14,16 +14,11 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import Pause, Tally
+from ironic_ownership.contracts.records import Companion, Pause, Tally
 from ironic_ownership.engine.checks import node_problems, runner
-from ironic_ownership.engine.checks.problem import (
-    CHECKS,
-    Problem,
-    Severity,
-)
+from ironic_ownership.engine.checks.problem import CHECKS, Problem, Severity
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Moves, Records

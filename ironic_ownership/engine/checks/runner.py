@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import (  # noqa: F401 - declare checks
-    loop_problems,
-    machine_problems,
+    host_problems,
     node_problems,
     place_problems,
     service_problems,

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.decision import Contest, Decision
+from ironic_ownership.contracts.reasons import Contest, Decision
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.decision.policy_set import PolicySet

@@ -15,11 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    policy,
-)
+from ironic_ownership.contracts import exceptions, foreign_errors, policy
 from ironic_ownership.contracts.calls import Call
 
 T = TypeVar('T')

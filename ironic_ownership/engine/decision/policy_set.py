@@ -25,8 +25,7 @@ from ironic_ownership.contracts import (
     model,
     policy,
 )
-from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Decision, Reason
 from ironic_ownership.engine.decision import plugin_guard
 
 _OWN = f'{__name__.partition(".")[0]}.'

@@ -8,25 +8,46 @@ before a program acts on a node it asks the guard.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import types
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.records import (
-    Change,
-    Claim,
-    Report,
-    Update,
-)
-from ironic_ownership.engine.host.feed_entries import FeedEntry, NodeView
+from ironic_ownership.contracts.reasons import WITH_INSTANCE
+from ironic_ownership.contracts.records import Change, Claim, Report, Update
 from ironic_ownership.engine.membership import fence
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeView:
+    """One owned node.
+
+    :param node: as Ironic had it when it was last listed.
+    :param epoch: of the service, under which it owns the node.
+    :param unavailable: why nothing can be scheduled to it, as on record: a
+        code of :class:`reasons.Unavailable`.
+    """
+
+    node: model.Node
+    epoch: int
+    unavailable: str | None = None
+
+    @property
+    def is_reserved(self) -> bool:
+        """True if no instance may come to it, and it has none already."""
+        return self.unavailable not in (None, *WITH_INSTANCE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """A node of the feed, with the generations of its changes."""
+
+    view: NodeView
+    gained_at: int
+    changed_at: int
+
 
 KEPT_LOSSES = 10_000
 """Lost nodes that are remembered at least, for :meth:`Feed.changes_since`."""
@@ -148,14 +169,9 @@ class Feed:
                     gained[uuid] = entry.view
                 elif entry.changed_at > since:
                     updated[uuid] = entry.view
-            lost = {u for u, at in self._lost.items() if at > since}
-            return FeedChanges(
-                now,
-                gained,
-                updated,
-                frozenset() if reset else frozenset(lost),
-                reset,
-            )
+            kept = {} if reset else self._lost
+            lost = frozenset(uuid for uuid, at in kept.items() if at > since)
+            return FeedChanges(now, gained, updated, lost, reset)
 
     def wait(self, generation: int, timeout: float) -> bool:
         """Wait until there is a later generation.
@@ -197,7 +213,7 @@ class Feed:
             those that were listed last; any by default.
         :param records: have the availability of the nodes, by uuid.
         """
-        with self._lock:
+        with self._changing():
             lease = self._lease(token)
             if lease is None:
                 return
@@ -219,10 +235,6 @@ class Feed:
                 else:
                     self._lose(uuid)
                 self._unlisted.discard(uuid)
-            changed = self._advance()
-        if changed:
-            # Without the lock: a subscriber may read the feed.
-            self._fence.changes.notify()
 
     def completed(self, token: ReadToken) -> None:
         """Note that a refresh has written all that it could claim.
@@ -240,13 +252,10 @@ class Feed:
 
         :param uuids: all of them; the next refresh adds others again.
         """
-        with self._lock:
+        with self._changing():
             self._excluded = frozenset(uuids)
             for uuid in self._excluded:
                 self._lose(uuid)
-            changed = self._advance()
-        if changed:
-            self._fence.changes.notify()
 
     def retain(self, token: ReadToken, own: Collection[str]) -> bool:
         """Drop nodes whose records are no longer own ones.
@@ -255,27 +264,23 @@ class Feed:
         :param own: uuids of all own records.
         :returns: whether own nodes are missing here: a refresh has them.
         """
-        with self._lock:
+        with self._changing():
             if self._lease(token) is None:
                 return False
             # Also against a refresh that has read the records before.
             self._retained = token.order, own
             self._keep_only(own, token)
-            changed = self._advance()
-            missing = any(
+            return any(
                 uuid not in self._entries and uuid not in self._excluded
                 for uuid in own
             )
-        if changed:
-            self._fence.changes.notify()
-        return missing
 
     def written(self, token: ReadToken, changes: Iterable[Change]) -> None:
         """Take changes of this service that its records accepted.
 
         :param token: from before they were written.
         """
-        with self._lock:
+        with self._changing():
             lease = self._lease(token)
             if lease is None:
                 return
@@ -289,8 +294,15 @@ class Feed:
                     self._put(NodeView(change.node, lease.epoch, code))
                 elif not isinstance(change, Report):
                     self._lose(change.uuid)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock, then notify of what has changed."""
+        with self._lock:
+            yield
             changed = self._advance()
         if changed:
+            # Without the lock: a subscriber may read the feed.
             self._fence.changes.notify()
 
     def _follow_fence(self) -> fence.Lease | None:

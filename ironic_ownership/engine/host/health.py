@@ -7,14 +7,19 @@ also answers while all of them are down.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from oslo_log import log
+
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.host.operator_log import Activity, Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
+from ironic_ownership.engine.worker import Scheduler, Worker
 
 ROLES = (Role.STARTING, Role.ACTIVE, Role.STANDBY, Role.FORCED_DOWN)
 """Roles that a process shows. Heartbeats that fail are a fault, no role."""
@@ -78,15 +83,156 @@ def read(
     :param summary: of the last refresh.
     :param loops: their conditions of this moment.
     """
-    context, conditions = member.context, member.context.conditions
+    context, known = member.context, member.context.conditions
     return Health(
         context.host,
         member.state.role,
         max(0.0, context.fence.remaining),
-        conditions.clock(),
+        known.clock(),
         loops,
-        conditions.took,
-        conditions.errors,
+        known.took,
+        known.errors,
         activity.changes,
         summary,
     )
+
+
+LOG = log.getLogger(__name__)
+
+HANGS = 'hangs'
+"""Code of the condition of a loop that stands still."""
+
+PATIENCE = 180.0
+"""Seconds without a check of the loops after which the process stands still:
+much longer than a write of conditions to a frozen database takes."""
+
+LONGEST_STEP = 1.0
+"""Seconds between two checks, at most: a stop waits that long."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Watched:
+    """A loop that may stand still.
+
+    :param busy: returns what it is doing and for how many seconds; ``None``
+        while it waits.
+    :param limit: returns the seconds after which it stands still.
+    """
+
+    loop: Loop
+    busy: Callable[[], tuple[str, float] | None]
+    limit: Callable[[], float]
+
+
+@dataclasses.dataclass(eq=False)
+class ConditionMonitor(Worker):
+    """Stores the conditions of one process.
+
+    A thread of its own, so that it also reports a heartbeat that hangs. It
+    stores the conditions in the records when one of them changes, and
+    otherwise once per refresh interval, so that a process that can no longer
+    store them is found by the age of its report.
+
+    :ivar may_store: false until the records have a schema that this release
+        can use, and the process is not refused. One that is refused at its
+        start writes nothing.
+
+    Threading: any, but for :meth:`step`.
+
+    :param scheduler: of these loops.
+    :param interval: returns the seconds between two refreshes.
+    :param loops: those that this process runs.
+    """
+
+    member: LocalMember
+    scheduler: Scheduler
+    interval: Callable[[], float]
+    loops: Collection[Loop]
+    watched: Sequence[Watched]
+
+    first_due = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.context = self.member.context
+        self.conditions = self.context.conditions
+        self.may_store = False
+        self._stored: object = None
+        self._stored_at = float('-inf')
+        self._checked_at = self.conditions.clock()
+        self.conditions.changed = self.wake
+
+    def step(self) -> float:
+        """Check and store."""
+        self.check()
+        self.store()
+        return min(LONGEST_STEP, self.interval())
+
+    def finish(self) -> None:
+        """Store that this process reports no more."""
+        if self._stored is not None:
+            self._store((), self.conditions.clock(), 0.0)
+
+    @property
+    def is_running(self) -> bool:
+        """False if the thread that finds standing loops stands itself."""
+        return self.conditions.clock() - self._checked_at < PATIENCE
+
+    def of_loops(self) -> tuple[Condition, ...]:
+        """Return the condition of each loop. Any thread."""
+        return self.conditions.of_loops(self.loops, self.scheduler.dead)
+
+    def check(self) -> None:
+        """Report loops that stand still, and those that go on again."""
+        found = self.conditions
+        self._checked_at = found.clock()
+        for one in self.watched:
+            busy = one.busy()
+            if busy is not None and busy[1] > one.limit():
+                found.report(
+                    conditions.hangs(one.loop),
+                    f'the {one.loop} loop hangs: {busy[0]} has not '
+                    f'returned for more than {one.limit():g} s',
+                    code=HANGS,
+                )
+            elif busy is None:
+                found.clear(
+                    conditions.hangs(one.loop),
+                    f'the {one.loop} loop continues',
+                )
+        for loop in self.scheduler.running_for(2 * self.interval()):
+            found.clear(conditions.ended(loop), f'the {loop} loop runs again')
+
+    def store(self) -> None:
+        """Store the conditions if they changed, or a report is due."""
+        if not self.may_store:
+            return
+        now = self.conditions.clock()
+        found = self.of_loops()
+        essence = tuple(_essence(one) for one in found)
+        due = now - self._stored_at >= self.interval()
+        if (essence == self._stored and not due) or self.member.is_standby:
+            return
+        if self._store(found, now, self.interval()):
+            self._stored, self._stored_at = essence, now
+
+    def _store(
+        self, found: Sequence[Condition], now: float, interval: float
+    ) -> bool:
+        try:
+            return self.context.ports.records.report_conditions(
+                self.context.host,
+                self.member.incarnation,
+                found,
+                interval=interval,
+                at=now,
+            )
+        except exceptions.RecordsError as exc:
+            # The age of the last report tells.
+            LOG.debug('the conditions cannot be stored: %s', exc)
+            return False
+
+
+def _essence(one: Condition) -> tuple[object, ...]:
+    """Return what changes only when an operator has to know."""
+    return one.loop, one.code, one.error, one.since, one.ended, one.did

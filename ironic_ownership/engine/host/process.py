@@ -16,21 +16,18 @@ from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host import credential_probe, health
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.client_pool import ClientPool
-from ironic_ownership.engine.host.condition_monitor import (
-    ConditionMonitor,
-    Watched,
-)
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.health import Health
+from ironic_ownership.engine.host.health import (
+    ConditionMonitor,
+    Health,
+    Watched,
+)
 from ironic_ownership.engine.host.operator_log import Activity, OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
-from ironic_ownership.engine.host.refresh_result import (
-    RefreshResult,
-    Reporter,
-)
+from ironic_ownership.engine.host.refresh_result import RefreshResult, Reporter
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.source_reader import SourceReader
 from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age

@@ -11,8 +11,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Decision, Reason
 from ironic_ownership.contracts.records import (
     Change,
     Claim,

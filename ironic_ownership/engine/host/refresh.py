@@ -22,7 +22,6 @@ from ironic_ownership.engine.host.reconciler import (
     ReleaseCheck,
     Written,
 )
-from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
 from ironic_ownership.engine.host.refresh_result import (
     RefreshResult,
@@ -30,6 +29,7 @@ from ironic_ownership.engine.host.refresh_result import (
     Scan,
     Summary,
 )
+from ironic_ownership.engine.host.snapshot import RecordCache
 from ironic_ownership.engine.host.status_report import (
     ClockSkew,
     LostCommits,

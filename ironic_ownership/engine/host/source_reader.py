@@ -12,11 +12,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-)
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions

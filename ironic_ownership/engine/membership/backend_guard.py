@@ -16,11 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-)
+from ironic_ownership.contracts import exceptions, foreign_errors, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.calls import Call, pending
 

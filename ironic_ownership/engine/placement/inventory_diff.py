@@ -17,12 +17,7 @@ import uuid as uuid_
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import (
-    availability,
-    flavor_specs,
-    model,
-    placement,
-)
+from ironic_ownership.contracts import flavor_specs, model, placement, reasons
 
 _SERVICES = uuid_.UUID('0b0f2a57-2f0c-5d3b-9b4e-6d1d2b2f7c11')
 _SEPARATOR = '-'
@@ -193,7 +188,7 @@ def sums(
         own = owners.get(node.uuid) == host
         # In maintenance or out of service, too.
         deployed = bool(node.instance_uuid)
-        deployed = deployed or code in availability.WITH_INSTANCE
+        deployed = deployed or code in reasons.WITH_INSTANCE
         if code and not (own and deployed):
             reserved[name] += 1
     found = {

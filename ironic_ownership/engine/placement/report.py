@@ -22,11 +22,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import availability, exceptions, model
-from ironic_ownership.contracts.placement import (
-    FIRST_GENERATION,
-    Placement,
-)
+from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
 from ironic_ownership.contracts.records import Change, NodeFilter, Report
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.host import refresh_result
@@ -387,6 +384,6 @@ def _why(
             return record.unavailable
         if record.instance_uuid:
             # Its service has not evaluated it since it reserved it.
-            return availability.Unavailable.RESERVED.value
+            return reasons.Unavailable.RESERVED.value
     code = evaluation.evaluate(node, conductors).code
     return None if code is None else code.value

@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
-from ironic_ownership.contracts.companion import Companion
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Pause
+from ironic_ownership.contracts.records import Companion, Pause
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide, policy_set

@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.decision import Decision
+from ironic_ownership.contracts.reasons import Decision
 from ironic_ownership.engine.decision import decide, policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,

@@ -9,9 +9,12 @@ import dataclasses
 from collections.abc import Collection
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.availability import Evaluation, Unavailable
-from ironic_ownership.contracts.decision import Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import (
+    Decision,
+    Evaluation,
+    Reason,
+    Unavailable,
+)
 from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import decide

@@ -17,9 +17,10 @@ from typing import TypeVar
 from oslo_log import log
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
+    Allocation,
+    Allocations,
     Request,
     Reservation,
     ReservationState,

@@ -12,9 +12,10 @@ import dataclasses
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.allocations import Allocation, AllocationState
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.reservations import (
+    Allocation,
+    AllocationState,
     Request,
     Reservation,
 )

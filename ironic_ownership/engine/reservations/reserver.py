@@ -9,15 +9,19 @@ Source: multiple-compute-hosts, "Proposed change".
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from ironic_ownership.contracts import bare_metal, exceptions
-from ironic_ownership.contracts.allocations import Allocations
+from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     METHOD,
+    Allocation,
+    Allocations,
+    AllocationState,
     Request,
     Reservation,
 )
@@ -25,15 +29,20 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records, Reservations
 from ironic_ownership.engine.reservations import (
-    attempt,
     candidates,
     eligibility,
     selection,
 )
+from ironic_ownership.engine.reservations.candidates import (
+    CandidateFinder,
+    no_match,
+)
 from ironic_ownership.engine.reservations.lifecycle import (
+    ACTIVE,
     CLOSED,
     DELETING,
     Lifecycle,
+    new_id,
 )
 
 MAX_ATTEMPTS = 8
@@ -88,7 +97,7 @@ class Reserver:
         :raises ReservationUnfinishedError: if Ironic does not finish in
             time; repeating the request continues.
         """
-        attempts = attempt.Attempt(
+        attempts = Attempt(
             *(self._services, self._candidates, self._lifecycle),
             *(request, origin),
         )
@@ -152,4 +161,196 @@ def unknown(key: str) -> exceptions.NotFoundError:
     return exceptions.NotFoundError(
         f'there is no reservation {key}',
         hint='Use its id, or the uuid of its instance',
+    )
+
+
+MAX_REGISTRATIONS = 3
+"""Registrations of a service that are tolerated while a node is recorded."""
+
+SETTLING = 30.0
+"""Seconds to wait for an allocation that another process requested."""
+
+_POLL_INTERVAL = 0.2
+
+T = TypeVar('T')
+
+
+@dataclasses.dataclass
+class Attempt:
+    """Makes attempts for one request.
+
+    :ivar tried: uuids of nodes that could not be reserved.
+    """
+
+    services: eligibility.ServiceReader
+    candidates: CandidateFinder
+    lifecycle: Lifecycle
+    request: Request
+    origin: Origin
+    tried: set[str] = dataclasses.field(default_factory=set)
+
+    def run(self) -> Reservation | None:
+        """Make one attempt.
+
+        :returns: the active reservation; ``None`` if other requests took the
+            candidates first.
+        :raises OwnershipError: if a retry would not help.
+        """
+        existing = self._existing()
+        if existing is not None and existing.state is ACTIVE:
+            return existing
+        service = self.services.find(self.request.service)
+        if existing is not None:
+            allocation = self._started_elsewhere(existing)
+            if allocation is not None:
+                return self._conclude(existing, allocation, service, {})
+        nodes = self._candidates(service, existing)
+        if not nodes:
+            return None
+        held = existing or self._begin(service)
+        if held is None:
+            return None
+        allocation = self._allocate(held, nodes)
+        if allocation.state is AllocationState.ERROR:
+            self.tried.update(nodes)
+        elif existing is None and allocation.node_uuid not in (None, *nodes):
+            # Left in Ironic by a closed reservation; that node was not
+            # checked for this request.
+            self._release(held, 'Ironic held another node')
+            return None
+        return self._conclude(held, allocation, service, nodes)
+
+    def _existing(self) -> Reservation | None:
+        instance = self.request.instance_uuid
+        existing = self.lifecycle.reservations.of_instance(instance)
+        if existing is not None and existing.state is DELETING:
+            self.lifecycle.await_release(existing, self.origin)
+            existing = self.lifecycle.reservations.of_instance(instance)
+        if existing is not None and existing.request != self.request:
+            raise exceptions.ReservationConflictError(
+                f'instance {instance} already has a reservation for another '
+                f'request: {existing.id}',
+                hint='Repeat the original request, or delete the reservation: '
+                f'ironic-ownership reservation delete {existing.id}',
+            )
+        return existing
+
+    def _started_elsewhere(self, existing: Reservation) -> Allocation | None:
+        """Return Ironic's allocation for another process's reservation."""
+        # Waits for it, because that process may still be running.
+        waited = 0.0
+        while True:
+            found = self._send(
+                existing, lambda client: client.get(existing.instance_uuid)
+            )
+            if found is None or found.state is AllocationState.ERROR:
+                return None
+            if found.state is AllocationState.ACTIVE or waited >= SETTLING:
+                return found
+            self.lifecycle.sleep(_POLL_INTERVAL)
+            waited += _POLL_INTERVAL
+
+    def _candidates(
+        self,
+        service: eligibility.EligibleService,
+        existing: Reservation | None,
+    ) -> dict[str, model.Node]:
+        choice = self.candidates.choose(self.request, service, self.tried)
+        if choice.candidates:
+            return {node.uuid: node for node in choice.candidates}
+        if existing is not None:
+            self._release(existing, 'no free node fits')
+        elif self.lifecycle.reservations.of_instance(
+            self.request.instance_uuid
+        ):
+            return {}  # a repetition of this request took the last one
+        raise self.candidates.without_conductors() or no_match(choice)
+
+    def _begin(
+        self, service: eligibility.EligibleService
+    ) -> Reservation | None:
+        wanted = Reservation(
+            id=new_id(),
+            instance_uuid=self.request.instance_uuid,
+            host=self.request.service,
+            request=self.request,
+            creator=self.origin.actor,
+        )
+        held = self.lifecycle.reservations.begin(
+            wanted, lifetime=service.lifetime
+        )
+        return held if held.id == wanted.id else None
+
+    def _allocate(
+        self, held: Reservation, nodes: Mapping[str, model.Node]
+    ) -> Allocation:
+        resource_class = next(iter(nodes.values())).resource_class or ''
+        traits = {*held.request.traits, *held.request.specs().traits}
+        return self._send(
+            held,
+            lambda client: client.create(
+                held.instance_uuid,
+                resource_class=resource_class,
+                candidates=[*nodes],
+                owner=held.host,
+                traits=sorted(traits),
+            ),
+        )
+
+    def _send(
+        self, held: Reservation, request: Callable[[Allocations], T]
+    ) -> T:
+        try:
+            return self.lifecycle.send(request)
+        except exceptions.IronicUnavailableError as exc:
+            gone = self.candidates.without_conductors()
+            if gone is None:
+                raise _unfinished(held, str(exc)) from exc
+            self._release(held, str(gone))
+            raise gone from exc
+        except exceptions.AllocationConflictError:
+            self._release(held, 'Ironic holds another allocation')
+            raise
+
+    def _release(self, held: Reservation, detail: str) -> None:
+        self.lifecycle.release(held, detail, self.origin)
+
+    def _conclude(
+        self,
+        held: Reservation,
+        allocation: Allocation,
+        service: eligibility.EligibleService,
+        known: Mapping[str, model.Node],
+    ) -> Reservation | None:
+        if allocation.state is AllocationState.ALLOCATING:
+            raise _unfinished(held, 'Ironic is still allocating a node')
+        uuid = allocation.node_uuid or ''
+        for _ in range(MAX_REGISTRATIONS):
+            try:
+                made = self.lifecycle.conclude(
+                    *(held, allocation, service.epoch, self.origin),
+                    known.get(uuid),
+                )
+            except (exceptions.FencedError, exceptions.ServiceRefusedError):
+                try:
+                    service = self.services.find(held.host, fresh=True)
+                except exceptions.OwnershipError as exc:
+                    self._release(held, str(exc))
+                    raise
+            else:
+                if made is None:
+                    self.tried.add(uuid)
+                    self.candidates.invalidate()
+                return made
+        raise _unfinished(held, f'{held.host} keeps registering again')
+
+
+def _unfinished(
+    held: Reservation, why: str
+) -> exceptions.ReservationUnfinishedError:
+    return exceptions.ReservationUnfinishedError(
+        held.id,
+        why,
+        hint='Repeat the request to continue. Otherwise a refresh of '
+        f'{held.host} settles it in a minute',
     )

@@ -59,7 +59,7 @@ class Choice:
     :param examined: number of nodes before any condition.
     :param removed: number of nodes by condition, in the order of the
         conditions; each node counts for the first that it fails. A code of
-        :class:`availability.Unavailable` is a condition, too.
+        :class:`reasons.Unavailable` is a condition, too.
     """
 
     candidates: tuple[model.Node, ...]

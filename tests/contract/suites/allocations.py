@@ -8,15 +8,15 @@ import uuid as uuid_
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.contracts import exceptions, reservations
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
 else:
     _Case = object
 
-ACTIVE = allocations.AllocationState.ACTIVE
-ERROR = allocations.AllocationState.ERROR
+ACTIVE = reservations.AllocationState.ACTIVE
+ERROR = reservations.AllocationState.ERROR
 GOLD = 'gold'
 TRAIT = 'CUSTOM_OF_A_TEST'
 MISSING = '00000000-0000-4000-8000-00000000dead'
@@ -34,9 +34,9 @@ class AllocationsContract(_Case):
     Each test begins with an Ironic that has no nodes.
     """
 
-    client: allocations.Allocations
+    client: reservations.Allocations
 
-    def another(self) -> allocations.Allocations:
+    def another(self) -> reservations.Allocations:
         """Return another client of the same Ironic."""
         raise NotImplementedError
 
@@ -82,8 +82,8 @@ class AllocationsContract(_Case):
         owner: str = 'one',
         resource_class: str = GOLD,
         traits: Sequence[str] = (),
-        client: allocations.Allocations | None = None,
-    ) -> allocations.Allocation:
+        client: reservations.Allocations | None = None,
+    ) -> reservations.Allocation:
         """Create as a service does: what may pass is asked for again."""
         client = client or self.client
         for _ in range(TRIES):
@@ -95,7 +95,7 @@ class AllocationsContract(_Case):
                     owner=owner,
                     traits=traits,
                 )
-                if made.state is not allocations.AllocationState.ALLOCATING:
+                if made.state is not reservations.AllocationState.ALLOCATING:
                     return made
                 # An Ironic on SQLite may drop one that it began, if another
                 # thread of it writes, and leaves it in this state for ever.
@@ -181,7 +181,7 @@ class AllocationsContract(_Case):
 
     def _at_once(
         self, candidates: Sequence[Sequence[str]]
-    ) -> list[allocations.Allocation]:
+    ) -> list[reservations.Allocation]:
         clients = [self.another() for _ in candidates]
         with concurrent.futures.ThreadPoolExecutor(len(clients)) as pool:
             return list(
@@ -270,7 +270,7 @@ class AllocationsContract(_Case):
         self.reserve_as_another_client(uuids[3], instance())
 
         def by_uuid(
-            made: Sequence[allocations.Allocation],
+            made: Sequence[reservations.Allocation],
         ) -> Sequence[object]:
             return sorted(
                 (m.instance_uuid, m.node_uuid, m.owner, m.state) for m in made

@@ -10,12 +10,12 @@ import dataclasses
 import threading
 from collections.abc import Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import allocations, exceptions, model
+from ironic_ownership.contracts import exceptions, model, reservations
 
 _FREE = (None, 'available')
 
 
-class FakeAllocations(allocations.Allocations):
+class FakeAllocations(reservations.Allocations):
     """Gives out nodes of a dictionary that tests change as they like.
 
     Several of them on the same dictionaries are several clients of one
@@ -35,7 +35,7 @@ class FakeAllocations(allocations.Allocations):
     def __init__(
         self,
         nodes: MutableMapping[str, model.Node] | None = None,
-        made: MutableMapping[str, allocations.Allocation] | None = None,
+        made: MutableMapping[str, reservations.Allocation] | None = None,
     ) -> None:
         self.nodes = {} if nodes is None else nodes
         self.made = {} if made is None else made
@@ -51,7 +51,7 @@ class FakeAllocations(allocations.Allocations):
         candidates: Sequence[str],
         owner: str,
         traits: Collection[str] = (),
-    ) -> allocations.Allocation:
+    ) -> reservations.Allocation:
         """Reserve one of some nodes."""
         self._called('create', instance_uuid)
         with self._lock:
@@ -66,28 +66,28 @@ class FakeAllocations(allocations.Allocations):
                 node = self.nodes.get(uuid)
                 if node is not None and _fits(node, resource_class, traits):
                     return self._give(node, instance_uuid, owner)
-        return allocations.Allocation(
+        return reservations.Allocation(
             instance_uuid,
-            allocations.AllocationState.ERROR,
+            reservations.AllocationState.ERROR,
             owner=owner,
             last_error='none of the nodes is free and fits',
         )
 
     def _give(
         self, node: model.Node, instance_uuid: str, owner: str
-    ) -> allocations.Allocation:
+    ) -> reservations.Allocation:
         self.nodes[node.uuid] = dataclasses.replace(
             node, instance_uuid=instance_uuid
         )
-        self.made[instance_uuid] = allocations.Allocation(
+        self.made[instance_uuid] = reservations.Allocation(
             instance_uuid,
-            allocations.AllocationState.ACTIVE,
+            reservations.AllocationState.ACTIVE,
             node_uuid=node.uuid,
             owner=owner,
         )
         return self.made[instance_uuid]
 
-    def get(self, instance_uuid: str) -> allocations.Allocation | None:
+    def get(self, instance_uuid: str) -> reservations.Allocation | None:
         """Look up what there is for an instance."""
         self._called('get', instance_uuid)
         return self._find(instance_uuid)
@@ -115,13 +115,13 @@ class FakeAllocations(allocations.Allocations):
             del self.made[instance_uuid]
             return True
 
-    def mine(self, owner: str) -> Sequence[allocations.Allocation]:
+    def mine(self, owner: str) -> Sequence[reservations.Allocation]:
         """List all that this project made for a service."""
         self._called('mine', owner)
         found = (self._find(uuid) for uuid in list(self.made))
         return [one for one in found if one is not None and one.owner == owner]
 
-    def _find(self, instance_uuid: str) -> allocations.Allocation | None:
+    def _find(self, instance_uuid: str) -> reservations.Allocation | None:
         """Return what there is: it goes with the node's instance."""
         found = self.made.get(instance_uuid)
         if found is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import availability, model
-from ironic_ownership.contracts.availability import Unavailable
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.contracts.reasons import Unavailable
 from ironic_ownership.contracts.records import Claim, Release, Update
 from tests.contract.suites import records
 
@@ -13,8 +13,8 @@ _CHANGED = 'availability_changed'
 
 def _evaluation(
     code: Unavailable | None, detail: str = ''
-) -> availability.Evaluation:
-    return availability.Evaluation(code, detail)
+) -> reasons.Evaluation:
+    return reasons.Evaluation(code, detail)
 
 
 class AvailabilityContract(records.RecordsContract):

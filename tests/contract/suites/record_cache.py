@@ -32,7 +32,7 @@ from ironic_ownership.db import connection
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.removals import SqlRemovals
-from ironic_ownership.engine.host.record_cache import RecordCache
+from ironic_ownership.engine.host.snapshot import RecordCache
 from ironic_ownership.engine.ports import Records
 from tests.contract.suites import record_history, records
 

@@ -7,8 +7,12 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
-from ironic_ownership.contracts.standing_order import StandingOrder
+from ironic_ownership.contracts.moves import (
+    Move,
+    NodeMove,
+    NodeState,
+    StandingOrder,
+)
 from tests.contract.suites import moves, records
 
 OPERATOR = Origin('operator', 'req-order')

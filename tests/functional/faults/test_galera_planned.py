@@ -17,14 +17,19 @@ import sqlalchemy as sa
 from benchmarks.galera_choice import CommonCommit, Operation, Ports
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState, Trial
+from ironic_ownership.contracts.moves import (
+    Move,
+    NodeMove,
+    NodeState,
+    StandingOrder,
+    Trial,
+)
 from ironic_ownership.contracts.records import (
     Budget,
     Claim,
     Outcome,
     Release,
 )
-from ironic_ownership.contracts.standing_order import StandingOrder
 from ironic_ownership.db import connection, outbox, schema, tables
 from lab import committed_order
 from tests.functional.support import databases, survived

@@ -13,8 +13,7 @@ from typing import Any
 from tooz import hashring
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.decision import Contest, Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Contest, Decision, Reason
 
 ASSIGNERS = {'peer_list', 'odd', 'reservation'}
 KNOWN = {'all', 'conductor_group', 'shard_key', 'picky', *ASSIGNERS}

@@ -13,7 +13,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.records import UNLIMITED, Budget, Report
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db.reservations import SqlReservations
-from ironic_ownership.engine.checks import loop_problems, runner
+from ironic_ownership.engine.checks import host_problems, runner
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import service, world
 from tests.unit.engine.service import LIMITS
@@ -461,13 +461,13 @@ def _report(s: TestFindings, host: str, *found: Condition) -> None:
     )
 
 
-@case(*sorted(loop_problems.CODES - {'nodes_taken'}))
+@case(*sorted(host_problems.CODES - {'nodes_taken'}))
 def _stalled(s: TestFindings, code: str) -> Story:
-    by_condition = loop_problems._BY_CONDITION
+    by_condition = host_problems._BY_CONDITION
     loop = next(
         (
             loop
-            for loop, known in loop_problems._CODES.items()
+            for loop, known in host_problems._CODES.items()
             if known[0] == code
         ),
         Loop.CREDENTIAL,

@@ -8,9 +8,9 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.api.resources import compute_nodes, members, services
+from ironic_ownership.api.resources import compute_nodes, services
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.decision import Decision
+from ironic_ownership.contracts.reasons import Decision
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.queries import node_status, service_status
 from ironic_ownership.observe import columns
@@ -22,7 +22,7 @@ KINDS = {
         compute_nodes.DETAILS,
     ),
     'service': (services.SHORT, services.LONG, services.DETAILS),
-    'member': (members.COLUMNS,),
+    'member': (services.MEMBERS,),
 }
 SETTINGS = model.MemberSettings(
     (
@@ -168,7 +168,7 @@ class ServiceTest(unittest.TestCase):
         reading = member_listing.Reading(member, True, True)
         self.assertEqual(
             {'weight': 3, 'zone': 'a'},
-            shown(members.COLUMNS, reading)['member_values'],
+            shown(services.MEMBERS, reading)['member_values'],
         )
 
     def test_options_of_one_name_are_distinguished(self) -> None:

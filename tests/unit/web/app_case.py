@@ -17,7 +17,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.reservations.reserver import Reserver
-from ironic_ownership.web import application, routes
+from ironic_ownership.web import deploy, routes
 from ironic_ownership.wiring import Wiring
 from tests.contract.suites import fake_allocations, fake_bare_metal
 from tests.unit import configurations
@@ -127,7 +127,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             f'{self.sections}\n[api]\n{self.options}\n{options}'
         )
         api.register_opts(conf)
-        return test.Client(application.build(conf, self.wired))
+        return test.Client(deploy.application(conf, self.wired))
 
     def get(self, path: str, status: int = 200, **more: Any) -> Any:
         """Return what is answered, as JSON."""

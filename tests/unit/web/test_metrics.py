@@ -7,7 +7,7 @@ import time
 
 from prometheus_client import parser
 
-from ironic_ownership.api import background, metrics_cache
+from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
 from ironic_ownership.web import exposition as resource
@@ -85,7 +85,7 @@ class GaugesTest(app_case.SiteCase):
             read.append(clock.now)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(overview, 60, clock=clock)
+        found = background.Gauges(overview, 60, clock=clock)
         for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
             clock.elapse(seconds)
             found.families()
@@ -104,7 +104,7 @@ class GaugesTest(app_case.SiteCase):
             return self.wired.overview()
 
         self.addCleanup(go_on.set)
-        found = metrics_cache.Gauges(overview, 1000, patience=180)
+        found = background.Gauges(overview, 1000, patience=180)
         first = threading.Thread(target=found.families)
         first.start()
         self.assertTrue(reading.wait(180))
@@ -123,7 +123,7 @@ class GaugesTest(app_case.SiteCase):
             go_on.wait(180)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(overview, 1000, patience=0.01)
+        found = background.Gauges(overview, 1000, patience=0.01)
         self.assertRaises(background.BusyError, found.families)
         go_on.set()
         self.assertLess(self.age(found), 180)
@@ -137,7 +137,7 @@ class GaugesTest(app_case.SiteCase):
                 raise answer
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(overview, 1000)
+        found = background.Gauges(overview, 1000)
         with self.assertLogs('ironic_ownership', 'ERROR'):
             self.assertRaises(ValueError, found.families)
         self.assertTrue(found.families())
@@ -156,7 +156,7 @@ class GaugesTest(app_case.SiteCase):
                 go_on.wait(180)
             return self.wired.overview()
 
-        found = metrics_cache.Gauges(overview, 60, patience=0.01, clock=clock)
+        found = background.Gauges(overview, 60, patience=0.01, clock=clock)
         self.assertEqual(0, self.age(found))
         clock.elapse(60)
         self.assertEqual(60, self.age(found))
@@ -170,7 +170,7 @@ class GaugesTest(app_case.SiteCase):
             self.assertLess(time.monotonic(), gives_up)
         self.assertEqual([1, 1], read)
 
-    def age(self, found: metrics_cache.Gauges) -> float:
+    def age(self, found: background.Gauges) -> float:
         """Return the age of the metrics, as soon as there are any."""
         gives_up = time.monotonic() + 180
         while True:

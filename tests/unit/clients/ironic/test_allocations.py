@@ -13,11 +13,11 @@ from ironic_ownership.clients.ironic.allocations import (
     IronicAllocations,
     open_allocations,
 )
-from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.contracts import exceptions, reservations
 from tests.unit.clients import recorded_http
 
 INSTANCE, NODE = recorded_http.uuid(1), recorded_http.uuid(2)
-OURS = {allocations.MARKER: 'one'}
+OURS = {reservations.MARKER: 'one'}
 
 
 def allocation(**values: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class AllocationsTest(unittest.TestCase):
 
         self.ironic.writes = writes
 
-    def create(self) -> allocations.Allocation:
+    def create(self) -> reservations.Allocation:
         return self.client.create(
             INSTANCE, resource_class='gold', candidates=[NODE], owner='one'
         )
@@ -102,7 +102,7 @@ class AllocationsTest(unittest.TestCase):
                     read()
 
     def test_mark_that_is_no_text_is_not_ours(self) -> None:
-        for extra in (None, [], {}, {allocations.MARKER: ['one']}):
+        for extra in (None, [], {}, {reservations.MARKER: ['one']}):
             self.answer(signed(200, allocation(extra=extra)))
             found = self.client.get(INSTANCE)
             assert found is not None
@@ -126,7 +126,7 @@ class AllocationsTest(unittest.TestCase):
         self.answer(signed(200, started))
         self.client._settling = 0.0
         self.assertIs(
-            allocations.AllocationState.ALLOCATING, self.create().state
+            reservations.AllocationState.ALLOCATING, self.create().state
         )
 
     def test_failure_of_ironic_itself_is_not_about_the_nodes(self) -> None:

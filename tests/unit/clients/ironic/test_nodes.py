@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.clients.ironic import nodes as ironic_nodes
-from ironic_ownership.contracts import model, node_fields
+from ironic_ownership.contracts import bare_metal, model
 
 UUID = '00000000-0000-4000-8000-000000000001'
 JSON = st.recursive(
@@ -19,9 +19,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 FIELDS = st.sampled_from(
-    sorted(
-        {*ironic_nodes.FIELDS, *node_fields.NODE_FIELDS, 'extra'} - {'uuid'}
-    )
+    sorted({*ironic_nodes.FIELDS, *bare_metal.NODE_FIELDS, 'extra'} - {'uuid'})
 )
 
 

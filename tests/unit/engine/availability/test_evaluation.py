@@ -9,7 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.availability import Unavailable
+from ironic_ownership.contracts.reasons import Unavailable
 from ironic_ownership.engine.availability import evaluation
 from tests.unit.engine import world
 

@@ -6,12 +6,18 @@ import dataclasses
 from collections.abc import Mapping
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, moves, policy
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+    moves,
+    policy,
+    refusals,
+)
 from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.changes import move_errors, selection
 from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
@@ -53,7 +59,7 @@ class MoveNodesTest(move_case.MoveCase):
         broken = exceptions.RecordsUnavailableError('no answer')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
-            self.assertRaises(move_errors.UnfinishedMoveError) as caught,
+            self.assertRaises(refusals.UnfinishedMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         (move,) = self.moves.moves()
@@ -64,7 +70,7 @@ class MoveNodesTest(move_case.MoveCase):
         lost = exceptions.NotFoundError('there is no move')
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=lost),
-            self.assertRaises(move_errors.LostMoveError) as caught,
+            self.assertRaises(refusals.LostMoveError) as caught,
         ):
             self.operation.execute(self.propose())
         self.assertIn('compute node move', caught.exception.hint)

@@ -8,11 +8,10 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, refusals
 from ironic_ownership.contracts.moves import HandOver, Move, NodeState
 from ironic_ownership.db import tables
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.engine.changes import move_errors
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
@@ -150,7 +149,7 @@ class TestMoveOfFreeNodes(HandOverCase):
             self.ironic.fail_with = exceptions.IronicUnavailableError('down')
 
         self.meanwhile = fail
-        with self.assertRaises(move_errors.UnfinishedMoveError):
+        with self.assertRaises(refusals.UnfinishedMoveError):
             self.operation.execute(proposal)
         self.assertIsNone(self.owners()[1])
         self.ironic.fail_with = None
@@ -173,7 +172,7 @@ class TestMoveOfFreeNodes(HandOverCase):
                 conn.execute(sa.delete(tables.moves))
 
         self.meanwhile = lose
-        with self.assertRaises(move_errors.LostMoveError):
+        with self.assertRaises(refusals.LostMoveError):
             self.operation.execute(proposal)
         self.source.refresh()
         self.assertEqual('host1', self.owners()[1])

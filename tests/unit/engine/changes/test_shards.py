@@ -18,13 +18,13 @@ from ironic_ownership.contracts.moves import (
     Trial,
 )
 from ironic_ownership.contracts.records import Claim
+from ironic_ownership.contracts.refusals import UnfinishedMoveError
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import Proposal
-from ironic_ownership.engine.changes.move_errors import UnfinishedMoveError
 from ironic_ownership.engine.changes.shard_moves import ShardMoves
 from ironic_ownership.engine.changes.shards import Conditions
 from tests.contract.suites import fake_bare_metal

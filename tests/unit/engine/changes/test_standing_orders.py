@@ -13,11 +13,11 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
-from ironic_ownership.contracts.standing_order import StandingOrder
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.outbox import SqlOrderTurn
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.engine.changes import service_orders
+from ironic_ownership.engine.changes import standing_orders
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import (
     StandingOrders,
@@ -442,5 +442,5 @@ class TestOrders(OrderCase):
     def test_order_needs_a_key_and_the_middleware(self) -> None:
         for key, state in (('', Enforcement.ENFORCED), ('k', None)):
             self.ironic.middleware = state or Enforcement.OTHER_KEY
-            with self.assertRaises(service_orders.NotEnforcedError):
-                service_orders.require_enforcement(self.ironic, key)
+            with self.assertRaises(standing_orders.NotEnforcedError):
+                standing_orders.require_enforcement(self.ironic, key)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import exceptions, model, reasons, refusals
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.moves import (
     MoveState,
@@ -15,8 +15,8 @@ from ironic_ownership.contracts.moves import (
     Trial,
 )
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.engine.changes import move_errors, trial
 from ironic_ownership.engine.changes import moves as move_nodes
+from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import Proposal
 from tests.contract.suites import placement
 from tests.unit.engine import world
@@ -221,7 +221,7 @@ class FailingTest(TrialCase):
         proposal = self.with_trial()
         down = exceptions.IronicUnavailableError('down')
         self.during = lambda: setattr(self.ironic, 'fail_with', down)
-        with self.assertRaises(move_errors.UnfinishedMoveError):
+        with self.assertRaises(refusals.UnfinishedMoveError):
             self.execute(proposal)
         (move,) = self.moves.moves(unfinished=True)
         self.assertEqual(MoveState.UNFINISHED, move.state)
@@ -370,7 +370,7 @@ class TwoOperatorsTest(TrialCase):
         return self.execute(self.second)
 
     def assert_lost(self, outcome: str, run: Callable[[], object]) -> None:
-        with self.assertRaises(move_errors.DecidedTrialError) as caught:
+        with self.assertRaises(refusals.DecidedTrialError) as caught:
             run()
         self.assertIn(f'first: it {outcome}', str(caught.exception))
         self.assertIn('move show req-', str(caught.exception.hint))

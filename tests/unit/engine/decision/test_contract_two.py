@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import decision, exceptions, model, policy
+from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine.decision import decide
@@ -101,7 +101,7 @@ class TestValues(unittest.TestCase):
             CLASSES,
         )
 
-    def decided(self, **weights: int) -> decision.Decision:
+    def decided(self, **weights: int) -> reasons.Decision:
         node = world.node(1)
         return decide.decide([node], {}, self.groups(**weights))[node.uuid]
 

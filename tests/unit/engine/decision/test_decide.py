@@ -3,8 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import exceptions, model, policy
-from ironic_ownership.contracts.decision import Contest, Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Contest, Decision, Reason
 from ironic_ownership.engine.decision import decide as decision_decide
 from tests.unit.engine import world
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.decision import Contest
+from ironic_ownership.contracts.reasons import Contest
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import reference, snapshot_strategies, world

@@ -6,8 +6,7 @@ import unittest
 from collections.abc import Collection, Mapping
 
 from ironic_ownership.contracts import exceptions, model, policy
-from ironic_ownership.contracts.decision import Contest, Decision
-from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.reasons import Contest, Decision, Reason
 from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import world

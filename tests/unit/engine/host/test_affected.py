@@ -10,8 +10,8 @@ from ironic_ownership.contracts import exceptions, model, options, policy
 from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.reconcile_plan import Plan
-from ironic_ownership.engine.host.record_cache import RecordCache
 from ironic_ownership.engine.host.refresh_result import Summary
+from ironic_ownership.engine.host.snapshot import RecordCache
 from tests.unit.engine import service, world
 
 RING = world.runs(peer_list=())

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 )
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.availability import (
+from ironic_ownership.contracts.reasons import (
     AVAILABLE,
     Evaluation,
     Unavailable,

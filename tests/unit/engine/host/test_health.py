@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import unittest
+from unittest.mock import Mock
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim, Delete, Outcome, Report
 from ironic_ownership.engine.conditions import Conditions, hangs
+from ironic_ownership.engine.host.health import ConditionMonitor
 from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.membership.registration import Role
 from tests.unit.engine.host.healths import FAILS, WORKS, health
@@ -98,3 +100,21 @@ class TestCounts(unittest.TestCase):
             },
             activity.changes,
         )
+
+
+class TestStore(unittest.TestCase):
+    def test_refresh_that_did_something_else_is_stored_at_once(self) -> None:
+        found = Conditions(lambda: 1000.0)
+        member = Mock(is_standby=False)
+        member.context.conditions = found
+        store = member.context.ports.records.report_conditions
+        monitor = ConditionMonitor(
+            member, Mock(dead=()), lambda: 60.0, [Loop.REFRESH], ()
+        )
+        monitor.may_store = True
+        for did, stored in (('nothing', 1), ('nothing', 1), ('claimed', 2)):
+            found.succeeded(Loop.REFRESH, 1.0, did)
+            monitor.store()
+            self.assertEqual(stored, store.call_count, did)
+        (condition,) = store.call_args.args[2]
+        self.assertEqual('claimed', condition.did)

@@ -16,7 +16,7 @@ from ironic_ownership.contracts.conditions import Loop as LoopName
 from ironic_ownership.contracts.records import Budget, Change, Claim
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
-from ironic_ownership.engine.host.condition_monitor import ConditionMonitor
+from ironic_ownership.engine.host.health import ConditionMonitor
 from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary

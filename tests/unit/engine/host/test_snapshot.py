@@ -5,7 +5,7 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Change, Claim, Delete, Release
-from ironic_ownership.engine.host import record_cache, snapshot
+from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from tests.unit.engine import service, world
 
@@ -50,7 +50,7 @@ class TestSnapshot(service.ServiceCase):
     def test_record_of_a_node_that_just_came_into_scope_is_in_it(self) -> None:
         self.ironic.put(world.node(2, shard='a'))
         self.assertEqual('host2', self.take().records[world.uuid(2)].host)
-        with unittest.mock.patch.object(record_cache, 'LOOKED_UP_BY_UUID', 0):
+        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
             seen = self.take()
         self.assertEqual('host2', seen.records[world.uuid(2)].host)
 
@@ -58,7 +58,7 @@ class TestSnapshot(service.ServiceCase):
         clock = self.ironic.clock = self.shared.clock
         clock.elapse(100_000)
         reader = FleetReader(self.ironic, 'host1', 10**9, clock)
-        cache = record_cache.RecordCache(self.records, 'host1')
+        cache = snapshot.RecordCache(self.records, 'host1')
         ports, one, three = self.hosts[0].context.ports, *map(uuid, (1, 3))
 
         def take() -> snapshot.Snapshot:
@@ -106,7 +106,7 @@ class TestSnapshot(service.ServiceCase):
     def test_many_unknown_nodes_bring_no_records_of_others(self) -> None:
         self.ironic.put(world.node(4, shard='b'), world.node(9, shard='a'))
         self.hosts[1].refresh()
-        with unittest.mock.patch.object(record_cache, 'LOOKED_UP_BY_UUID', 0):
+        with unittest.mock.patch.object(snapshot, 'LOOKED_UP_BY_UUID', 0):
             self.assertEqual(
                 {world.uuid(1), world.uuid(3)}, set(self.take().records)
             )

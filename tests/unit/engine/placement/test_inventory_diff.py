@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import hypothesis
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import availability, model, placement
+from ironic_ownership.contracts import model, placement, reasons
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import world
 
@@ -22,7 +22,7 @@ _NODES = st.builds(
         st.sampled_from(['CUSTOM_A', 'CUSTOM_B', 'HW_CPU_X86_VMX'])
     ).map(tuple),
 )
-_CODES = st.sampled_from([None, *map(str, availability.Unavailable)])
+_CODES = st.sampled_from([None, *map(str, reasons.Unavailable)])
 
 
 def node(number: int, **values: object) -> model.Node:
@@ -51,7 +51,7 @@ class TestWanted(unittest.TestCase):
         self.assertEqual({'CUSTOM_A'}, wanted.traits)
 
     def test_all_of_an_unavailable_node_is_reserved(self) -> None:
-        for code in availability.Unavailable:
+        for code in reasons.Unavailable:
             wanted = inventory_diff.wanted(node(1), code)
             self.assertEqual(RESERVED, wanted.resources)
 
@@ -147,7 +147,7 @@ class TestSums(unittest.TestCase):
     def test_unavailable_nodes_without_own_instances_are_reserved(
         self,
     ) -> None:
-        reason = availability.Unavailable
+        reason = reasons.Unavailable
         for codes, owners, total, reserved in (
             ((None, reason.OUT_OF_SERVICE, reason.MAINTENANCE), (), 3, 2),
             ((reason.IN_USE,) * 3 + (None,), ('host1', 'host2'), 4, 2),
@@ -166,7 +166,7 @@ class TestSums(unittest.TestCase):
             node(number, instance_uuid=world.uuid(900 + number))
             for number in range(1, 7)
         ]
-        for code in availability.Unavailable:
+        for code in reasons.Unavailable:
             found = inventory_diff.sums(
                 'host1',
                 nodes,

@@ -5,7 +5,7 @@ import unittest.mock
 from collections.abc import Callable
 from typing import Any
 
-from ironic_ownership.contracts import availability, exceptions, model
+from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.placement import Resource
 from ironic_ownership.contracts.records import Claim, Delete, Release, Update
 from ironic_ownership.engine.host import refresh_result
@@ -60,13 +60,11 @@ class ReportCase(service.ServiceCase):
             {u: n for u, n in self.ironic.nodes.items() if u not in left_out}
         )
 
-    def make_unavailable(
-        self, number: int, code: availability.Unavailable
-    ) -> None:
+    def make_unavailable(self, number: int, code: reasons.Unavailable) -> None:
         """Record a reason code for a node."""
         changed = Update(
             self.ironic.nodes[world.uuid(number)],
-            availability.Evaluation(code),
+            reasons.Evaluation(code),
         )
         outcome = self.records.apply(
             'host1', self.host.fence.epoch(), [changed]
@@ -137,7 +135,7 @@ class TestReport(ReportCase):
     def test_node_that_becomes_unavailable_is_reserved(self) -> None:
         self.report_to_placement()
         self.placement.writes.clear()
-        self.make_unavailable(2, availability.Unavailable.OUT_OF_SERVICE)
+        self.make_unavailable(2, reasons.Unavailable.OUT_OF_SERVICE)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(2).resources)
         self.assertEqual(
@@ -148,7 +146,7 @@ class TestReport(ReportCase):
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.report_to_placement()
         self.placement.delete_provider(world.uuid(1))
-        self.make_unavailable(1, availability.Unavailable.MAINTENANCE)
+        self.make_unavailable(1, reasons.Unavailable.MAINTENANCE)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
         self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
@@ -249,7 +247,7 @@ class TestComparison(ReportCase):
     def test_outdated_nodes_come_before_comparisons(self) -> None:
         self.report_to_placement()
         self.wait(COMPARE)
-        self.make_unavailable(3, availability.Unavailable.RETIRED)
+        self.make_unavailable(3, reasons.Unavailable.RETIRED)
         self.placement.calls.clear()
         self.report_to_placement()
         self.assertEqual(world.uuid(3), self.placement.calls[0][1])
@@ -395,7 +393,7 @@ class TestTrouble(ReportCase):
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
         self.report_to_placement()
-        self.make_unavailable(1, availability.Unavailable.RETIRED)
+        self.make_unavailable(1, reasons.Unavailable.RETIRED)
         self.report_to_placement()
         self.assertEqual(RESERVED, self.known(1).resources)
 

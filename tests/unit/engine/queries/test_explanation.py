@@ -7,7 +7,7 @@ import unittest
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import model, policy, reasons
-from ironic_ownership.contracts.decision import Contest, Decision
+from ironic_ownership.contracts.reasons import Contest, Decision
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.engine.queries.deployment import Deployment

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.contracts import events, exceptions, model
-from ironic_ownership.contracts.allocations import Allocation, Allocations
 from ironic_ownership.contracts.reservations import (
+    Allocation,
+    Allocations,
     Request,
     Reservation,
     ReservationState,

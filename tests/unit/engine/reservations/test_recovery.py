@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from ironic_ownership.contracts import allocations, exceptions
+from ironic_ownership.contracts import exceptions, reservations
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.reservations import lifecycle
 from tests.unit.engine import world
@@ -167,8 +167,8 @@ class TestRecovery(reserver_case.ReservingCase):
 
     def test_node_that_ironic_still_looks_for_is_waited_for(self) -> None:
         self.leave_pending()
-        looking = allocations.Allocation(
-            instance(), allocations.AllocationState.ALLOCATING
+        looking = reservations.Allocation(
+            instance(), reservations.AllocationState.ALLOCATING
         )
         self.allocations.get = lambda _: looking  # type: ignore
         self.recover(after=LONG)

@@ -4,7 +4,12 @@ import dataclasses
 import threading
 import unittest.mock
 
-from ironic_ownership.contracts import allocations, exceptions, model, refusals
+from ironic_ownership.contracts import (
+    exceptions,
+    model,
+    refusals,
+    reservations,
+)
 from ironic_ownership.engine.reservations import eligibility
 from tests.unit.engine import world
 from tests.unit.engine.reservations import reserver_case
@@ -310,7 +315,9 @@ class TestOutages(reserver_case.ReservingCase):
         )
         given = self.made[instance()]
         looking = dataclasses.replace(
-            given, state=allocations.AllocationState.ALLOCATING, node_uuid=None
+            given,
+            state=reservations.AllocationState.ALLOCATING,
+            node_uuid=None,
         )
         answers = [looking, looking, given]
         self.allocations.get = lambda _: answers.pop(0)  # type: ignore
@@ -323,8 +330,8 @@ class TestOutages(reserver_case.ReservingCase):
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.slept.clear()
-        looking = allocations.Allocation(
-            instance(), allocations.AllocationState.ALLOCATING
+        looking = reservations.Allocation(
+            instance(), reservations.AllocationState.ALLOCATING
         )
         self.allocations.get = lambda _: looking  # type: ignore
         with self.assertRaises(exceptions.ReservationUnfinishedError):
@@ -333,8 +340,8 @@ class TestOutages(reserver_case.ReservingCase):
         self.assertGreater(60, sum(self.slept))
 
     def test_allocation_of_another_client_is_left_alone(self) -> None:
-        self.made[instance()] = allocations.Allocation(
-            instance(), allocations.AllocationState.ACTIVE, world.uuid(2)
+        self.made[instance()] = reservations.Allocation(
+            instance(), reservations.AllocationState.ACTIVE, world.uuid(2)
         )
         self.ironic.put(node(2, instance_uuid=instance()))
         with self.assertRaises(exceptions.AllocationConflictError):

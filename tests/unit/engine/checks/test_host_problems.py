@@ -6,7 +6,7 @@ import dataclasses
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.checks import machine_problems
+from ironic_ownership.engine.checks import host_problems
 from ironic_ownership.engine.checks.problem import CHECKS
 from ironic_ownership.engine.queries.deployment import Deployment
 from tests.unit.engine import world
@@ -53,7 +53,7 @@ def subjects(code: str, deployment: Deployment) -> list[tuple[str, ...]]:
 
 class TestStandbys(unittest.TestCase):
     def find(self, *processes: Process) -> list[tuple[str, ...]]:
-        assert machine_problems
+        assert host_problems
         return subjects('standby_on_same_machine', seen(*processes))
 
     def test_processes_of_one_machine_are_found_by_machine(self) -> None:

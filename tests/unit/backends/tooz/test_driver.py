@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.backends.tooz import store_url
+from ironic_ownership.backends.tooz import driver
 from ironic_ownership.contracts import exceptions
 
 SECRETS = (
@@ -17,14 +17,14 @@ class TestStoreURL(unittest.TestCase):
     def test_secrets_are_shown_nowhere(self) -> None:
         for url in SECRETS:
             with self.subTest(url):
-                found = store_url.StoreURL(url)
+                found = driver.StoreURL(url)
                 for text in (str(found), repr(found), found.masked(url)):
                     self.assertNotIn('hunter2', text)
                 self.assertIn('***', str(found))
                 self.assertIn('h:1', str(found))
 
     def test_secret_is_masked_as_written_and_decoded(self) -> None:
-        found = store_url.StoreURL('redis://:p%40ss%3Aw@h:1')
+        found = driver.StoreURL('redis://:p%40ss%3Aw@h:1')
         self.assertEqual(
             'no *** and no ***', found.masked('no p%40ss%3Aw and no p@ss:w')
         )
@@ -35,13 +35,13 @@ class TestStoreURL(unittest.TestCase):
                 self.subTest(url),
                 self.assertRaises(exceptions.ConfigurationError) as caught,
             ):
-                store_url.StoreURL(url).parts  # noqa: B018 - reads the URL
+                driver.StoreURL(url).parts  # noqa: B018 - reads the URL
             self.assertNotIn('hunter2', str(caught.exception))
             self.assertIsNone(caught.exception.__cause__)
-            self.assertNotIn('hunter2', str(store_url.StoreURL(url)))
+            self.assertNotIn('hunter2', str(driver.StoreURL(url)))
 
     def test_servers_are_separate_from_credentials(self) -> None:
-        found = store_url.StoreURL('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
+        found = driver.StoreURL('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
         self.assertEqual(('a:1', 'b:2'), found.servers)
         self.assertTrue(found.has_credentials)
         self.assertEqual({'use_ssl': 'true'}, found.query)

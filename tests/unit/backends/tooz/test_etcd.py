@@ -8,14 +8,14 @@ from unittest import mock
 import requests
 import requests.adapters
 
-from ironic_ownership.backends.tooz import etcd_servers
+from ironic_ownership.backends.tooz import etcd
 
 USER = ('ownership', 'p4ss')
 
 
 class TestServers(unittest.TestCase):
     def test_late_failure_of_the_old_server_does_not_lead_back(self) -> None:
-        servers = etcd_servers.Servers(['a:1', '[::1]:2', 'c', '[::1]'])
+        servers = etcd.Servers(['a:1', '[::1]:2', 'c', '[::1]'])
         servers.turn_from('a:1')
         self.assertEqual('[::1]:2', servers.current)
         servers.turn_from('a:1')
@@ -45,7 +45,7 @@ class TestAdapter(unittest.TestCase):
         )
         patch.start()
         self.addCleanup(patch.stop)
-        self.servers = etcd_servers.Servers(['a:1', 'b:2', 'c:3'])
+        self.servers = etcd.Servers(['a:1', 'b:2', 'c:3'])
 
     def send(
         self, request: requests.PreparedRequest, **_: Any
@@ -61,15 +61,13 @@ class TestAdapter(unittest.TestCase):
     def ask(
         self,
         *answers: requests.Response | Exception,
-        login: etcd_servers.Login | None = None,
+        login: etcd.Login | None = None,
         patience: float = 60,
     ) -> requests.Response:
         self.sent.clear()
         self.answers[:] = answers
         session = requests.Session()
-        session.mount(
-            'http://', etcd_servers.Adapter(self.servers, login, patience)
-        )
+        session.mount('http://', etcd.Adapter(self.servers, login, patience))
         found = session.post('http://a:1/v3/kv/range', json={'key': 'x'})
         self.assertEqual([], self.answers)
         return found
@@ -98,7 +96,7 @@ class TestAdapter(unittest.TestCase):
         self.assertEqual(403, self.ask(answer(403)).status_code)
 
     def test_one_login_serves_all_clients(self) -> None:
-        login = etcd_servers.Login(USER)
+        login = etcd.Login(USER)
         self.ask(answer(200, {'token': 't.1'}), answer(200), login=login)
         self.assertEqual(
             [
@@ -111,7 +109,7 @@ class TestAdapter(unittest.TestCase):
         self.assertEqual([('http://a:1/v3/kv/range', 't.1')], self.sent)
 
     def test_forgotten_token_is_renewed_at_the_same_server(self) -> None:
-        login = etcd_servers.Login(USER)
+        login = etcd.Login(USER)
         login.token = 'old'
         self.ask(
             answer(401, {'error': 'etcdserver: invalid auth token'}),
@@ -124,13 +122,13 @@ class TestAdapter(unittest.TestCase):
 
     def test_refused_login_is_the_answer(self) -> None:
         refusal = answer(400, {'error': 'invalid user ID or password'})
-        login = etcd_servers.Login(USER)
+        login = etcd.Login(USER)
         self.assertIs(refusal, self.ask(refusal, login=login))
         self.assertIsNone(login.token)
 
     def test_etcd_without_users_is_logged_once_until_it_has_them(self) -> None:
         off = {'error': 'etcdserver: authentication is not enabled'}
-        login = etcd_servers.Login(USER)
+        login = etcd.Login(USER)
         with self.assertLogs('ironic_ownership', 'WARNING') as logs:
             self.ask(answer(400, off), answer(200), login=login)
             self.ask(answer(200), login=login)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ironic_ownership.api.operation import PAGE, Parameter
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import validation
+from ironic_ownership.web import flask_app
 
 PARAMETERS = (
     *PAGE,
@@ -28,7 +28,7 @@ JSON = st.recursive(
 
 def query(*pairs: tuple[str, str]):
     sent = werkzeug.datastructures.MultiDict(pairs)
-    return validation.query(sent, PARAMETERS)
+    return flask_app.query_values(sent, PARAMETERS)
 
 
 class QueryTest(unittest.TestCase):
@@ -78,7 +78,7 @@ class BodyTest(unittest.TestCase):
     @hypothesis.given(JSON)
     def test_nothing_else_comes_of_any_json(self, value) -> None:
         try:
-            validation.body(
+            flask_app.body_value(
                 json.dumps(value).encode(),
                 'application/json',
                 move_answers.BODY,
@@ -89,7 +89,7 @@ class BodyTest(unittest.TestCase):
     def test_line_feed_at_the_end_of_a_text_is_refused(self) -> None:
         body = {'service': 'a\n', 'select': {'service': 'b'}}
         with self.assertRaises(exceptions.RequestError) as caught:
-            validation.body(
+            flask_app.body_value(
                 json.dumps(body).encode(),
                 'application/json',
                 move_answers.BODY,
@@ -99,19 +99,19 @@ class BodyTest(unittest.TestCase):
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
         try:
-            validation.body(data, 'application/json', move_answers.BODY)
+            flask_app.body_value(data, 'application/json', move_answers.BODY)
         except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
     def test_number_without_a_fraction_is_whole(self) -> None:
-        read = validation.body(
+        read = flask_app.body_value(
             b'[1.0, 1e3, -0.0, 1.5]', 'application/json', {}
         )
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
 
     def test_long_values_are_not_repeated_in_full(self) -> None:
         with self.assertRaises(exceptions.RequestError) as caught:
-            validation.body(
+            flask_app.body_value(
                 json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
                 'application/json',
                 move_answers.BODY,
