@@ -90,6 +90,7 @@ def begin(
         origin.actor,
         reason,
     )
+    _delete(conn)
     conn.execute(sa.insert(tables.pauses).values(**dataclasses.asdict(pause)))
     _event(conn, now, EventKind.PAUSE_BEGAN, origin, pause)
     return pause
@@ -101,17 +102,21 @@ def end(
     """End pauses before their time, and return those that lasted."""
     _exclude_changes(conn)
     ended = [p for p in current(conn) if p.request_id in request_ids]
-    conn.execute(
-        sa.delete(tables.pauses).where(
-            _pauses.request_id.in_(pause.request_id for pause in ended)
-            # Those that have ended: no one reads them again.
-            | (_pauses.ends_at <= queries.EpochSeconds())
-        )
-    )
+    _delete(conn, [pause.request_id for pause in ended])
     now = transaction.now_of(conn)
     for pause in ended:
         _event(conn, now, EventKind.PAUSE_ENDED, origin, pause)
     return ended
+
+
+def _delete(conn: sa.Connection, request_ids: Collection[str] = ()) -> None:
+    """Delete pauses, and those that have ended: no one reads them again."""
+    conn.execute(
+        sa.delete(tables.pauses).where(
+            _pauses.request_id.in_(request_ids)
+            | (_pauses.ends_at <= queries.EpochSeconds())
+        )
+    )
 
 
 def _exclude_changes(conn: sa.Connection) -> None:

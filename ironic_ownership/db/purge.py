@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import moves
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.reservations import ReservationState
-from ironic_ownership.db import connection, tables, transaction
+from ironic_ownership.db import connection, tables, transaction, trials
 
 BATCH = 500
 """Rows in one transaction: short enough not to block writers."""
@@ -74,10 +74,11 @@ class _Part:
 
 def _parts(before: float) -> list[_Part]:
     """Return the parts, each after those that refer to it."""
-    # States of nodes other than "planned" are final.
+    # Other states of nodes are final.
     unfinished = sa.exists().where(
         _node_moves.request_id == _moves.request_id,
         (_node_moves.state == moves.NodeState.PLANNED.value)
+        | trials.ON_TRIAL
         | (_node_moves.updated_at >= before),
     )
     finished = (_moves.created_at < before) & ~unfinished

@@ -71,6 +71,7 @@ def run(
     :raises DecidedTrialError: if another process had a result first.
     """
     results = list(proposals)
+    failing = results[0]
     try:
         if not any(one.goes_back for one in results):
             done = move([one.of_trial for one in results])
@@ -85,11 +86,18 @@ def run(
                 return [_passed(operation, one) for one in results], True
             for result, found in zip(results, differences, strict=True):
                 _fail(operation, result, found)
-        return [_take_back(operation, one) for one in results], False
+        for number, failing in enumerate(results):
+            results[number] = _take_back(operation, failing)
+        return results, False
     except (UnfinishedMoveError, LostMoveError, DecidedTrialError):
         raise
     except exceptions.OwnershipError as exc:
-        raise UnfinishedMoveError(results[0].order.request_id, exc) from exc
+        error = UnfinishedMoveError(failing.order.request_id, exc)
+        if len(results) > 1:
+            error.hint += (
+                '; "ironic-ownership move list --unfinished" shows the others'
+            )
+        raise error from exc
 
 
 def _passed(operation: Releaser, result: Proposal) -> Proposal:

@@ -191,7 +191,8 @@ class Reconciler:
             written.refused.extend(outcome.refused)
             written.paused.extend(outcome.paused)
             written.delayed.extend(outcome.delayed)
-            written.retry_in = outcome.retry_in
+            if outcome.delayed:
+                written.retry_in = outcome.retry_in
             self.operator_log.applied(outcome)
             written.taken_over += reconcile_plan.taken_over(
                 self.context.host, outcome

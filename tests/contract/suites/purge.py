@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves
@@ -161,6 +163,19 @@ class PurgeContract(records.RecordsContract):
         self.assertIsNone(self.moves.find(finished))
         (moved,) = self.moves.carry_out(half, [self.seen(4)])
         self.assertEqual(moves.NodeState.MOVED, moved.state)
+
+    def test_move_with_a_trial_to_verify_stays(self) -> None:
+        self.assert_applied('host1', self.one, records.claim(1))
+        self.records.set_service('host1', actor='x', disabled=True)
+        node = dataclasses.replace(self.seen(1), trial=moves.Trial.FIRST)
+        tried = self.planned(node)
+        self.moves.carry_out(tried, [node])
+        self.age()
+        self.assertNotIn('moves', self.purge())
+        (left,) = self.moves.moves(unfinished=True)
+        self.assertEqual(tried, left.request_id)
+        self.moves.pass_trial(tried)
+        self.assertEqual(1, self.purge()['moves'])
 
     def test_open_reservation_stays(self) -> None:
         rows = [

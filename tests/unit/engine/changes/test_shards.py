@@ -432,6 +432,31 @@ class TrialTest(ShardCase):
         for rest in [self.operation.propose_rest(m, 'other') for m in moves]:
             self.operation.execute(rest)
 
+    def test_failure_on_the_way_back_names_the_move_to_resume(self) -> None:
+        self.refreshing = set()
+        found = self.propose(trial=2)
+        last = found.moves[-1].order.request_id
+        release = SqlMoves.release
+
+        def failing(
+            moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
+        ) -> Mapping[str, str]:
+            if hand_over.deployed and hand_over.request_id == last:
+                raise exceptions.RecordsUnavailableError('down')
+            return release(moves, nodes, hand_over)
+
+        with (
+            mock.patch.object(SqlMoves, 'release', failing),
+            self.assertRaises(UnfinishedMoveError) as caught,
+        ):
+            self.operation.execute_all(found.moves)
+        self.assertIn(f'move resume {last}"', caught.exception.hint)
+        self.assertIn('move list --unfinished', caught.exception.hint)
+        (left,) = self.moves.moves(unfinished=True)
+        self.assertEqual(last, left.request_id)
+        self.operation.execute(self.operation.propose_rest(left, 'other'))
+        self.assert_back()
+
     def test_busy_node_stays_with_the_shard_of_its_owner(self) -> None:
         self.refreshing = set()
         found = self.propose(trial=2)

@@ -6,7 +6,13 @@ import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventFilter, Origin
-from ironic_ownership.contracts.records import UNLIMITED, Budget
+from ironic_ownership.contracts.reasons import Reason
+from ironic_ownership.contracts.records import (
+    UNLIMITED,
+    Budget,
+    Claim,
+    Update,
+)
 from ironic_ownership.engine.host import reconciler
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
@@ -133,6 +139,24 @@ class TestTakeOver(TakeOverCase):
         self.host.reconciler.budget = UNLIMITED
         self.assertEqual(0, self.host.refresh().delayed)
         self.assertEqual({'host2'}, set(self.owners().values()))
+
+    def test_later_batches_do_not_shorten_the_wait(self) -> None:
+        self.die()
+        self.host.reconciler.budget = Budget(rate=1)
+        (own, *_) = [n for n, o in self.owners().items() if o == 'host2']
+        (row,) = [r for r in self.records.services() if r.host == 'host1']
+        changes = [
+            *(
+                Claim(world.node(n), Reason.ASSIGNED, row.host, row.epoch)
+                for n in self.left
+            ),
+            Update(world.node(own, name='other')),
+        ]
+        with unittest.mock.patch.object(reconciler, 'BATCH', 1):
+            written = self.host.reconciler.write(changes)
+        self.assertEqual(len(self.left) - 1, len(written.delayed))
+        self.assertEqual(1, written.done[Update])
+        self.assertGreater(written.retry_in, 0.0)
 
     def test_round_logs_one_line_for_each_dead_service(self) -> None:
         self.die()
