@@ -86,10 +86,14 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Release:
-    """Give up a free node that the writer owns."""
+    """Give up a free node that the writer owns.
+
+    :param node: as Ironic has it; a pause of its place holds it as well.
+    """
 
     uuid: str
     reason: reasons.Reason = reasons.Reason.RELEASED
+    node: model.Node | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -14,7 +14,13 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.contracts.records import Change, Claim, Pause, hands_over
+from ironic_ownership.contracts.records import (
+    Change,
+    Claim,
+    Pause,
+    Release,
+    hands_over,
+)
 from ironic_ownership.db import change_set, queries, tables, transaction
 
 _pauses = tables.pauses.c
@@ -48,10 +54,10 @@ def hold(
     """
     if not pauses or row is None or not hands_over(change):
         return False
+    if isinstance(change, Claim) and change.seen_host == host:
+        return False
     places = [(row['shard'], row['conductor_group'])]
-    if isinstance(change, Claim):
-        if change.seen_host == host:
-            return False
+    if isinstance(change, Claim | Release) and change.node is not None:
         places.append((change.node.shard, change.node.conductor_group))
     return any(cover(pauses, *place) for place in places)
 

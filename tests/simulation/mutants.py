@@ -364,7 +364,7 @@ MUTANTS = (
     Mutant(
         'a live owner keeps what is not its own any more',
         _PLAN,
-        'plan.changes.append(Release(node.uuid))',
+        'plan.changes.append(Release(node.uuid, node=node))',
         'pass',
         story='deployed-meanwhile',
     ),

@@ -67,12 +67,13 @@ class Ordered:
     """A drain by a standing order: of deployed nodes only.
 
     :param to: the service that gets the nodes, if the order names one.
-    :param holds: whether a pause holds a node.
+    :param holds: whether a pause holds a node, by its place on record or in
+        Ironic.
     """
 
     reason: str
     to: str | None
-    holds: Callable[[model.ComputeNode], bool]
+    holds: Callable[[model.ComputeNode | model.Node], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +172,10 @@ def _plan(
     nodes = selection.read_nodes(
         ports.ironic, uuids, shards, operation.sharded
     )
+    if order is not None:
+        for node in filter(None, nodes.values()):
+            if order.holds(node):
+                del owned[node.uuid]
     view = ports.backend.view().serving(services)
     found = plan(
         host,

@@ -146,7 +146,7 @@ def _plan_own(
         if plan.suspects:
             plan.deferred += 1
         else:
-            plan.changes.append(Release(node.uuid))
+            plan.changes.append(Release(node.uuid, node=node))
         return
     if decision.filtered:
         plan.filtered.append(node.uuid)

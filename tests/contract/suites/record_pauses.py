@@ -69,6 +69,16 @@ class PauseContract(records.RecordsContract):
         held = self.held('host2', self.two, self.take(2, shard='b'))
         self.assertEqual([records.uuid(2)], held)
 
+    def test_released_node_counts_before_and_after_as_well(self) -> None:
+        self.pause(shard='a')
+        for number, shard in ((0, 'a'), (0, 'b'), (2, 'a')):
+            node = records.node(number, shard=shard)
+            held = self.held('host1', self.one, Release(node.uuid, node=node))
+            self.assertEqual([node.uuid], held, (number, shard))
+        node = records.node(2, shard='b')
+        left = Release(node.uuid, node=node)
+        self.assertEqual([], self.held('host1', self.one, left))
+
     def test_pause_holds_nothing_else(self) -> None:
         self.pause()
         self.assertEqual(

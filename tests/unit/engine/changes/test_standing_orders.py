@@ -270,6 +270,22 @@ class TestOrders(OrderCase):
         self.step()
         self.assertEqual(self.left, self.taken())
 
+    def test_pause_holds_nodes_that_have_come_into_its_scope(self) -> None:
+        self.give()
+        self.die()
+        self.step()
+        # The dead service has not recorded where it is now.
+        came = min(self.left)
+        self.ironic.put(
+            world.node(came, shard='a', instance_uuid=f'instance-{came}')
+        )
+        self.records.begin_pause(OPERATOR, 600.0, 'cables', shard='a')
+        self.step()
+        self.assertEqual(self.left - {came}, self.taken())
+        self.records.end_pauses(OPERATOR, ['req-order'])
+        self.step()
+        self.assertEqual(self.left, self.taken())
+
     def hold_what_was_decided(self) -> None:
         """Let a pause begin between the decision and its transaction."""
         self.give()

@@ -57,6 +57,8 @@ class TestClaims(unittest.TestCase):
         self.assertEqual(
             [Release(node.uuid)], plan_for('host1', [node], records).changes
         )
+        (release,) = plan_for('host1', [node], records).changes
+        self.assertIs(node, release.node)
         made = plan_for('host2', [node], records)
         self.assertEqual(([], {'host1': 1}), (made.changes, made.waiting))
 
