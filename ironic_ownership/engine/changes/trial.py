@@ -276,12 +276,14 @@ def _give_back(
             deployed=True,
         ),
     )
-    # Another process may have given them back.
+    # Another process may have given them back, or their source claimed them.
     owners = operation.ports.records.compute_nodes_by_uuid(refused)
     operation.set_scope(
         order, {n.uuid: n.host or order.destination for n in owners}
     )
-    kept |= refused
+    sources = {node.uuid: node.source for node in nodes}
+    back = {n.uuid for n in owners if n.host == sources[n.uuid]}
+    kept |= {uuid: why for uuid, why in refused.items() if uuid not in back}
     moves.refuse(
         order.request_id,
         {

@@ -237,6 +237,31 @@ class FailingTest(TrialCase):
         self.assertEqual(4, result.count(REFUSED))
         self.assertEqual({'old'}, {*self.owners().values()})
 
+    def test_node_that_its_source_claimed_back_has_gone_back(self) -> None:
+        self.frozen = True
+        proposal = self.with_trial()
+        free = [n.uuid for n in proposal.trial if not n.instance_uuid]
+        down = exceptions.IronicUnavailableError('down')
+
+        def during() -> None:
+            if None in self.owners().values():
+                self.ironic.fail_with = down
+
+        self.during = during
+        with self.assertRaises(refusals.UnfinishedMoveError):
+            self.execute(proposal)
+        self.ironic.fail_with, self.during = None, lambda: None
+        epoch = self.records.register('old', world.ALL)
+        nodes = [self.ironic.nodes[uuid] for uuid in free]
+        claims = [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes]
+        self.assertEqual(
+            len(free), len(self.records.apply('old', epoch, claims).applied)
+        )
+        result = self.execute(self.plan_rest(proposal))
+        self.assertEqual({'old'}, {*self.owners().values()})
+        self.assertEqual({REFUSED}, {n.state for n in result.trial})
+        self.assertNotIn('did not go back', str(result.findings))
+
     def test_busy_node_with_an_instance_does_not_go_back(self) -> None:
         self.frozen = True
         busy = world.uuid(3)
