@@ -17,11 +17,13 @@ class Subject:
     """One thing of a proposal, with its gates.
 
     :param result: in a word or a sentence.
+    :param changes: whether it is not so already.
     """
 
     name: str
     result: str
     gates: tuple[Gate, ...] = ()
+    changes: bool = True
 
     @property
     def is_refused(self) -> bool:
@@ -66,20 +68,26 @@ def subjects(answer: Mapping[str, Any]) -> Iterator[Subject]:
                 (gate, 'failed', one.get('evidence') or '', hint)
                 for gate in one.get('failed_gates') or ()
             ),
+            _state(one) != 'unchanged',
         )
     if shared:
         name = answer.get('host') or 'Gates'
         gates = tuple(map(_gate, shared))
         yield Subject(name, 'all gates have to pass', gates)
     if 'changed' in answer:
-        changed = words(answer['changed'])
-        yield Subject(answer['host'], f'changes: {changed}')
+        changed = answer['changed']
+        text = f'changes: {words(changed)}'
+        yield Subject(answer['host'], text, changes=bool(changed))
     for pause in answer.get('pauses', [answer] if 'ends_at' in answer else []):
         yield Subject('Pause', f'until {time_of(pause["ends_at"])} UTC')
 
 
+def _state(node: Mapping[str, Any]) -> str:
+    return str(node.get('state') or node.get('result') or '')
+
+
 def _result(node: Mapping[str, Any]) -> str:
-    text = str(node.get('state') or node.get('result') or '')
+    text = _state(node)
     source = node.get('source') or node.get('service') or 'no service'
     target = node.get('destination') or node.get('next_service')
     way = f': {source} → {target}' if target else ''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 
@@ -67,6 +68,26 @@ class ActionsTest(console_case.ConsoleCase):
         page = self.page('/act/delete-service/old')
         self.assertIn('6 left', page)
         self.assertNotIn('value="execute"', page)
+
+    def test_what_is_so_already_has_no_button(self) -> None:
+        form = {'service': 'old', 'reason': 'CHG-1'}
+        for page in (
+            self.send(f'/act/move/{world.uuid(1)}', step='propose', **form),
+            self.page('/act/enable/new'),
+        ):
+            self.assertIn('Nothing would change', page)
+            self.assertNotIn('value="execute"', page)
+
+    def test_gates_that_passed_are_folded_for_several_nodes(self) -> None:
+        node = dataclasses.replace(
+            self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
+        )
+        self.ironic.put(node)
+        page = self.send('/act/drain/old', step='propose', reason='CHG-1')
+        self.assertIn('6 in all, 1 refused by a gate', page)
+        self.assertEqual(5, page.count('<summary>12 passed</summary>'))
+        self.assertEqual(1, page.count('<summary>11 passed</summary>'))
+        self.assertEqual(1, page.count('<span class="mark error">'))
 
     def test_refusal_of_the_execution_is_shown(self) -> None:
         self.send('/act/failover/new', 409, step='execute', proposed='{}')
