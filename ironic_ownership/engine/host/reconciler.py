@@ -69,6 +69,17 @@ class Written:
         """The changes that were not made, and are decided again."""
         return [*self.refused, *self.paused, *self.delayed]
 
+    def last(self, before: frozenset[str]) -> frozenset[str]:
+        """Return the nodes to hand over after all others in the next round.
+
+        Those of earlier rounds stay among them until all others had their
+        turn: the same ones, which a pause holds, could fill each round.
+
+        :param before: those of this round.
+        """
+        left = frozenset(change.uuid for change in self.left)
+        return left | before if self.limited and left - before else left
+
 
 @dataclasses.dataclass(eq=False)
 class Reconciler:

@@ -337,8 +337,8 @@ class Refresher:
         summary.delayed = len(written.delayed)
         summary.passed = written.handed_over - len(written.left)
         summary.retry_in = written.retry_in
-        self._refused = frozenset(change.uuid for change in written.left)
-        self.missing_nodes.ask_again(self._refused)
+        self.missing_nodes.ask_again({one.uuid for one in written.left})
+        self._refused = written.last(self._refused)
         if (
             is_final
             and not written.left

@@ -123,6 +123,25 @@ class TestTakeOver(TakeOverCase):
             pass
         self.assertEqual({'host2'}, set(self.owners().values()))
 
+    def test_paused_nodes_do_not_keep_others_from_their_turn(self) -> None:
+        *held, last = self.left
+        self.assertGreater(len(held), 3)
+        self.ironic.put(*(world.node(n, shard='a') for n in held))
+        for one in (self.dead, self.host):
+            one.refresh()
+        by = Origin('operator', 'req-1')
+        self.records.begin_pause(by, 600.0, 'cables', shard='a')
+        self.die()
+        self.host.reconciler.handover_limit = 1
+        for _ in self.left:
+            self.host.refresh()
+        self.assertEqual('host2', self.owners().pop(last))
+        self.assertEqual({'host1'}, {self.owners()[n] for n in held})
+        self.records.end_pauses(by, ['req-1'])
+        for _ in self.left:
+            self.host.refresh()
+        self.assertEqual({'host2'}, set(self.owners().values()))
+
     def test_budget_lets_some_nodes_follow_and_shows_what_waits(self) -> None:
         self.die()
         left = len(self.left)
