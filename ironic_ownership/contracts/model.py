@@ -135,8 +135,9 @@ class Member:
 
     ``incarnation`` is new for every start of a process. ``joined_at`` is in
     seconds since the epoch, by the store's clock if the backend has the
-    capability ``STORE_CLOCK``, else by the member's own; it is only compared
-    between members, and safety does not depend on it.
+    capability ``STORE_CLOCK``, else by the member's own. A member that joins
+    again after the store lost it has a later one, by which others notice the
+    loss.
     """
 
     host: str

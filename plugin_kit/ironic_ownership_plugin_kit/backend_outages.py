@@ -101,8 +101,11 @@ class OutageContract(backend_case.BackendCase):
         self.assertEqual((), self.answered(one.view).members)
 
     def test_member_that_the_store_forgot_can_rejoin(self) -> None:
+        """Others see by ``joined_at`` that it was lost."""
         one = self.joined('host1', 'one')
+        (before,) = self.answered(one.view).members
         self.joined('host2', 'two')
+        self.elapse(0.01)
         self.forget_everything()
         self.answered(lambda: one.join('host1', 'one', OTHER))
         self.answered(one.beat)
@@ -111,3 +114,4 @@ class OutageContract(backend_case.BackendCase):
             ('host1', 'one', OTHER),
             (member.host, member.incarnation, member.settings),
         )
+        self.assertLess(before.joined_at, member.joined_at)

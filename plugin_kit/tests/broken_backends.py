@@ -347,6 +347,18 @@ class NeedsItsOwnRow(Broken):
         self._first = True
 
 
+class RejoinsAsIfNothingWasLost(Broken):
+    _joined_at: float | None = None
+
+    def join(self, host, incarnation, settings):
+        super().join(host, incarnation, settings)
+        if self._joined_at is None:
+            self._joined_at = self.last.joined_at
+        self.raw_put(
+            dataclasses.replace(self.last, joined_at=self._joined_at)
+        )
+
+
 class DeclaresNoWatch(Broken):
     capabilities = memory.MemoryBackend.capabilities
 

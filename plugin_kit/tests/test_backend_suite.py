@@ -44,6 +44,7 @@ MEMBERS: Mapping[Kind, str] = {
     broken.JoinsInTheYearZero: """
         joining_leaves_the_other_process_as_it_is
         later_member_has_the_later_joined_at
+        member_that_the_store_forgot_can_rejoin
     """,
     broken.ShowsTheExpired: """
         advertising_does_not_revive
@@ -65,6 +66,7 @@ MEMBERS: Mapping[Kind, str] = {
     """,
     broken.BeatsAsNewcomer: """
         beat_keeps_joined_at_and_settings
+        member_that_the_store_forgot_can_rejoin
     """,
     broken.BeatsForTheHost: """
         process_beats_and_expires_for_itself
@@ -162,6 +164,9 @@ OUTAGES: Mapping[Kind, str] = {
         member_that_the_store_forgot_is_refused
     """,
     broken.NeedsItsOwnRow: """
+        member_that_the_store_forgot_can_rejoin
+    """,
+    broken.RejoinsAsIfNothingWasLost: """
         member_that_the_store_forgot_can_rejoin
     """,
 }

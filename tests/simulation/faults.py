@@ -20,8 +20,6 @@ Begin = Callable[[Site], Undo]
 FAULTS: dict[str, Begin] = {}
 CHANGES: dict[str, Begin] = {}
 COMMANDS: dict[str, Begin] = {}
-TOLD: dict[str, Begin] = {}
-"""Those that only stories have."""
 
 
 def _of(table: dict[str, Begin]) -> Callable[[Begin], Begin]:
@@ -264,31 +262,21 @@ def store_empty(site: Site) -> Undo:
     return nothing
 
 
-@_of(TOLD)
+@_of(FAULTS)
 def store_loses(site: Site) -> Undo:
-    """Let the store of the members lose all but those of one service.
+    """Let the store of the members lose those of all services but one.
 
-    The others do not reach it before that one has seen it: the product holds
-    the loss of one member for its death, and a loss of many that it does not
-    see together for the deaths of those that are not back yet.
+    The product holds the loss of a single service for its death.
     """
-    kept, lost = host(site), list(site.store.rows)
-    if site.in_database:
+    kept = host(site)
+    if site.in_database or len(site.policies) < 3:
         raise LookupError
     site.checker.tell(f'the store of the members has only {kept}')
-    for key in lost:
+    for key in list(site.store.rows):
         if key[0] != kept:
             del site.store.rows[key]
     site.checker.emptied_at = site.loop.now
-    away = [one for one in site.machines if site.hosts[one] != kept]
-    for one in away:
-        site.members.links[one, 'members'] = Link(is_cut=True)
-
-    def undo() -> None:
-        for one in away:
-            site.members.links[one, 'members'] = Link()
-
-    return undo
+    return nothing
 
 
 @_of(FAULTS)
@@ -593,8 +581,7 @@ def delete_service(site: Site) -> Undo:
     return nothing
 
 
-CHOSEN: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
-ALL: Mapping[str, Begin] = {**CHOSEN, **TOLD}
+ALL: Mapping[str, Begin] = {**FAULTS, **CHANGES, **COMMANDS}
 OFTEN = (
     'kill',
     'freeze-long',

@@ -334,6 +334,13 @@ MUTANTS = (
         story='store-loses-most',
     ),
     Mutant(
+        'members that have joined again were not lost',
+        _DETECTOR,
+        'lost = {host for host, _ in self._entries - entries}',
+        'lost = vanished',
+        story='store-loses-most',
+    ),
+    Mutant(
         'a heartbeat counts for less than the time to live',
         _BEATS,
         'self._alive_until[key] = ended + self._ttl\n',

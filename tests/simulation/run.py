@@ -53,7 +53,7 @@ class Plan:
         """Return the plan of a seed."""
         rng = random.Random(f'plan {seed}')
         storm = rng.uniform(4, 16)
-        every = sorted([*faults.CHOSEN, *faults.OFTEN, *faults.OFTEN])
+        every = sorted([*faults.ALL, *faults.OFTEN, *faults.OFTEN])
         kinds = rng.sample(every, rng.choice((2, 4, 8, 16)))
         times = sorted(rng.uniform(2, storm) for _ in range(rng.randint(2, 8)))
         hosts = ('ha', 'hb', 'hc', 'hd')[: rng.choice((2, 2, 3, 3, 4))]

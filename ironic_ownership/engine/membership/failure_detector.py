@@ -12,12 +12,15 @@ error of the store never leads to a conclusion.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import Clock
 
 _NEVER = float('-inf')
+
+Entry = tuple[str, object]
+"""An entry in the store: the host, and what no later one of it shares."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +96,7 @@ class FailureDetector:
         self._beat_started = _NEVER
         self._beat_ended = _NEVER
         self._missed_since: dict[str, float] = {}
+        self._entries: Set[Entry] = frozenset()
         self.liveness = Liveness()
 
     def joined(self, at: float) -> None:
@@ -103,6 +107,7 @@ class FailureDetector:
         self._settled_at = at + self._settling_time
         self._beat_started = self._beat_ended = _NEVER
         self._missed_since.clear()
+        self._entries = frozenset()
         self.liveness = Liveness()
 
     def beat_accepted(self, started: float, ended: float) -> None:
@@ -118,20 +123,23 @@ class FailureDetector:
         )
 
     def observe(
-        self, hosts: Collection[str], started: float, ended: float
+        self, entries: Set[Entry], started: float, ended: float
     ) -> frozenset[str]:
         """Evaluate a view that contains this observer.
 
-        :param hosts: the other hosts in it.
+        :param entries: those of the other hosts in it.
         :param started: time of the request for the view.
         :param ended: time of the response.
         :returns: hosts that are dead, and were not before.
         """
-        before = self.liveness
+        before, hosts = self.liveness, {host for host, _ in entries}
         known = before.present | before.suspect | before.dead
         missing = known.difference(hosts)
         vanished = missing & before.present
-        if len(vanished) > 1 and 2 * len(vanished) > len(before.present):
+        # Those that have joined again in the meantime as well.
+        lost = {host for host, _ in self._entries - entries}
+        self._entries = entries
+        if len(lost) > 1 and 2 * len(lost) > len(before.present):
             # The store lost them, or they all restarted: wait for them.
             self._settled_at = ended + self._settling_time
         for host in known.intersection(hosts):

@@ -15,6 +15,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.membership.failure_detector import (
+    Entry,
     FailureDetector,
     Liveness,
 )
@@ -285,7 +286,6 @@ class LocalMember:
             for member in view.members
             if member.host == own.host
         }
-        siblings = stored.keys() - {own.incarnation}
         if own.incarnation not in stored:
             # No conclusion from this view; a beat reveals whether it expired.
             self._beat_wanted = not self._unseen
@@ -295,9 +295,18 @@ class LocalMember:
         if stored[own.incarnation] != self._joined_with:
             # A request that had no answer was carried out after a later one.
             self._joined_with = None
-        self._died |= self._detector.observe(
-            view.hosts - {own.host}, started, ended
-        )
+        others: set[Entry] = {
+            (member.host, (member.incarnation, member.joined_at))
+            for member in view.members
+            if member.host != own.host
+        }
+        siblings: set[Entry] = {
+            (member.incarnation, member.joined_at)
+            for member in view.members
+            if member.host == own.host
+            and member.incarnation != own.incarnation
+        }
+        self._died |= self._detector.observe(others, started, ended)
         self._siblings.observe(siblings, started, ended)
         self._update_registration()
         self._notify(view)

@@ -6,6 +6,7 @@ from the whole history, and not from any state.
 
 from __future__ import annotations
 
+import collections
 import unittest
 
 from hypothesis import given
@@ -17,10 +18,14 @@ TTL = 20.0
 
 
 class Observer:
-    """A failure detector with a clock."""
+    """A failure detector with a clock.
+
+    :ivar joins: of the others, by host.
+    """
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.joins = collections.Counter[str]()
         self.detector = failure_detector.FailureDetector(TTL)
         self.detector.joined(self.now)
         self.beat()
@@ -35,7 +40,8 @@ class Observer:
 
     def observe(self, *hosts: str) -> frozenset[str]:
         self.now += 0.1
-        return self.detector.observe(hosts, self.now - 0.1, self.now)
+        entries = {(host, self.joins[host]) for host in hosts}
+        return self.detector.observe(entries, self.now - 0.1, self.now)
 
     def settle(self, *hosts: str) -> None:
         self.observe(*hosts)
@@ -106,7 +112,8 @@ class TestOneHost(unittest.TestCase):
         self.observer.observe('h2', 'h3')
         now = self.observer.now
         self.observer.detector.beat_accepted(now + 1, now + 3)
-        self.observer.detector.observe(('h2', 'h3'), now + 2, now + 4)
+        entries = {('h2', 0), ('h3', 0)}
+        self.observer.detector.observe(entries, now + 2, now + 4)
         self.assertFalse(self.observer.is_dead('h1'))
 
     def test_host_that_is_back_is_alive(self) -> None:
@@ -188,6 +195,26 @@ class TestSettling(unittest.TestCase):
         observer.elapse(TTL + 1)
         observer.beat()
         self.assertEqual({'h2'}, observer.observe('h1', 'h3'))
+
+    def test_hosts_that_joined_again_since_were_lost_too(self) -> None:
+        observer = Observer()
+        observer.settle('h1', 'h2', 'h3')
+        observer.joins.update(('h1', 'h2'))
+        for _ in range(3):
+            observer.observe('h1', 'h2')
+            observer.beat()
+        self.assertFalse(observer.is_dead('h3'))
+        observer.elapse(TTL + 1)
+        observer.beat()
+        self.assertEqual({'h3'}, observer.observe('h1', 'h2'))
+
+    def test_host_that_joined_again_alone_is_no_restart(self) -> None:
+        observer = Observer()
+        observer.settle('h1', 'h2', 'h3', 'h4')
+        observer.joins.update(('h1',))
+        observer.observe('h1', 'h2', 'h4')
+        observer.beat()
+        self.assertEqual({'h3'}, observer.observe('h1', 'h2', 'h4'))
 
     def test_loss_of_half_the_hosts_is_no_restart(self) -> None:
         observer = Observer()

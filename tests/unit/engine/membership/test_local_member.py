@@ -321,6 +321,22 @@ class TestLooks(MemberCase):
         self.assertEqual(1, len(self.died))
         self.assertEqual(changes + 2, self.changes)
 
+    def test_store_that_lost_all_others_kills_none(self) -> None:
+        """All but one have joined again when this process reads them."""
+        self.settle()
+        for host in ('host2', 'host3', 'host4'):
+            self.other(host)
+        self.member.poll()
+        self.clock.elapse(1)
+        for host in ('host2', 'host3', 'host4'):
+            del self.store.rows[host, 'another']
+        self.other('host2')
+        self.other('host3')
+        for _ in range(3):
+            self.member.beat()
+            self.clock.elapse(1)
+        self.assertFalse(self.member.liveness().is_dead('host4'))
+
     def test_view_that_is_the_same_again_is_no_change(self) -> None:
         self.settle()
         self.other('host3')
