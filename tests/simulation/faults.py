@@ -266,15 +266,21 @@ def store_empty(site: Site) -> Undo:
 def store_loses(site: Site) -> Undo:
     """Let the store of the members lose those of all services but one.
 
-    The product holds the loss of a single service for its death.
+    They are two at least, and that one has seen them: the product holds the
+    loss of a single service for its death.
     """
-    kept = host(site)
-    if site.in_database or len(site.policies) < 3:
+    kept, store = host(site), site.store
+    if site.in_database:
+        raise LookupError
+    alive = {key[0] for key in store.rows if store.alive(key)}
+    for one in site.machines.values():
+        if one.host == kept and one.built is not None:
+            alive &= one.built.member.liveness().present
+    if len(alive) < 2:
         raise LookupError
     site.checker.tell(f'the store of the members has only {kept}')
-    for key in list(site.store.rows):
-        if key[0] != kept:
-            del site.store.rows[key]
+    for key in [key for key in store.rows if key[0] != kept]:
+        del store.rows[key]
     site.checker.emptied_at = site.loop.now
     return nothing
 
