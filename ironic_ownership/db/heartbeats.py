@@ -177,7 +177,7 @@ class HeartbeatLog:
         """
         with self._lock:
             # After a longer gap it is unknown when a heartbeat was.
-            fresh = started - self._read_at <= self._ttl / 2
+            fresh = started - self._read_at <= self._ttl
             left: dict[model.Member, float] = {}
             kept = set()
             beaten_at = {}

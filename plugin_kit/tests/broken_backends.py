@@ -354,9 +354,7 @@ class RejoinsAsIfNothingWasLost(Broken):
         super().join(host, incarnation, settings)
         if self._joined_at is None:
             self._joined_at = self.last.joined_at
-        self.raw_put(
-            dataclasses.replace(self.last, joined_at=self._joined_at)
-        )
+        self.raw_put(dataclasses.replace(self.last, joined_at=self._joined_at))
 
 
 class DeclaresNoWatch(Broken):

@@ -18,9 +18,15 @@ from ironic_ownership.backends import memory
 from ironic_ownership.backends.db import DatabaseBackend
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.calls import pending
+from ironic_ownership.contracts.conditions import Loop as LoopName
+from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.db.outbox import SqlOrderTurn
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
+from ironic_ownership.engine.changes.moves import MoveNodes
+from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from ironic_ownership.engine.host import health
 from ironic_ownership.engine.host.action_guard import Permission
@@ -171,6 +177,7 @@ class Site:
         kind = Cluster if clustered else Database
         self.database: Database = kind(loop, idle=times.ttl / 2)
         self.bare_metal = Ironic(loop, nodes)
+        self.bare_metal.middleware = Enforcement.ENFORCED
         self.ironic = Server(loop, exceptions.IronicUnavailableError)
         self.members = Server(loop, exceptions.BackendUnavailableError)
         self.members.timeout = times.heartbeat
@@ -307,10 +314,34 @@ class ServiceProcess(Process):
         )
         tuning = site.tuning(self.host)
         member = LocalMember(context, tuning.advertised)
-        self.built = Host.build(member, tuning, shared_key=KEY)
+        self.built = Host.build(
+            member,
+            tuning,
+            workers={LoopName.ORDERS: self._orders(context, member)},
+            shared_key=KEY,
+        )
         site.loop.spawn(self, 'ask', self._ask)
         site.loop.spawn(self, 'act', self._act)
         self.built.run()
+
+    def _orders(
+        self, context: ServiceContext, member: LocalMember
+    ) -> StandingOrders:
+        site, database = self.site, self.site.database.port(self)
+        return StandingOrders(
+            context,
+            MoveNodes(
+                context.ports,
+                SqlMoves(database),
+                sharded=False,
+                permission_lifetime=site.times.ttl / 3,
+            ),
+            SqlOrderTurn(database),
+            self.writer,
+            member.liveness,
+            KEY,
+            lambda: site.times.refresh,
+        )
 
     @property
     def incarnation(self) -> str | None:
@@ -377,6 +408,8 @@ class ServiceProcess(Process):
 
 
 class _Wired(app_case.Wired):
+    shared_key = KEY
+
     def __init__(self, site: Site, process: Process) -> None:
         ironic = Port(site.bare_metal, site.ironic, 'ironic')
         super().__init__(

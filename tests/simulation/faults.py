@@ -489,6 +489,17 @@ def disable(site: Site) -> Undo:
 
 
 @_of(COMMANDS)
+def standing_order(site: Site) -> Undo:
+    """Order what happens to the deployed nodes of a service, then revoke."""
+    order = functools.partial(_order, site, 'service:set')
+    path = {'host': host(site)}
+    seconds = int(site.loop.rng.uniform(0.3, 6) * site.times.heartbeat)
+    body = {'take_over_deployed_after': seconds, 'reason': 'no one on call'}
+    order(path=path, body=body)
+    return lambda: order(path=path, body={'take_over_deployed_after': None})
+
+
+@_of(COMMANDS)
 def move(site: Site) -> Undo:
     uuids = sorted({node(site), node(site)})
     body = {

@@ -51,6 +51,7 @@ _MEMBER = 'engine/membership/local_member.py'
 _DETECTOR = 'engine/membership/failure_detector.py'
 _GUARD = 'engine/host/action_guard.py'
 _CHANGES = 'db/change_set.py'
+_ORDERS = 'db/standing_orders.py'
 _MOVE = 'db/move_transaction.py'
 _BEATS = 'db/heartbeats.py'
 _BACKEND = 'backends/db.py'
@@ -469,6 +470,47 @@ MUTANTS = (
         'if instance != (node.instance_uuid if hand_over.deployed else None):',
         'if instance is node:',
         story='moved-back-and-forth',
+    ),
+    # Standing orders.
+    Mutant(
+        'a service that came back is fenced by its order',
+        'engine/changes/standing_orders.py',
+        'if row.host in alive and not row.forced_down:',
+        'if False:',
+        story='no-one-on-call',
+    ),
+    Mutant(
+        'a standing order is due at once',
+        _ORDERS,
+        'due = {row.host for row in found if row.order_due}',
+        'due = {row.host for row in found}',
+        also=(
+            (
+                'engine/changes/standing_orders.py',
+                'elif row.order_due:',
+                'else:',
+            ),
+            (
+                'engine/changes/case.py',
+                'if ordered and not (service and service.order_due):',
+                'if ordered and not service:',
+            ),
+        ),
+        story='no-one-on-call',
+    ),
+    Mutant(
+        'a standing order does not read the pauses',
+        _ORDERS,
+        'lasting = pauses.current(conn)',
+        'lasting = ()',
+        also=(
+            (
+                'engine/changes/standing_orders.py',
+                'pauses = context.ports.records.pauses()',
+                'pauses = ()',
+            ),
+        ),
+        story='no-one-on-call',
     ),
     # Ironic itself.
     Mutant(

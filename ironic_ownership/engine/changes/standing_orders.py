@@ -160,7 +160,12 @@ class StandingOrders(Worker):
 
     def _carry_out(self, orders: Orders, rest: Sequence[Move]) -> None:
         context = self.context
+        # One that came back since the last poll of the members may act; read
+        # after the rows, they show it unless its epoch has changed.
+        alive = context.ports.backend.view().hosts if orders.to_note else ()
         for row in orders.to_note:
+            if row.host in alive and not row.forced_down:
+                continue
             context.ports.records.note_fence(
                 context.host, context.fence.epoch(), row
             )

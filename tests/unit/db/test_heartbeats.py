@@ -84,6 +84,15 @@ class TestHeartbeatLog(unittest.TestCase):
         self.now += 10 * TTL
         self.assertEqual(set(), self.read().hosts)
 
+    def test_clock_that_jumped_in_an_outage_hastens_no_death(self) -> None:
+        # One that can't read the members for a time to live joins again.
+        self.live(6)
+        self.beat_at += 2
+        self.now += TTL - 1
+        self.assertEqual({'host1'}, self.read(skew=3600).hosts)
+        self.now += TTL
+        self.assertEqual(set(), self.read(skew=3600).hosts)
+
     def test_time_that_went_back_is_that_of_a_heartbeat(self) -> None:
         # Accepted by another server, whose clock is behind.
         self.live(6)

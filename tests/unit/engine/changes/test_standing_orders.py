@@ -238,6 +238,16 @@ class TestOrders(OrderCase):
         self.step()
         self.assertEqual(before, self.state())
 
+    def test_service_that_came_back_unseen_is_not_fenced(self) -> None:
+        """The members were read before it did, and its row after that."""
+        self.give()
+        self.die()
+        self.dead.beat()
+        self.assertTrue(self.host.member.liveness().is_dead('host1'))
+        self.step()
+        self.assertTrue(self.dead.context.fence.may_act)
+        self.assertFalse(self.records.service('host1').fenced)
+
     def test_order_names_the_service_that_gets_them(self) -> None:
         self.give(to='host3')
         self.die()
