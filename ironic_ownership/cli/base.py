@@ -21,6 +21,7 @@ from ironic_ownership.api import resources
 from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
 from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
+from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -204,12 +205,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         # An older service has none, and the command itself has succeeded.
         with contextlib.suppress(exceptions.OwnershipError):
             for pause in self.api.call('pause:list')['pauses']:
-                scope = [pause[key] for key in ('shard', 'conductor_group')]
-                of = [text for text in scope if text is not None]
+                scope = nodes_of(pause['shard'], pause['conductor_group'])
                 self.say(
-                    'automatic changes of owner are paused'
-                    f'{f" for {of}" if of else ""} until {pause["ends_at"]} '
-                    f'by {pause["actor"]}: {pause["reason"]}'
+                    f'automatic changes of owner are paused for {scope} until '
+                    f'{pause["ends_at"]} by {pause["actor"]}: '
+                    f'{pause["reason"]}'
                 )
 
     def produce_output(
@@ -221,11 +221,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         """Show the cells for people or for scripts, by the format."""
         for option in ('columns', 'sort_columns'):
             for name in getattr(parsed_args, option, ()):
-                if self._normalize_column_name(name) not in column_names:
-                    raise errors.UsageError(
-                        f'there is no column {name!r}',
-                        hint=errors.nearest(name, column_names),
-                    )
+                key = self._normalize_column_name(name)
+                if key not in column_names:
+                    one = self.described if self.operation else None
+                    keys = columns.keys(one.columns) if one else ()
+                    raise errors.no_column(name, column_names, key in keys)
         chosen, shown = parsed_args.formatter, column_names
         if chosen == 'table':
             shown = [columns.heading(name) for name in column_names]
@@ -396,5 +396,5 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
         body: Mapping[str, Any],
         *more: str,
     ) -> Record:
-        keys = (*columns.keys(shown), *more)
+        keys = (*dict.fromkeys((*columns.keys(shown), *more)),)
         return keys, [body[key] for key in keys]

@@ -170,6 +170,9 @@ class ItemsCommand(ChangeCommand, base.Lister):
             self.exit_code = errors.ExitCode.REFUSED
         return self.rows(self.described.columns, rows)
 
+    def words(self, cell: Any) -> Any:
+        return one_each(super().words(cell))
+
     def name(self, row: Body) -> str:
         """Return how a question names a thing."""
         return str(row['name'] or row['uuid'])
@@ -191,6 +194,13 @@ class ItemsCommand(ChangeCommand, base.Lister):
         self, proposal: Body, error: exceptions.OwnershipError
     ) -> Body:
         return {'nodes': error.details['nodes']}
+
+
+def one_each(cell: Any) -> Any:
+    """Return a cell with each sentence of several gates once, on a line."""
+    if not isinstance(cell, str):
+        return cell
+    return '\n'.join(dict.fromkeys(cell.split('; ')))
 
 
 def _rows(body: Body) -> Sequence[Body]:

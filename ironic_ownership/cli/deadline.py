@@ -84,9 +84,12 @@ class Deadline:
             f'{server} ({seconds:.1f} s)'
             for server, seconds in sorted(self._calls.durations().items())
         )
+        waiting = 'It waits for no server: it is still computing'
+        if waits:
+            waiting = f'No answer yet from: {waits}'
         text = (
             f'no result within {self._seconds:g} s, the time limit of this '
-            f'command. No answer yet from: {waits or "none; it computes"}'
+            f'command. {waiting}'
         )
         if self.api is None or not self.api.has_written:
             return text

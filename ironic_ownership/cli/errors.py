@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import logging
 import sys
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine import suggestions
@@ -38,6 +39,20 @@ class UsageError(exceptions.OwnershipError):
 
     code = 'usage'
     exit_code = ExitCode.USAGE
+
+
+def no_column(name: str, shown: Sequence[str], long: bool) -> UsageError:
+    """Return the error for a column that is not shown.
+
+    :param long: whether ``--long`` shows it.
+    """
+    if long:
+        return UsageError(
+            f'column {name!r} is shown only with --long', hint='Add --long'
+        )
+    return UsageError(
+        f'there is no column {name!r}', hint=nearest(name, shown)
+    )
 
 
 def exit_code(error: BaseException) -> ExitCode:

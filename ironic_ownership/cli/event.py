@@ -48,6 +48,7 @@ class ListEvent(base.Lister):
         'event list --request-id req-... -f json',
         'event list --since 2025-01-31T22:00 --until 2025-02-01 --limit 1000',
     )
+    nothing = 'No events'
     operation, limit = 'event:list', 100
     long = 'also show instance, request id and id'
     options: ClassVar = {

@@ -29,8 +29,8 @@ class MoveComputeNode(MoveCommand):
     Compute node and instance change their service in one transaction, in
     which the source loses its right to write. Nothing changes in Ironic or
     Placement. Nodes that the destination owns already stay unchanged. If a
-    node is refused or named wrongly the exit code is 3, and nothing is moved
-    unless --skip-invalid is given.
+    node is refused the exit code is 3, if one is named wrongly it is 2, and
+    nothing is moved. With --skip-invalid the others are moved, and it is 3.
     """
 
     examples = (
@@ -118,7 +118,7 @@ class MoveComputeNode(MoveCommand):
             named = node_file.of_words(self.api, parsed_args.nodes)
         self.say_faults(
             named.faults,
-            'nodes are named wrongly, each in a line above; nothing was moved',
+            'of the nodes cannot be used, see above; nothing was moved',
             skips=parsed_args.skip_invalid,
         )
         if not named.uuids:
@@ -161,6 +161,7 @@ class ListMove(base.Lister):
     """List the moves of operators, newest first."""
 
     examples = ('move list --unfinished', 'move list -f json')
+    nothing = 'No moves'
     operation, limit = 'move:list', 100
 
 

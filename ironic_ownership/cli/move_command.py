@@ -43,8 +43,8 @@ class MoveCommand(base.Lister):
         change.add_arguments(
             parser,
             skips='move the other nodes if some cannot be moved or are named '
-            'wrongly; without it, one such node stops all of them. The exit '
-            'code is 3 in both cases',
+            'wrongly, with the exit code 3; without it, one such node stops '
+            'all of them',
         )
         parser.add_argument(
             '--override',
@@ -71,7 +71,7 @@ class MoveCommand(base.Lister):
         """Return the question before the moves, without a question mark."""
         sources = {row['source'] or 'no service' for row in planned}
         return (
-            f'Move {len(planned)} compute nodes from '
+            f'Move {suggestions.counted(len(planned), "compute node")} from '
             f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
         )
 
@@ -149,7 +149,7 @@ class MoveCommand(base.Lister):
             rest = len(_planned(rows)) - len(_planned(first))
             names = [row['name'] or row['uuid'] for row in first]
             self.say(
-                f'trial: {len(first)} nodes move first: '
+                f'trial: {suggestions.counted(len(first), "node")} first: '
                 f'{suggestions.listed(names)}; '
                 + (f'{rest} follow' if rest else 'these are all of them')
             )
@@ -172,13 +172,14 @@ class MoveCommand(base.Lister):
                 total = totals[destination]
                 for sentence in move_answers.sentences(rows, total):
                     self.say(f'refused: {sentence}')
+                others = '. --skip-invalid moves the others'
                 self.say(
-                    f'{len(rows)} of {total} nodes are refused by a gate: '
-                    'nothing was moved. --skip-invalid moves the others'
+                    f'{len(rows)} of {total} nodes refused by a gate: nothing '
+                    f'was moved{others if len(rows) < total else ""}'
                 )
         if unplaceable:
             self.say(
-                f'{len(unplaceable)} compute nodes of '
+                f'{suggestions.counted(len(unplaceable), "compute node")} of '
                 f'{unplaceable[0]["source"]} cannot be moved to any service: '
                 + suggestions.listed(
                     [row['name'] or row['uuid'] for row in unplaceable]
@@ -229,14 +230,16 @@ class MoveCommand(base.Lister):
                 '' if len(passed) < len(move['nodes']) else ', all of them'
             )
             self.say(
-                f'{request_id}: the trial of {len(passed)} nodes'
+                f'{request_id}: the trial of '
+                f'{suggestions.counted(len(passed), "node")}'
                 f'{of_all} has passed'
             )
         back = _in_trial(move['nodes'], Trial.BACK)
         if back and not counts[NodeState.PLANNED]:
             self.say(
-                f'{request_id}: the trial failed, {len(back)} nodes went back '
-                'unless a line says otherwise: '
+                f'{request_id}: the trial failed, '
+                f'{suggestions.counted(len(back), "node")} went back unless '
+                'a line says otherwise: '
                 + suggestions.listed(
                     [f'{row["uuid"]}: {row["detail"]}' for row in back]
                 )

@@ -15,19 +15,21 @@ _GATES = f"""\
 gates, every one of them evaluated for every node:
 {gates.table(GATES)}
 
-A gate that cannot be evaluated has failed. They cannot be overridden. The
-column "hint" has the action for each that fails; an instance on record of a
-node that is gone is closed by "instance forget"."""
+A gate that cannot be evaluated has failed. They cannot be overridden. {{}}
+An instance on record of a node that is gone is closed by "instance forget"."""
 
 
 class CheckDeleteComputeNode(base.Lister):
     """Evaluate every gate of a deletion, and delete nothing.
 
-    Exit code 0: each of the nodes could be deleted; 3: at least one not.
+    Exit code 0: each of the nodes could be deleted; 3: at least one could
+    not.
     """
 
     operation = 'compute_node:bulk_check_delete'
-    notes = _GATES
+    notes = _GATES.format(
+        'The\ncolumn "hint" has the action for each that fails.'
+    )
     examples = (
         'compute node check-delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11',
         'compute node check-delete rack1-node7 -f json',
@@ -50,15 +52,17 @@ class CheckDeleteComputeNode(base.Lister):
 class DeleteComputeNode(change.ItemsCommand):
     """Delete the records, and the providers, of nodes that are gone.
 
-    A service does that by itself for its own nodes. This command acts in its
-    place, whether it is alive or not: behind the same gates, and only if the
-    record still has the owner for which they were evaluated. A node that
-    fails a gate keeps its record and its provider, and the others are
+    A service does that automatically for its own nodes. This command acts
+    in its place, whether it is alive or not: behind the same gates, and only
+    if the record still has the owner for which they were evaluated. A node
+    that fails a gate keeps its record and its provider, and the others are
     deleted.
     """
 
     operation, verb = 'compute_node:bulk_delete', 'delete'
-    notes = _GATES
+    notes = _GATES.format(
+        'The\naction for each that fails is in "compute node check-delete".'
+    )
     examples = (
         'compute node delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11 --dry-run',
         'compute node delete rack1-node7 rack1-node8 --yes',

@@ -17,7 +17,7 @@ from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.suggestions import is_uuid
+from ironic_ownership.engine.suggestions import counted, is_uuid
 from ironic_ownership.observe import columns
 
 _Row = Mapping[str, Any]
@@ -68,6 +68,9 @@ resumed by running it again: nodes that are imported are unchanged."""
         )
         return parser
 
+    def words(self, cell: Any) -> Any:
+        return change.one_each(super().words(cell))
+
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         entries = self._entries(parsed_args)
         if not (parsed_args.yes and parsed_args.skip_invalid):
@@ -77,18 +80,20 @@ resumed by running it again: nodes that are imported are unchanged."""
             stopped = bool(refused) and not parsed_args.skip_invalid
             if parsed_args.dry_run or stopped or not planned:
                 if stopped and not parsed_args.dry_run:
+                    others = '. --skip-invalid imports the others'
                     self.say(
-                        f'{len(refused)} of {len(rows)} nodes are refused by '
-                        'a gate: nothing was imported. --skip-invalid '
-                        'imports the others'
+                        f'{len(refused)} of {len(rows)} nodes refused by a '
+                        'gate: nothing was imported'
+                        f'{others if len(refused) < len(rows) else ""}'
                     )
                 return self._shown(parsed_args, rows)
             services = {row['service'] for row in planned}
             change.confirm(
                 parsed_args,
-                f'Import {len(planned)} nodes of {len(services)} services',
+                f'Import {counted(len(planned), "node")} of '
+                f'{counted(len(services), "service")}',
             )
-        what = f'import {len(entries)} nodes'
+        what = f'import {counted(len(entries), "node")}'
         change.announce(self.api.request_id, what)
         done: list[_Row] = []
         try:
@@ -108,8 +113,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         found = read_owners(parsed_args.file)
         self.say_faults(
             found.faults,
-            'entries cannot be used, each named in a line above; nothing was '
-            'imported',
+            'of the entries cannot be used, see above; nothing was imported',
             skips=parsed_args.skip_invalid,
         )
         if not found.owners:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ironic_ownership.api.resources.pauses import DAY
+from ironic_ownership.api.resources.pauses import DAY, LONGEST
 from ironic_ownership.cli import base, change, errors
 from ironic_ownership.cli.change import Body
 from ironic_ownership.observe import columns
@@ -21,7 +21,7 @@ def _seconds(text: str) -> int:
 
 
 class ListPause(base.Lister):
-    """List the pauses that last."""
+    """List the pauses in force."""
 
     operation, limit = 'pause:list', 100
     nothing = 'No pause: owners change automatically.'
@@ -35,7 +35,7 @@ class BeginPause(change.ChangeOne):
     until the pause ends or you run "resume": no free node of a dead service
     is taken over, and none follows a hash ring. Your own moves go on, and a
     node without an owner gets one. A service that dies is still noticed, and
-    its own processes still stop to act.
+    its own processes still stop acting.
     """
 
     operation = 'pause:begin'
@@ -76,6 +76,10 @@ class BeginPause(change.ChangeOne):
                 hint='Shorten it, or add --force: meanwhile no free node of a '
                 'dead service gets another owner',
             )
+        if parsed_args.seconds > LONGEST:
+            raise errors.UsageError(
+                f'the pause is longer than {LONGEST // DAY} days'
+            )
         names = 'seconds', 'shard', 'conductor_group', 'force'
         given = {name: getattr(parsed_args, name) for name in names}
         wanted = {k: v for k, v in given.items() if v not in (None, False)}
@@ -89,7 +93,7 @@ class BeginPause(change.ChangeOne):
 class EndPause(change.ChangeCommand, base.Lister):
     """Resume automatic changes of owner: end all pauses, or one."""
 
-    operation = 'pause:end'
+    operation, nothing = 'pause:end', ListPause.nothing
     examples = ('resume --yes', 'resume --pause req-...')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:

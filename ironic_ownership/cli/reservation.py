@@ -13,8 +13,8 @@ _TEXTS = (
     ('instance', 'instance_uuid', 'UUID', 'the instance that it is for'),
     ('service', 'service', 'HOST', 'the service that is to own the node'),
     ('resource-class', 'resource_class', 'CLASS', 'exactly as in Ironic'),
-    ('memory-mb', 'memory_mb', 'MB', 'at least so much memory'),
-    ('vcpus', 'vcpus', 'NUMBER', 'at least so many processors'),
+    ('memory-mb', 'memory_mb', 'MB', 'at least this much memory'),
+    ('vcpus', 'vcpus', 'NUMBER', 'at least this many processors'),
     ('root-gb', 'root_gb', 'GB', 'size of the root disk'),
     ('ephemeral-gb', 'ephemeral_gb', 'GB', 'size of further disks'),
     ('swap', 'swap', 'MB', 'size of the swap space'),
@@ -89,6 +89,7 @@ class ListReservation(base.Lister):
         'reservation list --service rack1 --all -f json',
     )
 
+    nothing = 'No reservations'
     operation = 'reservation:list'
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -14,6 +14,7 @@ from ironic_ownership.api import policy_options
 from ironic_ownership.api.resources.what_if import FLOW, NODE
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
+from ironic_ownership.engine.suggestions import counted
 from ironic_ownership.observe import columns
 
 _WHOLE = frozenset(('json', 'yaml'))
@@ -203,13 +204,17 @@ def _summary(shown: Mapping[str, Any]) -> str:
     first = f'{moves} of {nodes} nodes would move ({share:.1%}), '
     lines = [f'{first}{shown["instances"]} of them with an instance']
     if shown['stranded']:
+        its, it = (
+            ('its', 'it') if shown['stranded'] == 1 else ('their', 'them')
+        )
         lines.append(
-            f'{shown["stranded"]} nodes with an instance would be stranded: '
-            'their owner would be gone, and only an operator could move them'
+            f'{counted(shown["stranded"], "node")} with an instance would be '
+            f'stranded: {its} owner would be gone, and only an operator could '
+            f'move {it}'
         )
     if shown['unserved']:
         lines.append(
-            f'{shown["unserved"]} nodes without an instance would stay with '
-            'an owner that would be gone'
+            f'{counted(shown["unserved"], "node")} without an instance would '
+            'stay with an owner that would be gone'
         )
     return '\n'.join(lines)

@@ -21,8 +21,8 @@ class SetService(change.ChangeOne):
     A disabled service (cordon) gets no more nodes and keeps those that it
     has. A forced-down service is fenced immediately, even if its process
     still runs. After --up it registers again automatically. A standing order
-    moves its deployed nodes to other services once it has been fenced for so
-    long; that needs the middleware in Ironic.
+    moves its deployed nodes to other services once it has been fenced for
+    that time; that needs the middleware in Ironic.
     """
 
     operation = 'service:set'
@@ -66,10 +66,10 @@ class SetService(change.ChangeOne):
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             '--take-over-deployed-after',
-            type=int,
+            type=change.positive,
             metavar='SECONDS',
             help='move its deployed nodes to other services when it has been '
-            'fenced for so long (with --reason)',
+            'fenced for this time (with --reason)',
         )
         group.add_argument(
             '--no-take-over-deployed',
@@ -95,6 +95,7 @@ class SetService(change.ChangeOne):
             parsed_args.disabled
         ):
             raise errors.UsageError('--disable-reason goes with --disable')
+        _check_order(parsed_args)
         if not {*self.body(parsed_args)} - {'reason'}:
             raise errors.UsageError(
                 'nothing to set',
@@ -118,6 +119,27 @@ class SetService(change.ChangeOne):
         return (
             f'set {", ".join(proposal["changed"])} of service '
             f'{", ".join(proposal["services"])}'
+        )
+
+
+def _check_order(given: argparse.Namespace) -> None:
+    """Refuse options of a standing order that do not fit together."""
+    name = '--take-over-deployed'
+    ordered = given.take_over_deployed_after is not None
+    if given.take_over_deployed_to is not None and not ordered:
+        raise errors.UsageError(f'{name}-to goes with {name}-after')
+    if ordered and not given.reason:
+        raise errors.UsageError(f'{name}-after needs --reason')
+    if given.whole_scope and not (ordered or given.no_take_over_deployed):
+        raise errors.UsageError(
+            f'--whole-scope goes with {name}-after or --no{name[1:]}'
+        )
+    states = given.disabled, given.forced_down
+    if (ordered or given.no_take_over_deployed) and states != (None, None):
+        raise errors.UsageError(
+            'a standing order and the state of a service cannot be set in one '
+            'command',
+            hint='Use two commands',
         )
 
 

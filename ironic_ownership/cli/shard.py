@@ -85,7 +85,7 @@ class PlanShard(MoveCommand):
             '--max-moves',
             type=int,
             metavar='NUMBER',
-            help='move so many nodes at most',
+            help='move at most this many nodes',
         )
         add_trial(parser)
         return parser

@@ -162,6 +162,19 @@ class Tally(NamedTuple):
     unavailable: int
 
 
+def nodes_of(shard: str | None, conductor_group: str | None) -> str:
+    """Return the nodes of a place in words; ``None`` is any."""
+    found = [
+        f'{word} {value!r}'
+        for word, value in (
+            ('shard', shard),
+            ('conductor group', conductor_group),
+        )
+        if value is not None
+    ]
+    return f'nodes of {" and ".join(found)}' if found else 'all nodes'
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pause:
     """A time in which no node in a scope changes owner automatically.
@@ -192,15 +205,7 @@ class Pause:
     @property
     def scope(self) -> str:
         """The nodes that keep their owner, in words."""
-        found = [
-            f'{word} {value!r}'
-            for word, value in (
-                ('shard', self.shard),
-                ('conductor group', self.conductor_group),
-            )
-            if value is not None
-        ]
-        return f'nodes of {" and ".join(found)}' if found else 'all nodes'
+        return nodes_of(self.shard, self.conductor_group)
 
 
 Change = Claim | Release | Update | BeginDeletion | Delete | Report

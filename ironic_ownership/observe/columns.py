@@ -100,7 +100,23 @@ def readable(cell: Cell) -> str | int | float:
         return 'yes' if cell else 'no'
     if isinstance(cell, int | float):
         return cell
-    return text(cell) or '-'
+    return text(_in_words(cell)) or '-'
+
+
+def _in_words(cell: Cell) -> Cell:
+    """Return a cell without what rows inside it leave open."""
+    if isinstance(cell, Mapping):
+        return {key: _in_words(value) for key, value in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [
+            _in_words(
+                {k: v for k, v in one.items() if v is not None}
+                if isinstance(one, Mapping)
+                else one
+            )
+            for one in cell
+        ]
+    return readable(cell) if cell is None or isinstance(cell, bool) else cell
 
 
 def text(cell: Cell) -> str:

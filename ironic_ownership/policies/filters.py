@@ -35,8 +35,8 @@ class ConductorGroupPolicy(policy.FilterPolicy):
             OptionType.STRING,
             'Conductor group whose nodes this service owns, in any case; the '
             'empty string is the default group. Can be combined with '
-            'shard_key. Needs the policy "conductor_group" in [ownership] '
-            'policies.',
+            'shard_key. If [ownership] policies is set, it has to name '
+            '"conductor_group".',
             required=True,
             group='ironic',
             aliases=('partition_key',),
@@ -70,8 +70,8 @@ class ShardKeyPolicy(policy.FilterPolicy):
             OptionType.STRING,
             'Shard whose nodes this service owns, exactly as in Ironic. '
             'While it is set, nodes are never listed without it. Can be '
-            'combined with conductor_group. Needs the policy "shard_key" in '
-            '[ownership] policies.',
+            'combined with conductor_group. If [ownership] policies is set, '
+            'it has to name "shard_key".',
             required=True,
             group='ironic',
             aliases=('shard',),

@@ -45,7 +45,7 @@ class PeerListPolicy(policy.AssignerPolicy):
             'Deprecated in favour of shard_key. Hosts of the services that '
             'share the nodes of this service, this one included, in any '
             'case. Empty: all live services with the same settings. '
-            'Needs the policy "peer_list" in [ownership] policies.',
+            'If [ownership] policies is set, it has to name "peer_list".',
             default=(),
             group='ironic',
         ),

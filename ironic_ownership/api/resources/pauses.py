@@ -22,6 +22,9 @@ from ironic_ownership.observe.columns import Column, Columns
 DAY = 86_400
 """Seconds of the longest pause that needs no ``force``."""
 
+LONGEST = 366 * DAY
+"""Seconds of the longest pause."""
+
 PAUSE: Columns[Pause] = (
     Column('request_id', help='Of the request that began it: its id.'),
     Column(
@@ -105,8 +108,8 @@ def _end(request: Request) -> Answer:
     ]
     if wanted is not None and not ended:
         raise exceptions.NotFoundError(
-            f'no pause {wanted!r} lasts',
-            hint='"ironic-ownership pause list" shows those that do',
+            f'no pause {wanted!r} is in force',
+            hint='"ironic-ownership pause list" shows those that are',
         )
     if not dry_run:
         ended = [
@@ -125,7 +128,7 @@ OPERATIONS = (
         'pause:list',
         'GET',
         '/v1/pauses',
-        'List the pauses that last.',
+        'List the pauses in force.',
         _list,
         Access.READ,
         schemas.pages('A page of pauses.', 'pauses', PAUSE),
@@ -148,11 +151,11 @@ OPERATIONS = (
         'dies is still noticed and loses its right to write. Services of a '
         'release without pauses ignore them.',
         body={
-            'description': 'has a "reason" and at most 86400 "seconds", or '
-            'more with "force": true',
+            'description': f'has a "reason" and at most {DAY} "seconds", or '
+            f'at most {LONGEST} with "force": true',
             'anyOf': [
                 _body(DAY, {'enum': [False]}),
-                _body(366 * DAY, {'enum': [True]}, 'force'),
+                _body(LONGEST, {'enum': [True]}, 'force'),
             ],
         },
         errors=(503,),

@@ -130,11 +130,12 @@ class Case:
         alive = alive or service.is_stock
         if not alive and (service.disabled or ordered):
             return None
-        return (
-            f'{source} is {"alive" if alive else "not alive"}, '
-            f'{"disabled" if service.disabled else "enabled"} and not '
-            'forced down'
-        )
+        if not alive:
+            return (
+                f'{source} is not alive, but neither disabled nor forced down'
+            )
+        state = 'disabled' if service.disabled else 'enabled'
+        return f'{source} is alive, {state} and not forced down'
 
     @property
     def can_be_released(self) -> bool:

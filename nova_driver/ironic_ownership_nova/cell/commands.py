@@ -253,7 +253,7 @@ class ReturnNova(base.Lister):
     notes = """\
 A service with a live process is refused, and the exit code is then 3. Under a
 policy with a ring run it within [membership] restart_grace after the stop:
-then the peers take the free nodes of the service."""
+after that, the peers take the free nodes of the service."""
     keys = columns.keys(_STATE)
     examples = ('nova return host1 --dry-run', 'nova return host1 --yes')
 

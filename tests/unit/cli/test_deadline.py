@@ -49,6 +49,13 @@ class TestDeadline(unittest.TestCase):
             r'Ironic \(\d+\.\d s\), the database x \(\d+\.\d s\)\n$',
         )
 
+    def test_command_that_computes_waits_for_no_server(self) -> None:
+        self.limit().start()
+        self.assertTrue(self.ended.wait(LONG))
+        (text,) = self.texts
+        self.assertIn('It waits for no server: it is still computing', text)
+        self.assertNotIn('No answer yet', text)
+
     def test_what_may_have_changed_can_be_found_out(self) -> None:
         made = self.limit()
         made.api = _Caller('req-7')

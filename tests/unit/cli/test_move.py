@@ -165,7 +165,7 @@ class MoveCommandTest(CommandCase):
             self.assertEqual('refused', shown[world.uuid(2)])
             reported = self.stderr.getvalue()
             self.assertIn('refused: node_exists: 1 of 2 nodes', reported)
-            self.assertIn('1 of 2 nodes are refused by a gate', reported)
+            self.assertIn('1 of 2 nodes refused by a gate', reported)
         self.assertEqual({'old'}, set(self.owners().values()))
         code, rows = self.move(*nodes, '--dry-run', '--skip-invalid')
         self.assertEqual((3, 2), (code, len(rows)))

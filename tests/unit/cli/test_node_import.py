@@ -142,7 +142,7 @@ class ImportCommandTest(test_move.CommandCase):
         owners = {1: 'new', 2: 'new', 3: 'nwe', 5: 'new'}
         code, states = self.run_import(owners, '-y')
         self.assertEqual(3, code)
-        self.assertIn('3 of 4 nodes are refused', self.stderr.getvalue())
+        self.assertIn('3 of 4 nodes refused', self.stderr.getvalue())
         self.assertEqual('planned', states[world.uuid(1)])
         self.assertIsNone(self.owner(1))
         gates = {n: self.rows[world.uuid(n)]['failed_gates'] for n in owners}

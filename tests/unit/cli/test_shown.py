@@ -134,5 +134,5 @@ class PreviewTest(unittest.TestCase):
         )
         summary = ring._summary(answers.whole(outcome, nodes=False))
         self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
-        self.assertIn('1 nodes without an instance would stay', summary)
+        self.assertIn('1 node without an instance would stay', summary)
         self.assertNotIn('stranded', summary)

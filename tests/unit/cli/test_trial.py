@@ -34,7 +34,7 @@ class TrialTest(test_move.CommandCase):
             self.assertEqual(0, code)
             self.assertEqual(number, self.parts(rows).count('first'))
             said = self.stderr.getvalue()
-            self.assertIn(f'trial: {number} nodes move first: node1, ', said)
+            self.assertIn(f'trial: {number} nodes first: node1, ', said)
             self.assertIn(rest, said)
         self.assertEqual({'old'}, {*self.owners().values()})
 
