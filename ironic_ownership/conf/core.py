@@ -284,19 +284,17 @@ _NOTIFICATIONS = (
 )
 
 
-def _with_our_default(opt: cfg.Opt) -> cfg.Opt:
-    if opt.name != 'connection':
-        return opt
-    ours = copy.copy(opt)
-    ours.default = 'sqlite:///$state_path/ironic-ownership.db'
-    return ours
-
+# Copies, because the default is ours.
+_DATABASE = tuple(map(copy.copy, db_options.database_opts))
+for _opt in _DATABASE:
+    if _opt.name == 'connection':
+        _opt.default = 'sqlite:///$state_path/ironic-ownership.db'
 
 OPTS: dict[str, tuple[cfg.Opt, ...]] = {
     'DEFAULT': _DEFAULT,
     'ownership': _OWNERSHIP,
     'membership': _MEMBERSHIP,
-    'database': tuple(map(_with_our_default, db_options.database_opts)),
+    'database': _DATABASE,
     'enforcement': _ENFORCEMENT,
     'health': _HEALTH,
     'notifications': _NOTIFICATIONS,
