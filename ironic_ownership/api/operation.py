@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import json
 import operator
 import threading
@@ -21,6 +22,7 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ironic_ownership.api import resources
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.gates import (
     Progress,
@@ -260,6 +262,12 @@ class Parameter:
     example: Any = None
     metavar: str = ''
 
+    @property
+    def help(self) -> str:
+        """The description, for the help of the command line."""
+        text = self.description
+        return f'{text[0].lower()}{text[1:]}'.rstrip('.')
+
 
 LIMIT = Parameter(
     'limit',
@@ -325,3 +333,33 @@ class Operation:
     def kind(self) -> str:
         """The kind of resource in words."""
         return _KINDS.get(self.noun, self.noun)
+
+
+def find_operation(name: str) -> Operation:
+    """Return an operation; imports no module after the one that has it.
+
+    :param name: ``noun:verb``.
+    :raises KeyError: if there is none.
+    """
+    for module in resources.MODULES[name.partition(':')[0]]:
+        for one in _operations(module):
+            if one.name == name:
+                return one
+    raise KeyError(name)
+
+
+def operations() -> list[Operation]:
+    """Return all of them, in the order of the documentation."""
+    return [
+        one
+        for noun, modules in resources.MODULES.items()
+        for module in modules
+        for one in _operations(module)
+        if one.name.startswith(f'{noun}:')
+    ]
+
+
+def _operations(module: str) -> Sequence[Operation]:
+    loaded = importlib.import_module(f'{resources.__name__}.{module}')
+    found: Sequence[Operation] = loaded.OPERATIONS
+    return found

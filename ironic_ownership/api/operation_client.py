@@ -10,7 +10,6 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ironic_ownership.api import resources
 from ironic_ownership.api.operation import (
     LIMIT,
     UNLIMITED,
@@ -20,6 +19,7 @@ from ironic_ownership.api.operation import (
     Request,
     Schema,
     encoded,
+    find_operation,
     new_lists,
 )
 from ironic_ownership.contracts import exceptions
@@ -90,7 +90,7 @@ class OperationClient(abc.ABC):
         :raises OwnershipError: with the same code, message, hint and details
             in both cases.
         """
-        operation = resources.find(name)
+        operation = find_operation(name)
         given = _checked(operation, path, query)
         if operation.access not in _READING and not _is_trial(given, body):
             self.has_written = True
@@ -124,7 +124,7 @@ class OperationClient(abc.ABC):
         :param query: as for :meth:`call`; its ``limit`` is that of a page.
         :returns: the bodies of the answers, at least one.
         """
-        operation = resources.find(name)
+        operation = find_operation(name)
         given, marker = _checked(operation, NOTHING, query), None
         while True:
             if marker is not None:

@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.api import resources
-from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
+from ironic_ownership.api.operation import (
+    LIMIT,
+    Operation,
+    Parameter,
+    Schema,
+    find_operation,
+)
 from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
@@ -83,7 +88,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def described(self) -> Operation:
         """The description of the operation."""
-        return resources.find(self.operation)
+        return find_operation(self.operation)
 
     @property
     def deadline(self) -> deadline.Deadline | None:
@@ -247,7 +252,7 @@ def _add(
     """
     for given in one.parameters:
         metavar = given.metavar or given.name.upper()
-        parser.add_argument(given.name, metavar=metavar, help=_help_of(given))
+        parser.add_argument(given.name, metavar=metavar, help=given.help)
     for given in one.query:
         if given.name in _APART or (given is LIMIT and not limit):
             continue
@@ -259,13 +264,8 @@ def _add(
         parser.add_argument(f'--{given.name.replace("_", "-")}', **found)
 
 
-def _help_of(given: Parameter) -> str:
-    text = given.description
-    return f'{text[0].lower()}{text[1:]}'.rstrip('.')
-
-
 def _options_of(given: Parameter) -> dict[str, Any]:
-    kind, found = given.schema['type'], {'help': _help_of(given)}
+    kind, found = given.schema['type'], {'help': given.help}
     if kind == 'boolean':
         return {**found, 'action': 'store_true'}
     more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.api import resources
+from ironic_ownership.api.operation import find_operation
 from ironic_ownership.cli import base, errors
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.observe import columns
@@ -94,7 +94,7 @@ class ListComputeNode(base.Lister):
                 )
         query = {key: value for key, value in query.items() if key != 'state'}
         return _rows(
-            resources.find(_RECORDS).columns,
+            find_operation(_RECORDS).columns,
             self.listed(_RECORDS, 'compute_node_records', query),
         )
 

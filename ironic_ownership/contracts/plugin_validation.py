@@ -19,6 +19,8 @@ from ironic_ownership.contracts import (
 
 _FLAGS = ('node_by_node', 'reads_owners', 'rebalancing', 'releases_free')
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_-]*')
+_SHORTEST_INTERVAL = 1.0
+_LONGEST_TIMEOUT = 60.0
 
 
 def policy_fault(target: object) -> str | None:
@@ -40,7 +42,7 @@ def policy_fault(target: object) -> str | None:
     if fault is not None:
         return fault
     names = {option.name for option in target.options}
-    fault = sources.fault(target.sources, names)
+    fault = _sources_fault(target.sources, names)
     if fault is None and target.sources and target.contract_version < 2:
         fault = 'its sources need contract_version = 2'
     if fault is not None:
@@ -118,6 +120,31 @@ def _options_fault(declared: object, version: int) -> str | None:
     if newer and version < 2:
         return f'its options need contract_version = 2: {", ".join(newer)}'
     return None
+
+
+def _sources_fault(declared: object, names: set[str]) -> str | None:
+    if not isinstance(declared, tuple) or not all(
+        isinstance(source, sources.Source) for source in declared
+    ):
+        return 'its sources are not a tuple of Source'
+    called = [source.name for source in declared]
+    for source in declared:
+        name = source.name
+        if not isinstance(name, str) or not name.isidentifier():
+            return f'{name!r} is not the name of a source'
+        if name in names or called.count(name) > 1:
+            return f'two options or sources are called {name!r}'
+        if not callable(source.read):
+            return f'the source {name!r} has no function that reads it'
+        if not _is_number(source.interval, _SHORTEST_INTERVAL, float('inf')):
+            return f'the interval of the source {name!r} is less than 1'
+        if not _is_number(source.timeout, 0.001, _LONGEST_TIMEOUT):
+            return f'the timeout of the source {name!r} is not 0 to 60'
+    return None
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and least <= value <= most
 
 
 def _assigner_fault(target: type[policy.AssignerPolicy]) -> str | None:

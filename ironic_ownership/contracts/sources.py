@@ -43,36 +43,3 @@ class Source:
     interval: float = 60.0
     timeout: float = 10.0
     per_member: bool = False
-
-
-SHORTEST_INTERVAL = 1.0
-LONGEST_TIMEOUT = 60.0
-
-
-def fault(declared: object, options: set[str]) -> str | None:
-    """Return the fault of a policy's sources; ``None`` if they have none.
-
-    :param options: the names of its options.
-    """
-    if not isinstance(declared, tuple) or not all(
-        isinstance(source, Source) for source in declared
-    ):
-        return 'its sources are not a tuple of Source'
-    names = [source.name for source in declared]
-    for source in declared:
-        name = source.name
-        if not isinstance(name, str) or not name.isidentifier():
-            return f'{name!r} is not the name of a source'
-        if name in options or names.count(name) > 1:
-            return f'two options or sources are called {name!r}'
-        if not callable(source.read):
-            return f'the source {name!r} has no function that reads it'
-        if not _is_number(source.interval, SHORTEST_INTERVAL, float('inf')):
-            return f'the interval of the source {name!r} is less than 1'
-        if not _is_number(source.timeout, 0.001, LONGEST_TIMEOUT):
-            return f'the timeout of the source {name!r} is not 0 to 60'
-    return None
-
-
-def _is_number(value: object, least: float, most: float) -> bool:
-    return isinstance(value, int | float) and least <= value <= most

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import version
-from ironic_ownership.api import operation, resources, schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api import operation, schemas
+from ironic_ownership.api.operation import (
+    Access,
+    Answer,
+    Operation,
+    Request,
+    operations,
+)
 from ironic_ownership.web import errors
 from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
@@ -50,7 +56,7 @@ def document() -> dict[str, Any]:
 
 
 OPERATIONS: Sequence[Operation] = (
-    *resources.operations(),
+    *operations(),
     Operation(
         'version:list',
         'GET',

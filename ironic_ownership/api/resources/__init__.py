@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-
-from ironic_ownership.api.operation import Operation
 
 MODULES: Mapping[str, Sequence[str]] = {
     'compute_node': (
@@ -31,33 +28,3 @@ MODULES: Mapping[str, Sequence[str]] = {
     'node': ('check',),
 }
 """The modules of each noun, in the order of the documentation."""
-
-
-def find(name: str) -> Operation:
-    """Return an operation; imports no module after the one that has it.
-
-    :param name: ``noun:verb``.
-    :raises KeyError: if there is none.
-    """
-    for module in MODULES[name.partition(':')[0]]:
-        for one in _operations(module):
-            if one.name == name:
-                return one
-    raise KeyError(name)
-
-
-def operations() -> list[Operation]:
-    """Return all of them, in the order of the documentation."""
-    return [
-        one
-        for noun, modules in MODULES.items()
-        for module in modules
-        for one in _operations(module)
-        if one.name.startswith(f'{noun}:')
-    ]
-
-
-def _operations(module: str) -> Sequence[Operation]:
-    loaded = importlib.import_module(f'{__name__}.{module}')
-    found: Sequence[Operation] = loaded.OPERATIONS
-    return found

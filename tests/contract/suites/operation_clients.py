@@ -6,7 +6,7 @@ import json
 
 import jsonschema
 
-from ironic_ownership.api import resources
+from ironic_ownership.api.operation import find_operation
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Update
@@ -186,7 +186,7 @@ class OperationClientContract(app_case.SiteCase):
         for name, request in READS:
             found = self.client.call(name, **request)
             self.assertEqual(found, json.loads(json.dumps(found)), name)
-            _, schema = resources.find(name).answers[200]
+            _, schema = find_operation(name).answers[200]
             jsonschema.validate(found, schema)
 
 
