@@ -139,14 +139,16 @@ BY_NAME = {
         'It gets nodes again.',
         'PATCH',
         '/v1/services/{}',
-        body=lambda host, form: {'disabled': False},
+        (REASON,),
+        lambda host, form: {'disabled': False, **_some(form, 'reason')},
     ),
     'down': Action(
         'Force {} down',
         'It loses its right to write at once. Make sure that it is stopped.',
         'PATCH',
         '/v1/services/{}',
-        body=lambda host, form: {'forced_down': True},
+        (REASON,),
+        lambda host, form: {'forced_down': True, **_some(form, 'reason')},
         dangerous=True,
     ),
     'up': Action(
@@ -154,7 +156,8 @@ BY_NAME = {
         'It may register again.',
         'PATCH',
         '/v1/services/{}',
-        body=lambda host, form: {'forced_down': False},
+        (REASON,),
+        lambda host, form: {'forced_down': False, **_some(form, 'reason')},
     ),
     'failover': Action(
         'Fail {} over',

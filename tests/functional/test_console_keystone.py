@@ -180,9 +180,21 @@ class ConsoleTest(_KeystoneCase):
                 *('disable', 'new', lambda: self.rows()['new'].disabled),
                 _REASON,
             ),
-            Step('enable', 'new', lambda: not self.rows()['new'].disabled),
-            Step('down', 'new', lambda: self.rows()['new'].forced_down),
-            Step('up', 'new', lambda: not self.rows()['new'].forced_down),
+            Step(
+                'enable',
+                'new',
+                lambda: not self.rows()['new'].disabled,
+                _REASON,
+            ),
+            Step(
+                'down', 'new', lambda: self.rows()['new'].forced_down, _REASON
+            ),
+            Step(
+                'up',
+                'new',
+                lambda: not self.rows()['new'].forced_down,
+                _REASON,
+            ),
             Step(
                 *('pause', '-', lambda: self.pause().reason == 'CHG-7'),
                 _REASON,

@@ -73,7 +73,7 @@ class ActionsTest(console_case.ConsoleCase):
         form = {'service': 'old', 'reason': 'CHG-1'}
         for page in (
             self.send(f'/act/move/{world.uuid(1)}', step='propose', **form),
-            self.page('/act/enable/new'),
+            self.send('/act/enable/new', step='propose', reason='CHG-1'),
         ):
             self.assertIn('Nothing would change', page)
             self.assertNotIn('value="execute"', page)
@@ -100,8 +100,10 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertEqual('new cables', row().disabled_reason)
         self.execute('/act/enable/new')
         self.assertFalse(row().disabled)
-        self.execute('/act/down/new')
+        self.execute('/act/down/new', reason='its rack burns')
         self.assertTrue(row().forced_down)
+        (event,) = self.records.events(limit=1)
+        self.assertIn('its rack burns', str(event.reason))
         self.execute('/act/up/new')
         self.assertFalse(row().forced_down)
 

@@ -7,7 +7,8 @@ import html
 import re
 import unittest
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, moves
+from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership_console import fleet, node, words
 from tests.unit.console import console_case
 from tests.unit.engine import world
@@ -213,6 +214,32 @@ class PagesTest(console_case.ConsoleCase):
         self.assertIn('value="rita"', text)
         self.assertIn('<option value="service_changed" selected>', text)
         self.assertEqual(1, text.count('<td class="time">'))
+
+    def test_move_whose_trial_is_not_verified_can_be_resumed(self) -> None:
+        nodes = [
+            moves.NodeMove(
+                *(world.uuid(number), 'old', self.epoch),
+                trial=moves.Trial.FIRST,
+            )
+            for number in (1, 2)
+        ]
+        port = SqlMoves(self.wired.database)
+        port.plan(moves.Move('req-1', 'new', 'rita'), nodes)
+        port.refuse('req-1', {nodes[1].uuid: 'it is reserved'})
+        self.records.set_service('old', actor='rita', forced_down=True)
+        port.carry_out('req-1', nodes)
+        text = self.page('/moves/req-1')
+        self.assertIn('/act/resume-move/req-1', text)
+        self.assertIn('hx-trigger', text)
+        # Those that were refused come first.
+        self.assertEqual(
+            ['refused', 'moved'],
+            re.findall('<td>(refused|moved)</td>', text),
+        )
+        port.pass_trial('req-1')
+        text = self.page('/moves/req-1')
+        self.assertNotIn('/act/resume-move/req-1', text)
+        self.assertNotIn('hx-trigger', text)
 
     def test_node_shows_the_chain_and_its_past(self) -> None:
         text = self.page(f'/nodes/{world.uuid(1)}')
