@@ -192,6 +192,32 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assert_applied('host1', self.epoch, suite.claim(5))
         self.assertEqual('Host1', self.owner(5))
 
+    def add_stray(self, number: int, host: str) -> None:
+        """Add a row with the name of a node and another uuid."""
+        uuid = str(uuid_.uuid4())
+        self.cell.add_nodes(host, [uuid])
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.compute_nodes SET hypervisor_hostname'
+            f" = '{suite.uuid(number)}' WHERE uuid = '{uuid}'"
+        )
+
+    def test_second_row_of_a_node_keeps_no_other_node_from_its_owner(
+        self,
+    ) -> None:
+        # Nova allows one row for a name and a host.
+        self.add_stray(5, 'Host1')
+        claims = suite.claim(5), suite.claim(6)
+        outcome = self.records.apply('host1', self.epoch, claims)
+        self.assertEqual((claims[1],), outcome.applied)
+        self.assertEqual((claims[0],), outcome.refused)
+        self.assert_applied('host2', self.other, suite.claim(5))
+        self.add_stray(3, 'host2')
+        self.stop()
+        refused, moved = self.move(3, 4)
+        self.assertIsNone(moved)
+        self.assertIn('cell_row', refused or '')
+        self.assertEqual('Host1', self.owner(3))
+
     def test_node_with_an_instance_is_neither_released_nor_forgotten(
         self,
     ) -> None:

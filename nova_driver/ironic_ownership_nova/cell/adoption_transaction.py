@@ -22,7 +22,8 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership_nova.cell.companion import Cell, LockedRows
+from ironic_ownership_nova.cell.companion import Cell
+from ironic_ownership_nova.cell.locked_rows import LockedRows
 from ironic_ownership_nova.cell.model import Result, State
 
 _nodes = tables.compute_nodes.c
