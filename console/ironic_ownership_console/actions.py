@@ -50,6 +50,7 @@ class Action:
         none, and ``dry_run`` is in the query then.
     :param note: what happens, in one sentence.
     :param page: to which the browser goes afterwards, with the target.
+    :param back: the page of the target, if that is another one.
     """
 
     title: str
@@ -60,6 +61,7 @@ class Action:
     body: Callable[[str, Form], Body] | None = None
     page: str = '/services/{}'
     dangerous: bool = False
+    back: str = ''
 
 
 def _some(form: Form, *names: str) -> Body:
@@ -110,6 +112,7 @@ BY_NAME = {
         '/v1/compute-nodes/{}',
         page='/nodes',
         dangerous=True,
+        back='/nodes/{}',
     ),
     'drain': Action(
         'Drain {}',
@@ -120,6 +123,7 @@ BY_NAME = {
         (REASON, _SKIP),
         lambda host, form: _skipping(form),
         '/moves',
+        back='/services/{}',
     ),
     'disable': Action(
         'Disable {}',
@@ -173,6 +177,7 @@ BY_NAME = {
         '/v1/services/{}',
         page='/services',
         dangerous=True,
+        back='/services/{}',
     ),
     'pause': Action(
         'Pause automatic changes of owner',
@@ -299,6 +304,7 @@ def _page(
         target=target,
         form=form,
         error=error,
+        back=pages.quoted(action.back or action.page, target),
         hosts=pages.hosts() if 'service' in kinds else (),
         refused=[*subjects(error.details)]
         if error and isinstance(error.details, dict)

@@ -69,6 +69,17 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertIn('6 left', page)
         self.assertNotIn('value="execute"', page)
 
+    def test_each_form_leads_back_to_its_target(self) -> None:
+        for form, target in (
+            ('move/x', '/nodes/x'),
+            ('drain/old', '/services/old'),
+            ('delete-service/old', '/services/old'),
+            ('resume-move/req-1', '/moves/req-1'),
+            ('pause', '/'),
+        ):
+            page = self.page(f'/act/{form}')
+            self.assertIn(f'<a href="{target}">Cancel</a>', page)
+
     def test_what_is_so_already_has_no_button(self) -> None:
         form = {'service': 'old', 'reason': 'CHG-1'}
         for page in (
