@@ -93,9 +93,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def deadline(self) -> deadline.Deadline | None:
         """The time limit of this run, if it has one."""
-        return cast(
-            'deadline.Deadline | None', getattr(self.app, 'deadline', None)
-        )
+        found: deadline.Deadline | None = getattr(self.app, 'deadline', None)
+        return found
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""
@@ -152,14 +151,17 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         files of every installed one to find it.
         """
         lines = [f'  {self.program} {line}' for line in self.examples]
-        parts = [self.notes] if self.notes else []
-        if lines:
-            parts.append('\n'.join(['examples:', *lines]))
-        return '\n\n'.join(parts)
+        shown = '\n'.join(['examples:', *lines]) if lines else ''
+        return '\n\n'.join(filter(None, (self.notes, shown)))
+
+    def long_keys(self) -> Sequence[str]:
+        """Return the keys of all columns of the operation, if it has one."""
+        return columns.keys(self.described.columns) if self.operation else ()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        formatters.correct_help(parser)
         if self.operation:
             _add(parser, self.described, self.options, self.limit)
         if self.long:
@@ -228,9 +230,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             for name in getattr(parsed_args, option, ()):
                 key = self._normalize_column_name(name)
                 if key not in column_names:
-                    one = self.described if self.operation else None
-                    keys = columns.keys(one.columns) if one else ()
-                    raise errors.no_column(name, column_names, key in keys)
+                    long = key in self.long_keys()
+                    raise errors.no_column(name, column_names, long)
         chosen, shown = parsed_args.formatter, column_names
         if chosen == 'table':
             shown = [columns.heading(name) for name in column_names]
@@ -312,9 +313,8 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         keys = self.keys
         more: Sequence[str] = ()
         if self.operation and not keys:
-            one = self.described
-            keys = columns.keys(one.short or one.columns)
-            more = [k for k in columns.keys(one.columns) if k not in keys]
+            keys = columns.keys(self.described.short) or self.long_keys()
+            more = [k for k in self.long_keys() if k not in keys]
         text = f'columns: {", ".join(keys)}'
         if more:
             text += f'; with --long also {", ".join(more)}'

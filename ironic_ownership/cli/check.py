@@ -115,7 +115,7 @@ class ValidateNode(base.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            'file', metavar='FILE', help='file with nodes; - for stdin'
+            'file', metavar='FILE', help='file with nodes; - is standard input'
         )
         return parser
 
@@ -123,7 +123,7 @@ class ValidateNode(base.Lister):
         document = node_file.read(parsed_args.file)
         if not node_validation.entries_of(document):
             raise errors.UsageError(
-                f'{parsed_args.file} has no nodes',
+                f'{node_file.label(parsed_args.file)} has no nodes',
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )

@@ -39,7 +39,7 @@ and shown as Ironic describes them now, so that an orphan is really gone."""
 def _shard(text: str) -> str:
     if not text:
         # Ironic would take no shard at all for "any".
-        raise argparse.ArgumentTypeError('a shard has a name')
+        raise argparse.ArgumentTypeError('the name of a shard cannot be empty')
     return text
 
 
@@ -55,7 +55,7 @@ class ListComputeNode(base.Lister):
         'compute node list --shard rack1 -f json -c uuid -c service',
     )
 
-    operation = 'compute_node:list'
+    operation, nothing = 'compute_node:list', 'No compute nodes'
     long = (
         'also show driver, provision state, maintenance, the owner as decided '
         'now, the service that the policies want, contending services, and '

@@ -51,6 +51,16 @@ def of(
     return formatter if name == 'yaml' else Flat(formatter)
 
 
+def correct_help(parser: argparse.ArgumentParser) -> None:
+    """Correct what cliff says of columns that there are not."""
+    for action in parser._actions:
+        if action.dest == 'sort_columns':
+            action.help = (
+                'sort by this column, in any case; may be repeated, and the '
+                'first one takes precedence'
+            )
+
+
 class Table(table.TableFormatter):
     """A table for people, in the width that there is.
 

@@ -134,7 +134,7 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
         for name, is_given in (
             ('UUID|NAME', bool(parsed_args.nodes)),
             ('--file', parsed_args.file is not None),
-            ('--all or a place', parsed_args.all or placed),
+            ('--all, --shard or --conductor-group', parsed_args.all or placed),
         )
         if is_given
     ]
@@ -154,7 +154,7 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
             '--from needs --all, --shard or --conductor-group'
         )
     if parsed_args.shard == '':
-        raise errors.UsageError('a shard has a name')
+        raise errors.UsageError('the name of a shard cannot be empty')
 
 
 class ListMove(base.Lister):

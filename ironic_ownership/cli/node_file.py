@@ -19,6 +19,11 @@ _LARGEST = 64 * 1024 * 1024
 """Bytes; a description of 100,000 nodes has less."""
 
 
+def label(path: str) -> str:
+    """Return what messages call a file."""
+    return 'standard input' if path == '-' else path
+
+
 def text_of(path: str, name: str = '', *, hint: str = '') -> str:
     """Read a text.
 
@@ -27,7 +32,7 @@ def text_of(path: str, name: str = '', *, hint: str = '') -> str:
     :param hint: on one that is not a text.
     :raises UsageError: if it cannot be read.
     """
-    name = name or path
+    name = name or label(path)
     try:
         return _bytes_of(path, name).decode('utf-8-sig')
     except UnicodeDecodeError as exc:
@@ -60,13 +65,14 @@ def read(path: str) -> Any:
     """
     import yaml
 
-    raw = _bytes_of(path, path)
+    name = label(path)
+    raw = _bytes_of(path, name)
     try:
         return yaml.safe_load(raw)
     except (yaml.YAMLError, RecursionError, ValueError) as exc:
         text = ' '.join(str(exc).split())
         raise errors.UsageError(
-            f'{path} is neither JSON nor YAML: {text[:300]}'
+            f'{name} is neither JSON nor YAML: {text[:300]}'
         ) from exc
 
 
@@ -124,7 +130,8 @@ def of_file(api: OperationClient, path: str) -> Named:
         if not is_uuid(entry.text)
     }
     named = _named(entries, {**others, **_resolved(api, uuids)})
-    return Named(named.uuids, [f'{path}: {fault}' for fault in named.faults])
+    name = label(path)
+    return Named(named.uuids, [f'{name}: {fault}' for fault in named.faults])
 
 
 def read_file(path: str) -> list[NodeReference]:

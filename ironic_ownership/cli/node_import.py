@@ -117,7 +117,8 @@ resumed by running it again: nodes that are imported are unchanged."""
             skips=parsed_args.skip_invalid,
         )
         if not found.owners:
-            raise errors.UsageError(f'{parsed_args.file} names no node')
+            name = node_file.label(parsed_args.file)
+            raise errors.UsageError(f'{name} names no node')
         return found.owners
 
     def _send(
@@ -196,11 +197,11 @@ def read_owners(path: str) -> Owners:
     :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it cannot be read.
     """
-    text = node_file.text_of(path)
+    text, name = node_file.text_of(path), node_file.label(path)
     pairs = (
-        _of_json(text, path)
+        _of_json(text, name)
         if text.lstrip().startswith(('[', '{'))
-        else _of_csv(text, path)
+        else _of_csv(text, name)
     )
     owners: dict[str, str] = {}
     places: dict[str, str] = {}
@@ -209,7 +210,7 @@ def read_owners(path: str) -> Owners:
         uuid, owner = node.strip().lower(), service.strip()
         fault = _fault(uuid, owner, places)
         if fault:
-            faults.append(f'{path}: {place}: {fault}')
+            faults.append(f'{name}: {place}: {fault}')
         else:
             owners[uuid], places[uuid] = owner, place
     return Owners(owners, faults)

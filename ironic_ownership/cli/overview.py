@@ -65,7 +65,7 @@ not be read."""
 
 
 def _lines(body: _Row) -> Iterator[str]:
-    yield f'{_STATES[body["state"]]} {body["nodes"]} nodes.'
+    yield f'{_state(body)} {body["nodes"]} nodes.'
     yield ''
     for key in columns.keys(COUNTS):
         number = body[key]
@@ -88,6 +88,13 @@ def _lines(body: _Row) -> Iterator[str]:
             f'  {move["request_id"]} to {move["destination"]}: {done} of '
             f'{done + move["planned"]} nodes done'
         )
+
+
+def _state(body: _Row) -> str:
+    text = _STATES[body['state']]
+    if body['state'] == 'ok' and body['check_age'] is None:
+        return text.replace('every node', 'every node on record')
+    return text
 
 
 def _services(services: Sequence[_Row]) -> Iterator[str]:

@@ -62,7 +62,9 @@ class CreateReservation(base.ShowOne):
         from ironic_ownership.api import validation
 
         body = _body(parsed_args)
-        validation.check(body, reservations.BODY, 'request')
+        _check_required(body)
+        if faults := validation.faults(body, reservations.BODY, 'request'):
+            raise errors.UsageError('; '.join(dict.fromkeys(faults)))
         wanted = Request.from_mapping(body)
         if body.get('dry_run'):
             choice = self.api.call('reservation:create', body=body)
@@ -97,8 +99,8 @@ class ListReservation(base.Lister):
         parser.add_argument(
             '--limit',
             type=change.positive,
-            metavar='NUMBER',
-            help='how many at most',
+            metavar='N',
+            help='the maximum number of reservations',
         )
         parser.add_argument(
             '--marker', metavar='ID', help='only those after this one'
@@ -219,6 +221,20 @@ def _body(args: argparse.Namespace) -> Any:
     if args.dry_run:
         body['dry_run'] = True
     return body
+
+
+def _check_required(body: Any) -> None:
+    required = (('--instance', 'instance_uuid'), ('--service', 'service'))
+    missing = [
+        option
+        for option, key in required
+        if isinstance(body, dict) and key not in body
+    ]
+    if missing:
+        raise errors.UsageError(
+            f'the request lacks {" and ".join(missing)}',
+            hint='Add what is missing, as an option or in the --request file',
+        )
 
 
 def _add(data: dict[str, Any], key: str, more: Any) -> None:

@@ -69,7 +69,7 @@ program decides. If the records do not answer, "role" is "unknown" and the
 exit code is 4."""
     examples = ('member list', 'member list --long', 'member list -f json')
 
-    operation = 'member:list'
+    operation, nothing = 'member:list', 'No members'
     long = 'show all columns in a table, as other formats do'
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:

@@ -14,7 +14,7 @@ class EventKind(DescribedEnum):
 
     OWNER_CHANGED = 'owner_changed', 'a service claimed or released a node'
     INSTANCE_OPENED = 'instance_opened', 'an instance appeared on a node'
-    INSTANCE_CLOSED = 'instance_closed', 'the instance of a node went'
+    INSTANCE_CLOSED = 'instance_closed', 'the instance of a node is gone'
     SERVICE_REGISTERED = (
         'service_registered',
         'a process became the active one of its service',

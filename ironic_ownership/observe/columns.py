@@ -20,7 +20,7 @@ T = TypeVar('T')
 Cell = Any
 """``None``, a string, number or boolean, or lists and dicts of those."""
 
-_ACRONYMS = {'uuid': 'UUID'}
+_ACRONYMS = {'uuid': 'UUID', 'id': 'ID', 'pid': 'PID'}
 _DURATION = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
 _SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
 

@@ -33,6 +33,7 @@ from ironic_ownership.conf import api, log_format, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import errors, policies
 from ironic_ownership.web.flask_app import OperationsApp
+from ironic_ownership.wiring import unknown_options
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -86,12 +87,17 @@ def enforcer() -> policy.Enforcer:
 
 
 def build(conf: cfg.ConfigOpts) -> WSGIApplication:
-    """Build the application of a configuration."""
+    """Build the application of a configuration.
+
+    :raises ConfigurationError: if its files have an option that is misspelt.
+    """
     if conf.api.auth_strategy == api.NOAUTH:
         LOG.warning(
             'clients are not authenticated: only those on this machine are '
             'answered. [api] auth_strategy = keystone changes that'
         )
+    for remark in unknown_options.remarks(conf):
+        LOG.warning('%s', remark)
     return application(conf, wiring.Wiring(conf))
 
 

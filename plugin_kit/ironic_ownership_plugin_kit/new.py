@@ -35,7 +35,7 @@ _MAKE = '  python3 -m venv .venv\n'
 class NewPlugin(base.ShowOne):
     """Write a package with a new policy or membership backend.
 
-    What is written works, and passes its own tests: the contract suite of
+    The package works, and passes its own tests: the contract suite of
     ironic_ownership_plugin_kit, and a few of its own. Change it from there.
     """
 

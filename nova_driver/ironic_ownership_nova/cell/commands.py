@@ -46,7 +46,8 @@ def _cell(wiring: Wiring) -> SqlCell:
     if not isinstance(found, NovaTables):
         raise exceptions.ConfigurationError(
             ['[nova] cell_schema: no Nova cell is configured'],
-            hint='To check any cell: ironic-ownership nova check --cell URL',
+            hint='Add cell_schema to [nova]. Any cell can be checked without: '
+            'ironic-ownership nova check --cell URL',
         )
     wiring.ensure_schema()
     return found.port

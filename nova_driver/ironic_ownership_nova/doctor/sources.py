@@ -98,8 +98,9 @@ def _of_nova_conf(path: str, down_time: float) -> tuple[str, float]:
         found = conf.database.connection
         seconds = conf.service_down_time
     except (cfg.Error, OSError, ValueError) as exc:
+        why = ' '.join(str(getattr(exc, 'strerror', None) or exc).split())
         raise exceptions.ConfigurationError(
-            [f'--cell {path}: {" ".join(str(exc).split())}'],
+            [f'--cell {path}: {why}'],
             hint='Name a URL, or a nova.conf that this user may read',
         ) from exc
     if not found:

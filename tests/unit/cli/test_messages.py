@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import re
 import unittest
+from unittest import mock
 
 from ironic_ownership.cli import (
     base,
+    check,
     compute_node,
     errors,
     event,
     move,
     node_change,
+    node_import,
+    overview,
     pause,
     reservation,
     service,
@@ -36,7 +41,7 @@ class MessagesTest(test_move.CommandCase):
 
     def test_no_field_is_shown_twice(self) -> None:
         _, text = self.printed(pause.BeginPause, *PAUSE)
-        self.assertEqual(1, text.count('Request Id'), text)
+        self.assertEqual(1, text.count('Request ID'), text)
 
     def test_pause_is_named_with_its_place(self) -> None:
         self.run_command(pause.BeginPause, *PAUSE)
@@ -84,6 +89,36 @@ class MessagesTest(test_move.CommandCase):
                 said,
             )
 
+    def test_request_lacks_options(self) -> None:
+        create = reservation.CreateReservation
+        said = self.refused(create, '--dry-run')
+        self.assertIn('lacks --instance and --service. Add', said)
+        said = self.refused(create, '--instance', 'x', '--service', 'new')
+        self.assertIn("'x' does not match", said)
+        self.assertNotIn('openapi', said)
+
+    def test_standard_input_is_named(self) -> None:
+        for kind, content, expected in (
+            (check.ValidateNode, b'[]', 'standard input has no nodes'),
+            (check.ValidateNode, b'{', 'standard input is neither JSON'),
+            (node_import.ImportComputeNode, b'', 'standard input names no'),
+        ):
+            stdin = io.TextIOWrapper(io.BytesIO(content))
+            with mock.patch('sys.stdin', stdin):
+                said = self.refused(kind, '-')
+            self.assertIn(expected, said)
+
+    def test_overview_says_whether_ironic_was_read(self) -> None:
+        text = overview._state({'state': 'ok', 'check_age': None})
+        self.assertEqual(
+            'All is well: every node on record has exactly one live owner.',
+            text,
+        )
+        text = overview._state({'state': 'ok', 'check_age': 3.0})
+        self.assertEqual(
+            'All is well: every node has exactly one live owner.', text
+        )
+
     def test_skip_invalid_is_proposed_for_other_nodes_only(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
         for nodes, proposed in (
@@ -112,6 +147,10 @@ class MessagesTest(test_move.CommandCase):
             self.assertEqual(1, text.count(said), text)
 
     def test_empty_list_is_a_sentence(self) -> None:
+        self.assertEqual(
+            'No compute nodes\n',
+            self.printed(compute_node.ListComputeNode, '--state', 'orphan')[1],
+        )
         for kind in (
             move.ListMove,
             reservation.ListReservation,
@@ -141,6 +180,10 @@ class HelpTest(unittest.TestCase):
                 self.assertIn(column, shown, entry.name)
                 named += 1
         self.assertGreater(named, 0)
+
+    def test_unknown_column_is_not_said_to_be_ignored(self) -> None:
+        text = move.ListMove(None, None).get_parser('x').format_help()
+        self.assertNotIn('ignored', text)
 
 
 class CellTest(unittest.TestCase):

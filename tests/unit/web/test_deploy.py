@@ -13,7 +13,7 @@ from werkzeug import test
 from ironic_ownership.cmd import api as program
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.web import errors, flask_app
+from ironic_ownership.web import deploy, errors, flask_app
 from ironic_ownership.web.deploy import DIRECTORIES, FILES, arguments, enforcer
 from tests.unit import configurations
 from tests.unit.web import app_case
@@ -51,6 +51,23 @@ class AddressTest(configurations.ConfiguredCase):
         conf = self.configure('')
         api.register_opts(conf)
         self.assertEqual(api.KEYSTONE, conf.api.auth_strategy)
+
+
+class UnknownOptionTest(configurations.ConfiguredCase):
+    def build(self, text: str) -> None:
+        conf = self.configure(f'[api]\nauth_strategy = noauth\n{text}')
+        api.register_opts(conf)
+        deploy.build(conf)
+
+    def test_misspelt_option_is_refused(self) -> None:
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            self.build('host_i = ::1')
+        self.assertIn('[api] host_i is not an option', str(caught.exception))
+
+    def test_option_without_effect_is_logged(self) -> None:
+        with self.assertLogs('ironic_ownership.web.deploy') as logs:
+            self.build('host = ::1')
+        self.assertIn('[api] host is not an option', '\n'.join(logs.output))
 
 
 class ArgumentsTest(configurations.ConfiguredCase):
