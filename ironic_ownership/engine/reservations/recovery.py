@@ -34,6 +34,18 @@ LOG = log.getLogger(__name__)
 MAX_PER_REFRESH = 50
 """Reservations that one refresh settles, so that claims do not wait."""
 
+MAX_OUTAGES = 3
+"""Reservations of one refresh for which Ironic does not answer: each request
+is repeated for seconds, and claims wait. The next refresh tries the others."""
+
+_OUTAGES = (
+    exceptions.IronicUnavailableError,
+    exceptions.ReservationUnfinishedError,
+)
+
+_REPORTED = 3
+"""Errors that the condition names."""
+
 _UNUSED = (None, 'available')
 """Provision states of a node without a deployment."""
 
@@ -70,7 +82,12 @@ class Recovery:
             )
             return
         if errors:
-            self.conditions.report('reservations', '; '.join(errors))
+            # Stored in a column of the records, which is of limited size.
+            more = len(errors) - _REPORTED
+            shown = errors[:_REPORTED] + (
+                [f'and {more} more'] if more > 0 else []
+            )
+            self.conditions.report('reservations', '; '.join(shown))
         else:
             self.conditions.clear('reservations', 'reservations are settled')
             self.conditions.succeeded(Loop.RESERVATIONS)
@@ -86,19 +103,21 @@ class Recovery:
             return []
         now = self.lifecycle.reservations.now()
         errors: list[str] = []
-        settled = 0
-        for one in mine:
+        settled = outages = 0
+        # A release that failed has changed its reservation, so it comes last.
+        for one in sorted(mine, key=lambda one: one.updated_at or 0.0):
             in_ironic = held.pop(one.instance_uuid, None)
-            if settled >= MAX_PER_REFRESH:
+            if settled >= MAX_PER_REFRESH or outages >= MAX_OUTAGES:
                 continue
             try:
                 settled += self._settle_one(one, in_ironic, seen, now)
             except exceptions.FencedError:
                 raise
             except exceptions.OwnershipError as exc:
+                outages += isinstance(exc, _OUTAGES)
                 errors.append(f'reservation {one.id}: {exc}')
         for orphan in held.values():
-            if settled < MAX_PER_REFRESH:
+            if settled < MAX_PER_REFRESH and outages < MAX_OUTAGES:
                 settled += self._release_orphan(orphan)
         return errors
 

@@ -313,6 +313,39 @@ class TestRecovery(reserver_case.ReservingCase):
         self.assertEqual([first.instance_uuid], list(self.made))
         self.assert_sound()
 
+    def leave_deletions(self, count: int) -> list[str]:
+        """Begin deletions that no process finishes; return their ids."""
+        self.ironic.put(*map(node, range(5, count + 1)))
+        made = [self.create(number).id for number in range(1, count + 1)]
+        for one in made:
+            self.reservations.begin_deletion(one, 'x')
+        return made
+
+    def test_refresh_waits_for_few_reservations_in_an_outage(self) -> None:
+        self.leave_deletions(12)
+        self.allocations.failures['delete'] = DOWN
+        self.recover(after=LONG)
+        self.assertLessEqual(sum(self.slept), 4 * sum(lifecycle.PAUSES))
+        said = self.host.conditions.standing['reservations']
+        self.assertLess(len(said), 1000)
+
+    def test_those_that_fail_are_tried_after_all_others(self) -> None:
+        made = self.leave_deletions(12)
+        delete = self.allocations.delete
+        stuck = {self.reserver.find(one).instance_uuid for one in made[:10]}
+
+        def refuse(instance_uuid: str) -> bool:
+            if instance_uuid in stuck:
+                raise DOWN
+            return delete(instance_uuid)
+
+        self.allocations.delete = refuse  # type: ignore[method-assign]
+        for _ in range(4):
+            self.recover(after=LONG)
+        found = {one.id: one.state for one in self.everything()}
+        self.assertEqual({CLOSED}, {found[one] for one in made[10:]})
+        self.assertEqual({DELETING}, {found[one] for one in made[:10]})
+
     def test_without_the_policy_old_reservations_are_still_settled(
         self,
     ) -> None:
