@@ -29,7 +29,6 @@ LOG = log.getLogger(__name__)
 
 _REFUSALS = (
     exceptions.NoProviderError,
-    exceptions.ProviderBusyError,
     exceptions.PlacementRefusedError,
 )
 
@@ -68,6 +67,7 @@ class SchedulingStatus:
 
     def __post_init__(self) -> None:
         self._done: object = None
+        self._busy = False
         self.placement.confirm = self.context.fence.epoch
 
     def report(self, interrupted: Callable[[], bool]) -> None:
@@ -87,7 +87,7 @@ class SchedulingStatus:
         seen = _described(now.rows, {host, *mine}), host in now.serving, out
         if seen == self._done:
             return
-        self._done = None
+        self._done, self._busy = None, False
         marked = self.placement.disabled()
         written = {
             stopped: self._write(self._providers(stopped) - marked, True)
@@ -97,7 +97,8 @@ class SchedulingStatus:
             self._write((self._providers(host) & marked) - out, False)
             self._write(out - marked, True)
         self._take_back(written)
-        if not interrupted():
+        # Other clients changed a provider meanwhile: the next report retries.
+        if not (interrupted() or self._busy):
             self._done = seen
 
     def _take_back(self, written: Mapping[str, Collection[str]]) -> None:
@@ -149,7 +150,8 @@ class SchedulingStatus:
             try:
                 if self.placement.put_disabled(uuid, disabled):
                     written.append(uuid)
-            except _REFUSALS as exc:
+            except (*_REFUSALS, exceptions.ProviderBusyError) as exc:
+                self._busy |= isinstance(exc, exceptions.ProviderBusyError)
                 LOG.debug('status of %s in Placement: %s', uuid, exc)
         if written:
             LOG.info(

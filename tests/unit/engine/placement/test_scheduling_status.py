@@ -189,6 +189,16 @@ class TestSchedulingStatus(service.ServiceCase):
         self.statuses['host2'].report(lambda: False)
         self.assertEqual({2}, self.marked())
 
+    def test_provider_that_others_keep_changing_is_retried(self) -> None:
+        self.operate('host1', disabled=True)
+        busy = exceptions.ProviderBusyError('x')
+        self.placement.failures['put_disabled'] = busy
+        self.statuses['host2'].report(lambda: False)
+        self.assertEqual(set(), self.marked())
+        self.placement.failures.clear()
+        self.statuses['host2'].report(lambda: False)
+        self.assertEqual({1, 2}, self.marked())
+
     def test_other_traits_stay(self) -> None:
         self.placement.put_traits(world.uuid(1), {'CUSTOM_X'})
         self.operate('host1', disabled=True)
