@@ -236,11 +236,18 @@ class SqlRecords(connection.Port):
         return found
 
     def node_of_instance(self, instance_uuid: str) -> str | None:
-        """Return the uuid of the node with an open instance. One query."""
+        """Return the uuid of the node with an open instance. One query.
+
+        The last one, if a service that is dead has not closed it on another.
+        """
         instances = tables.instances.c
-        statement = sa.select(instances.open_node_uuid).where(
-            instances.uuid == instance_uuid,
-            instances.open_node_uuid.is_not(None),
+        statement = (
+            sa.select(instances.open_node_uuid)
+            .where(
+                instances.uuid == instance_uuid,
+                instances.open_node_uuid.is_not(None),
+            )
+            .order_by(instances.created_at.desc(), instances.id.desc())
         )
         found = self._database.select(statement, tuple)
         return str(found[0][0]) if found else None

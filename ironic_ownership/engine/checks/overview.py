@@ -159,16 +159,16 @@ def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
 
 def _served_twice(seen: Deployment) -> frozenset[str]:
     """Return nodes with an instance that another service has on record."""
-    recorded = {
-        record.instance_uuid: record
-        for record in seen.records.values()
-        if record.instance_uuid is not None
-    }
+    # An instance may be on record for several nodes.
+    recorded: dict[str | None, set[str | None]] = collections.defaultdict(set)
+    for record in seen.records.values():
+        if record.instance_uuid is not None:
+            recorded[record.instance_uuid].add(record.host)
     found = set()
     for uuid, node in seen.nodes.items():
-        other = recorded.get(node.instance_uuid or '')
+        hosts = recorded.get(node.instance_uuid, set())
         own = seen.records.get(uuid)
-        if other is not None and (own is None or own.host != other.host):
+        if hosts if own is None else hosts - {own.host}:
             found.add(uuid)
     return frozenset(found)
 

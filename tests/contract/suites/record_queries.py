@@ -110,3 +110,19 @@ class QueryContract(records.RecordsContract):
             self.assertIsNone(self.records.node_of_instance(other))
         self.assert_applied('host1', epoch, Update(records.node(1)))
         self.assertIsNone(self.records.node_of_instance(instance))
+
+    def test_node_of_an_instance_that_moved_is_the_last_one(self) -> None:
+        """A dead service has not closed it on the node where it was."""
+        for number, hosts in ((98, (1, 3)), (99, (4, 2))):
+            instance = records.uuid(number)
+            for node in hosts:
+                host = 'host1' if node < 3 else 'host2'
+                self.assert_applied(
+                    host,
+                    self.service(host).epoch,
+                    Update(records.node(node, instance_uuid=instance)),
+                )
+            self.assertEqual(
+                records.uuid(hosts[-1]),
+                self.records.node_of_instance(instance),
+            )

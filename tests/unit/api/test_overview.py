@@ -117,6 +117,32 @@ class OverviewTest(app_case.SiteCase):
         found = self.read('?check=true')
         self.assertEqual((1, 'error'), (found['owned_twice'], found['state']))
 
+    def test_instance_that_two_services_have_on_record_is_served_twice(
+        self,
+    ) -> None:
+        self.start_old()
+        instance = world.uuid(99)
+        with self.wired.database._writer.begin() as conn:
+            for number in (1, 2):
+                conn.execute(
+                    sa.insert(tables.instances).values(
+                        uuid=instance,
+                        node_uuid=world.uuid(number),
+                        open_node_uuid=world.uuid(number),
+                        created_at=0,
+                    )
+                )
+            conn.execute(
+                sa.update(tables.compute_nodes)
+                .where(tables.compute_nodes.c.uuid == world.uuid(2))
+                .values(host='new')
+            )
+        for number, other in ((1, 2), (2, 1)):
+            self.ironic.put(
+                world.node(number, instance_uuid=instance), world.node(other)
+            )
+            self.assertEqual(1, self.read('?check=true')['owned_twice'])
+
     def test_row_of_a_cell_that_names_another_service_counts(self) -> None:
         self.start_old()
         rows = types.SimpleNamespace(
