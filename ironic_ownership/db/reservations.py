@@ -180,6 +180,7 @@ class SqlReservations(connection.Port):
 
         :param creator: only those that this actor made, or may have.
         :param marker: id of the one after which the list begins.
+        :raises NotFoundError: if that was purged: the place is not known.
         """
         number = _reservations.number
         statement = (
@@ -200,6 +201,7 @@ class SqlReservations(connection.Port):
                 | (_reservations.creator == creator)
             )
         if marker is not None:
+            self._database.read(lambda conn: known(conn, marker))
             after = sa.select(number).where(_reservations.id == marker)
             statement = statement.where(number > after.scalar_subquery())
         return self._database.select(statement, rows.reservation)

@@ -274,7 +274,7 @@ OPERATIONS = (
             Parameter('all', 'Also those that are closed.', schemas.FLAG),
             *PAGE,
         ),
-        errors=(503,),
+        errors=(404, 503),
         columns=RESERVATION,
     ),
     Operation(

@@ -468,6 +468,11 @@ class EndContract(ReservationContract):
         self.assertEqual([third], list(listed(marker=first.id)))
         self.assertEqual([], list(listed(states=[])))
 
+    def test_list_behind_one_that_was_purged_is_not_empty(self) -> None:
+        self.reserve(1)
+        with self.assertRaises(exceptions.NotFoundError):
+            self.reservations.reservations(marker=records.uuid(9))
+
 
 class MovedReservationContract(ReservationContract):
     """Effect of a move on a reservation."""
