@@ -10,6 +10,7 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model, reservations
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.contracts.moves import Move, NodeMove, Trial
 from ironic_ownership.contracts.records import UNLIMITED, Budget, Report
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db.reservations import SqlReservations
@@ -66,6 +67,36 @@ class TestFindings(site.Site):
         self.assertEqual({'single_machine'}, {*self.findings()})
         self.assertEqual(0, self.run_command('check')[0])
         self.assertEqual('ok', self.rows('overview')['state'])
+
+    def test_node_that_an_interrupted_move_holds(self) -> None:
+        uuid = self.node(1, shard='a', instance_uuid=self.instance(1))
+        self.serve('host1', A)
+        self.serve('host2', B)
+        self.node(1, shard='b')
+        # Its trial failed, and the process died on the way back to host2.
+        move = Move('req-trial', 'host1', 'operator')
+        self.wired.moves.plan(
+            move,
+            [
+                NodeMove(
+                    *(uuid, 'host2', 1, self.instance(1)),
+                    detail='trial failed',
+                    trial=Trial.BACK,
+                )
+            ],
+        )
+        self.operator(
+            "UPDATE compute_nodes SET host = NULL, released_by = 'host1', "
+            "held_by = 'req-trial', held_until = 9e9"
+        )
+        self.settle()
+        hint = self.findings()['unclaimed']['hint']
+        (command,) = site.commands_of(hint)
+        (row,) = self.rows(command)
+        self.run_command(f'move resume {row["request_id"]} --yes')
+        self.settle()
+        self.assertNotIn('unclaimed', self.findings())
+        self.assertEqual({1: 'host2'}, self.owners())
 
     def play(self, code: str) -> None:
         story = CASES[code](self)
