@@ -73,8 +73,10 @@ def build(wired: Container, *, embedded: bool) -> Host:
                 lambda: LONGEST_SENDING,
             )
         )
-    workers[Loop.ORDERS] = _standing_orders(wired, context, member)
-    return Host.build(
+    workers[Loop.ORDERS] = _standing_orders(
+        wired, context, member, lambda: host.refresh_loop.intervals.refresh
+    )
+    host = Host.build(
         member,
         settings.tuning,
         open_client=wired.ironic_of,
@@ -90,6 +92,7 @@ def build(wired: Container, *, embedded: bool) -> Host:
         # The memory of a program that embeds the service is its own.
         free_memory=(lambda: None) if embedded else heap.trim,
     )
+    return host
 
 
 def _context(wired: Container) -> ServiceContext:
@@ -125,7 +128,10 @@ def _notification_loop(
 
 
 def _standing_orders(
-    wired: Container, context: ServiceContext, member: LocalMember
+    wired: Container,
+    context: ServiceContext,
+    member: LocalMember,
+    interval: Callable[[], float],
 ) -> StandingOrders:
     context = context.with_ironic(wired.ironic_of())
     return StandingOrders(
@@ -141,7 +147,7 @@ def _standing_orders(
         f'{context.host} {member.incarnation}',
         member.liveness,
         wired.shared_key,
-        lambda: float(wired.conf.ownership.refresh_interval),
+        interval,
     )
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import tempfile
 from unittest import mock
 
 from ironic_ownership import plugins, wiring
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine.changes.standing_orders import StandingOrders
+from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
 from tests.unit.clients import recorded_http
@@ -139,6 +143,28 @@ class TestIronic(third_party.ThirdPartyCase, configurations.ConfiguredCase):
             )
             ironic = wiring.Wiring(conf).ironic
             self.assertIs(counts, ironic.outage_counts)
+
+
+class TestHost(configurations.ConfiguredCase):
+    def test_standing_orders_follow_a_reloaded_interval(self) -> None:
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        wired = wiring.Wiring(
+            self.configure(
+                '[DEFAULT]\nhost = host1\n[ownership]\npolicies = all\n'
+                'backend = memory\n[ironic]\nauth_type = none\n'
+                'endpoint_override = http://127.0.0.1:1\n'
+                f'[database]\nconnection = sqlite:///{directory}/records.sqlite'
+            )
+        )
+        self.addCleanup(wired.close)
+        host = wired.host()
+        orders = host.workers[Loop.ORDERS]
+        assert isinstance(orders, StandingOrders)
+        self.assertEqual(60.0, orders.interval())
+        host.change_intervals(Intervals(5, 1, 7, 30))
+        self.assertEqual(7.0, orders.interval())
+        # It may wait for the end of a long one.
+        self.assertTrue(orders._wanted.is_set())
 
 
 _CELL = """

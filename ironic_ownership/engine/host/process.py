@@ -293,7 +293,8 @@ class Host:
         self.refresh_loop.intervals = intervals
         self.takeover.longest_age = longest_scan_age(intervals.refresh)
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
-        self.workers[Loop.EPOCH].wake()
+        for loop in {Loop.EPOCH, Loop.ORDERS} & self.workers.keys():
+            self.workers[loop].wake()
         self.guard.longest = intervals.heartbeat
 
     def _end(self) -> None:
