@@ -15,6 +15,17 @@ _GIVEN = (
 )
 
 
+_VERBS = {
+    ('disabled', True): 'disable',
+    ('disabled', False): 'enable',
+    ('forced_down', True): 'force down',
+    ('forced_down', False): 'end the forced-down state of',
+}
+"""Verbs of a change, by the argument and its value."""
+
+_REASON = 'change the disable reason of'
+
+
 class SetService(change.ChangeOne):
     """Enable or disable a service, force it down, or give it an order.
 
@@ -114,12 +125,20 @@ class SetService(change.ChangeOne):
         return {**wanted, **super().body(parsed_args)}
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
-        if not proposal['changed']:
+        changed, hosts = proposal['changed'], proposal['services']
+        verbs = [
+            text
+            for (name, value), text in _VERBS.items()
+            if name in changed and getattr(parsed_args, name) is value
+        ]
+        if not changed:
             return ''
-        return (
-            f'set {", ".join(proposal["changed"])} of service '
-            f'{", ".join(proposal["services"])}'
-        )
+        if parsed_args.no_take_over_deployed:
+            verbs = ['revoke the standing order of']
+        if parsed_args.take_over_deployed_after is not None:
+            verbs = ['give a standing order to']
+        what = 'service' if len(hosts) == 1 else 'services'
+        return f'{" and ".join(verbs or [_REASON])} {what} {", ".join(hosts)}'
 
 
 def _check_order(given: argparse.Namespace) -> None:

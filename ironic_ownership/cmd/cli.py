@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     code = 0
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A reason or a name may have characters that the terminal has not.
+        sys.stdout.reconfigure(errors='backslashreplace')
     try:
         code = _version() if words == ['--version'] else _run(words)
         # Errors of buffered output belong to this command.

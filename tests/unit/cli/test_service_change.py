@@ -51,13 +51,21 @@ class ServiceCommandsTest(test_move.ConfirmedCase):
         self.assertFalse(shown['dry_run'])
         self.assertEqual('new fans', shown['disabled_reason'])
         _, question = self.confirm.call_args.args
-        self.assertEqual(
-            'Set disabled, disabled_reason of service idle', question
-        )
+        self.assertEqual('Disable service idle', question)
         self.confirm.reset_mock()
         code, shown = self.run_command(SetService, *words)
         self.assertEqual((0, []), (code, shown['changed']))
         self.confirm.assert_not_called()
+
+    def test_question_names_what_is_done(self) -> None:
+        for words, question in (
+            (('--disable', '--down'), 'Disable and force down service idle'),
+            (('--disable', '--disable-reason', 'fans'), 'Change the disable '),
+            (('--up',), 'End the forced-down state of service idle'),
+            (('--enable',), 'Enable service idle'),
+        ):
+            self.run_command(SetService, 'idle', *words)
+            self.assertIn(question, self.confirm.call_args.args[1])
 
     def test_answer_no_changes_nothing(self) -> None:
         before = self.state()

@@ -37,6 +37,23 @@ class FirstHourCase(unittest.TestCase):
         return code
 
 
+class TestTerminal(unittest.TestCase):
+    def test_text_that_the_terminal_cannot_show_is_escaped(self) -> None:
+        raw = io.BytesIO()
+        out = io.TextIOWrapper(raw, encoding='ascii')
+
+        def run(words: list[str]) -> int:
+            out.write('näch ☃')
+            return 0
+
+        with (
+            contextlib.redirect_stdout(out),
+            mock.patch.object(cli, '_run', run),
+        ):
+            self.assertEqual(0, cli.main(['pause', 'list']))
+        self.assertEqual(b'n\\xe4ch \\u2603', raw.getvalue())
+
+
 class TestWithoutConfiguration(FirstHourCase):
     def setUp(self) -> None:
         super().setUp()
