@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import autogenerate
@@ -22,19 +23,27 @@ print([n for n in ('alembic', 'mako') if n in sys.modules])
 """
 
 
+def differences(conn: sa.Connection) -> list[object]:
+    """Return in what a schema differs from the tables in use."""
+    context = migration.MigrationContext.configure(
+        conn, opts={'compare_type': True}
+    )
+    return autogenerate.compare_metadata(context, tables.metadata)
+
+
+_CUT = 'the process ends here'
+
+
+class PowerCutError(Exception):
+    """Stands for the end of the process."""
+
+
 class TestSchema(sqlite.SqliteCase):
     def test_head_is_the_newest_migration(self) -> None:
         self.assertEqual(schema.HEAD, schema.revisions()[-1])
 
     def test_migrations_make_exactly_the_tables_in_use(self) -> None:
         database = self.open_with_schema()
-
-        def differences(conn: sa.Connection) -> list[object]:
-            context = migration.MigrationContext.configure(
-                conn, opts={'compare_type': True}
-            )
-            return autogenerate.compare_metadata(context, tables.metadata)
-
         self.assertEqual([], database.read(differences))
 
     def test_new_file_gets_the_schema(self) -> None:
@@ -85,6 +94,49 @@ class TestSchema(sqlite.SqliteCase):
         self.assertEqual(
             [], database.read(lambda c: sa.inspect(c).get_table_names())
         )
+
+    def test_killed_upgrade_of_mariadb_is_finished_by_the_next_one(
+        self,
+    ) -> None:
+        """MariaDB commits with each statement that changes a table."""
+        database = self.open(sqlite_synchronous=False)
+
+        def commit(
+            conn: sa.Connection, cursor: Any, statement: str, *_: object
+        ) -> None:
+            if statement.split(maxsplit=1)[0] in ('CREATE', 'ALTER', 'DROP'):
+                cursor.connection.execute('COMMIT')
+                killed.append(statement)
+                raise PowerCutError(_CUT)
+
+        engine = database._writer
+        sa.event.listen(engine, 'after_cursor_execute', commit)
+        killed: list[str] = []
+        while len(killed) < 200:
+            try:
+                schema.upgrade(database)
+                break
+            except exceptions.RecordsError as exc:
+                self.assertIn(_CUT, str(exc))
+        self.assertGreater(len(killed), 40)
+        self.assertEqual(schema.HEAD, schema.version(database))
+        self.assertEqual([], database.read(differences))
+        table = tables.schema_compatibility
+        rows = database.read(lambda c: c.scalars(sa.select(table)).all())
+        self.assertEqual(1, len(rows))
+
+    def test_tables_of_another_program_are_refused(self) -> None:
+        database = self.open()
+        for name, columns in (
+            ('services', 'x INTEGER'),
+            ('alembic_version', 'version_num TEXT'),
+            ('flavors', 'x INTEGER'),
+        ):
+            sqlite.run_sql(database, f'CREATE TABLE {name} ({columns})')
+            if name == 'alembic_version':
+                continue
+            with self.assertRaises(exceptions.SchemaError):
+                schema.upgrade(database)
 
     def test_steady_start_does_not_import_alembic(self) -> None:
         self.open_with_schema()
