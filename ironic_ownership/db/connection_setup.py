@@ -117,6 +117,10 @@ def prepare(
         milliseconds = int(statement * 1000)
         _on_connect(
             engine,
+            # Also where the server, the database or the role has another
+            # default: what a transaction waited for is read afterwards.
+            'SET SESSION CHARACTERISTICS AS TRANSACTION '
+            'ISOLATION LEVEL READ COMMITTED',
             f'SET statement_timeout = {milliseconds}',
             f'SET lock_timeout = {milliseconds}',
             # A process that is stopped within a transaction keeps its locks,
