@@ -102,6 +102,9 @@ def run(
 
 def _passed(operation: Releaser, result: Proposal) -> Proposal:
     request_id = result.order.request_id
+    # Other moves of the same operation may have nodes to try.
+    if not result.trial:
+        return result
     if not operation.moves.pass_trial(request_id):
         raise _decided(operation, request_id)
     LOG.info('%s: the trial has passed', request_id)

@@ -502,3 +502,7 @@ class TrialTest(ShardCase):
         self.assertEqual(
             {'a'}, {n.source for one in found.moves for n in one.trial}
         )
+        self.operation.execute_all(found.moves)
+        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+        self.assertEqual(31, sum(self.shards().values()))
+        self.assertNotIn(None, self.shards())
