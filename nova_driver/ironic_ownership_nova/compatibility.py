@@ -50,7 +50,7 @@ CALLED: tuple[tuple[Any, str], ...] = (
 """Functions of Nova that the driver calls, with their owners."""
 TRACKER = (
     *('compute_nodes', 'old_resources', 'provider_tree'),
-    *('remove_node', 'service_ref'),
+    *('remove_node', 'service_ref', 'stats'),
 )
 """Names of the resource tracker."""
 CLIENT = ('invalidate_resource_provider',)

@@ -85,7 +85,7 @@ class OwnershipMixin(GuardedOperations):
         )
         self._tracker: Tracker | None = None
         self._reserved: frozenset[str] = frozenset()
-        self._is_new = False
+        self._is_new = self._is_disabled = False
 
     @property
     def ironic_connection(self) -> Any:
@@ -108,18 +108,20 @@ class OwnershipMixin(GuardedOperations):
             ),
             follows_records=self._settings.follows_records,
         )
-        self._is_new = not _is_on_record(host)
+        self._is_new = _service_of(host) is None
         try:
             self._service.start()
         except exceptions.OwnershipError as exc:
             raise exception.InvalidConfiguration(str(exc)) from exc
+        # A vendor's may do more than Nova's, which builds its ring.
+        super().init_host(host)
         self._monitor.start()
 
     def cleanup_host(self, host: str) -> None:
         """Stop to serve; exit if the process has lost its place."""
         self._monitor.stop()
         # Others take the free nodes at once.
-        self._service.stop()
+        self._service.close()
         self._reported.store()
         super().cleanup_host(host)
         if self._service.is_ending:
@@ -135,7 +137,9 @@ class OwnershipMixin(GuardedOperations):
         """
         context = admin_context()
         self._own_tracker.confirm(context)
-        if self._is_new and _is_on_record(CONF.host):
+        service = _service_of(CONF.host)
+        self._is_disabled = service is not None and service.disabled
+        if self._is_new and service is not None:
             # Until now no row could name this service, so that claims of
             # nodes with a row were refused.
             self._is_new = False
@@ -162,7 +166,7 @@ class OwnershipMixin(GuardedOperations):
         resources = super().get_available_resource(nodename)
         node = self.node_cache.get(nodename)
         if node is not None and tracker.can_skip(
-            nodename, digest(node, nodename in self._reserved)
+            nodename, self._digest(node, nodename in self._reserved)
         ):
             self._turn.skipped = nodename
         return ConfirmedResources(
@@ -231,8 +235,12 @@ class OwnershipMixin(GuardedOperations):
         node = self.node_cache.get(nodename)
         if node is not None:
             tracker.sent(
-                nodename, Report(digest(node, is_reserved), provider_tree)
+                nodename,
+                Report(self._digest(node, is_reserved), provider_tree),
             )
+
+    def _digest(self, node: Any, is_reserved: bool) -> str:
+        return digest(node, is_reserved, self._is_disabled)
 
     def _refresh_hash_ring(self, ctxt: Any) -> None:
         """Do nothing: policies decide, not a ring of Nova."""
@@ -285,13 +293,10 @@ class OwnershipDriver(OwnershipMixin, ironic_driver.IronicDriver):
     """Nova's driver for Ironic, for the nodes that this service owns."""
 
 
-def _is_on_record(host: str) -> bool:
-    """Tell whether the cell has the service; Nova adds it at its start."""
-    return (
-        objects.Service.get_by_host_and_binary(
-            admin_context(), host, 'nova-compute'
-        )
-        is not None
+def _service_of(host: str) -> Any:
+    """Return the service in the cell, if it is there: a start adds it."""
+    return objects.Service.get_by_host_and_binary(
+        admin_context(), host, 'nova-compute'
     )
 
 

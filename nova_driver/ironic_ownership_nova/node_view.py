@@ -52,14 +52,15 @@ _REPORTED = (
 )
 
 
-def digest(node: Any, is_reserved: bool) -> str:
+def digest(node: Any, is_reserved: bool, is_disabled: bool) -> str:
     """Return a digest of all that Nova reports of a node.
 
     :param node: a :class:`CachedNode`, or a node of openstacksdk.
     :param is_reserved: whether it is not offered to the scheduler.
+    :param is_disabled: whether the service is, for which nodes have a trait.
     """
     values: list[Any] = [getattr(node, name) for name in _REPORTED]
-    values.append(is_reserved)
+    values += is_reserved, is_disabled
     values.append(sorted(node.traits or ()))
     text = json.dumps(values, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -13,7 +13,7 @@ import pathlib
 import threading
 import time
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from oslo_log import log
 
@@ -24,6 +24,7 @@ LOG = log.getLogger(__name__)
 class _Report:
     digest: str
     at: float
+    written: float | None
 
 
 class ReportedNodes:
@@ -57,11 +58,33 @@ class ReportedNodes:
         # The wall clock lasts from start to start, but may be set back.
         return 0 <= age < self._interval * _spread(uuid)
 
-    def add(self, uuid: str, digest: str) -> None:
-        """Note that a node was reported."""
+    def add(
+        self, uuid: str, digest: str, written: float | None = None
+    ) -> None:
+        """Note that a node was reported.
+
+        :param written: time of the last change of its row in the cell.
+        """
         with self._lock:
-            self._reports[uuid] = _Report(digest, time.time())
+            self._reports[uuid] = _Report(digest, time.time(), written)
             self._is_stored = False
+
+    def compare(self, rows: Mapping[str, float | None]) -> None:
+        """Forget nodes whose rows were written since they were reported.
+
+        Another service has had them, and has reported its own state.
+
+        :param rows: times of the last changes, by the uuid of the node.
+        """
+        with self._lock:
+            known = {u: self._reports.get(u) for u in rows}
+        self.discard(
+            [
+                uuid
+                for uuid, report in known.items()
+                if report is not None and _differ(report.written, rows[uuid])
+            ]
+        )
 
     def discard(self, uuids: Collection[str]) -> None:
         """Forget nodes: what was reported of them may have changed."""
@@ -77,8 +100,10 @@ class ReportedNodes:
             if stored['basis'] != self._basis:
                 return
             reports = {
-                uuid: _Report(str(digest), float(at))
-                for uuid, (digest, at) in stored['nodes'].items()
+                uuid: _Report(
+                    str(digest), float(at), written[0] if written else None
+                )
+                for uuid, (digest, at, *written) in stored['nodes'].items()
             }
         except FileNotFoundError:
             return
@@ -94,7 +119,10 @@ class ReportedNodes:
             if self._is_stored:
                 return
             self._is_stored = True
-            nodes = {u: (r.digest, r.at) for u, r in self._reports.items()}
+            nodes = {
+                u: (r.digest, r.at, r.written)
+                for u, r in self._reports.items()
+            }
         temporary = self._path.with_suffix('.new')
         try:
             temporary.write_text(
@@ -106,6 +134,13 @@ class ReportedNodes:
             LOG.warning('%s is not written: %s', self._path, exc)
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is not other
+    # A database may cut fractions of a second off, or round them.
+    return abs(one - other) > 1
 
 
 def _spread(uuid: str) -> float:

@@ -56,7 +56,7 @@ class Service:
         self._follow = follow
         self._patience = patience
         self._host: EmbeddedHost | None = None
-        self.is_ending = False
+        self.is_ending = self._is_closed = False
 
     def start(self) -> None:
         """Serve, and wait until this process is active.
@@ -74,12 +74,25 @@ class Service:
         If another process of the host has become active, this one ends.
         """
         host = self._begin()
-        while not host.wait_until_active(_POLL):
-            if host.state in LOST:
-                self._end(f'{host.name} is {host.state}')
-                host.stop()
-                return
-        self._serve(host)
+        for is_ready in host.wait_until_active, host.feed.wait_until_complete:
+            while not is_ready(_POLL):
+                if self._gives_up(host):
+                    host.stop()
+                    return
+        # Others have had its nodes: all of them count as new.
+        self._serve(host, generation=-1)
+        if self._gives_up(host):
+            self.stop()
+
+    def _gives_up(self, host: EmbeddedHost) -> bool:
+        if not self._is_closed and host.state in LOST:
+            self._end(f'{host.name} is {host.state}')
+        return self._is_closed or self.is_ending
+
+    def close(self) -> None:
+        """Give up the place for good, also while :meth:`rejoin` waits."""
+        self._is_closed = True
+        self.stop()
 
     def stop(self) -> None:
         """Give up the place; does nothing if it has not started."""
@@ -125,12 +138,15 @@ class Service:
         host.start()
         return host
 
-    def _serve(self, host: EmbeddedHost) -> None:
+    def _serve(
+        self, host: EmbeddedHost, generation: int | None = None
+    ) -> None:
         while not host.wait_until_active(_LONG_WAIT):
             LOG.info('waiting to become active: %s', host.state)
         while not host.feed.wait_until_complete(_LONG_WAIT):
             LOG.info('waiting for the first list of nodes: %s', host.state)
-        generation = host.feed.generation
+        if generation is None:
+            generation = host.feed.generation
         self._host = host
         LOG.info('%s is active', host.name)
         threading.Thread(

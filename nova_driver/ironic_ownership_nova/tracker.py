@@ -92,6 +92,7 @@ class Tracker:
         withheld = frozenset(
             row.uuid for row in rows if not self._is_ours(row, owned)
         )
+        self._reported.compare({row.uuid: _written(row) for row in rows})
         self._seed(row for row in rows if row.uuid not in withheld)
         self._own_rows = frozenset(row.uuid for row in rows) - withheld
         self._new = frozenset(unknown) - {row.uuid for row in rows}
@@ -120,7 +121,20 @@ class Tracker:
             self._can_skip
             and uuid in self._known
             and self._reported.is_current(uuid, digest)
+            and not self._has_build_result(uuid)
         )
+
+    def _has_build_result(self, uuid: str) -> bool:
+        """Tell whether Nova counts failed builds that its row does not have.
+
+        It stores them with the next update of the row.
+        """
+        nova = self._nova
+        row = None if nova is None else nova.compute_nodes.get(uuid)
+        if row is None:
+            return False
+        stored = row.stats if 'stats' in row else None
+        return _failed(stored) != _failed(nova.stats.get(uuid))
 
     def sent(self, uuid: str, report: Report | None) -> None:
         """Note that Nova is about to report a node.
@@ -143,7 +157,8 @@ class Tracker:
         """Check what was sent of a node, and note whether it arrived."""
         report = self._sent.pop(uuid, None)
         if report is not None and self._arrived(context, uuid, report):
-            self._reported.add(uuid, report.digest)
+            row = self._nova.compute_nodes.get(uuid)
+            self._reported.add(uuid, report.digest, _written(row))
 
     def gained(self, context: Any, nodes: Mapping[str, NodeView]) -> None:
         """Make gained nodes known to Nova at once."""
@@ -237,6 +252,16 @@ class Tracker:
 def _remove(nova: Any, uuid: str) -> None:
     # Under the lock of Nova, so that no claim is in between.
     nova.remove_node(uuid)
+
+
+def _written(row: Any) -> float | None:
+    """Return when a row was last changed; ``None`` if that is not known."""
+    at = row.updated_at if row is not None and 'updated_at' in row else None
+    return at and at.timestamp()
+
+
+def _failed(stats: Mapping[str, Any] | None) -> int:
+    return int((stats or {}).get('failed_builds') or 0)
 
 
 def admin_context() -> Any:

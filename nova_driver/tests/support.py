@@ -7,7 +7,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ironic_ownership.embedding import Node, NodeView, PlaceState, exceptions
+from ironic_ownership.embedding import (
+    FeedChanges,
+    Node,
+    NodeView,
+    PlaceState,
+    exceptions,
+)
 
 UUIDS = [f'00000000-0000-0000-0000-{number:012}' for number in range(1, 9)]
 FREE, OTHER = UUIDS[:2]
@@ -84,8 +90,10 @@ class Feed:
         time.sleep(0.01)
         return False
 
-    def changes_since(self, generation: int) -> None:
-        return None
+    def changes_since(self, generation: int) -> FeedChanges:
+        is_unknown = generation < 0
+        gained = self.views if is_unknown else {}
+        return FeedChanges(1, gained=gained, reset=is_unknown)
 
     def wait_until_complete(self, timeout: float) -> bool:
         return self.is_complete

@@ -55,7 +55,7 @@ class DriverCase(unittest.TestCase):
         self.service = self.patch(
             objects.Service,
             'get_by_host_and_binary',
-            return_value=objects.Service(id=1, host='host1'),
+            return_value=objects.Service(id=1, host='host1', disabled=False),
         )
         self.adapter = mock.Mock()
         self.patch(
@@ -157,7 +157,9 @@ class NodesTest(DriverCase):
         self.driver.init_host('host1')
         self.driver.get_available_nodes()
         self.assertNotIn('refresh', self.host.calls)
-        self.service.return_value = objects.Service(id=1, host='host1')
+        self.service.return_value = objects.Service(
+            id=1, host='host1', disabled=False
+        )
         for _ in range(2):
             self.driver.get_available_nodes()
         self.assertEqual(1, self.host.calls.count('refresh'))
@@ -223,7 +225,8 @@ class PassTest(DriverCase):
 
     def report(self, uuid: str = FREE) -> None:
         self.driver._reported.add(
-            uuid, driver_module.digest(self.driver.node_cache[uuid], False)
+            uuid,
+            driver_module.digest(self.driver.node_cache[uuid], False, False),
         )
 
     def test_node_that_was_not_reported_is_updated(self) -> None:
@@ -240,6 +243,19 @@ class PassTest(DriverCase):
         self.host.feed.views[FREE] = support.view(FREE, maintenance=True)
         self.driver.get_available_nodes()
         self.assertTrue(self.run_pass())
+
+    def test_service_that_was_disabled_or_enabled_reports_all(self) -> None:
+        """Nova sets a trait on each node by it."""
+        for is_disabled in (True, False):
+            self.service.return_value.disabled = is_disabled
+            self.driver.get_available_nodes()
+            self.assertTrue(self.run_pass(), is_disabled)
+            self.driver.update_provider_tree(mock.Mock(), FREE)
+            self.driver._reported.add(
+                FREE, self.driver._tracker._sent[FREE].digest
+            )
+            self.driver.get_available_nodes()
+            self.assertFalse(self.run_pass(), is_disabled)
 
     def test_answer_is_for_one_pass_only(self) -> None:
         self.report()
@@ -326,7 +342,7 @@ class PassTest(DriverCase):
         self.assertTrue(self.run_pass())
         sent = self.driver._tracker._sent[FREE]
         self.assertEqual(
-            driver_module.digest(self.driver.node_cache[FREE], False),
+            driver_module.digest(self.driver.node_cache[FREE], False, False),
             sent.digest,
         )
         self.assertIs(tree, sent.tree)
@@ -489,6 +505,12 @@ class ActionsTest(DriverCase):
 class VendorDriver(ironic_driver.IronicDriver):
     """A driver of a vendor, which changes some of Nova's methods."""
 
+    prepared_for = None
+
+    def init_host(self, host):
+        super().init_host(host)
+        self.prepared_for = host
+
     def reboot(self, context, instance, *args, accessor_info=None, **kwargs):
         self.rebooted = accessor_info
         super().reboot(context, instance, *args, **kwargs)
@@ -512,6 +534,7 @@ class TestVendorActions(ActionsTest):
         return VendorOwnershipDriver(manager.ComputeVirtAPI(self.compute))
 
     def test_method_of_the_vendor_runs_under_the_guard(self) -> None:
+        self.assertEqual('host1', self.driver.prepared_for)
         self.assertEqual({FREE, OTHER}, {*self.driver.get_available_nodes()})
         reboot = functools.partial(
             self.driver.reboot, 'context', self.instance, None, 'HARD'

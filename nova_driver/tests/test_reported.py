@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import pathlib
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -60,6 +62,26 @@ class ReportedTest(unittest.TestCase):
         self.assertTrue(self.new().is_current(support.FREE, 'a'))
         self.assertFalse(self.new('other').is_current(support.FREE, 'a'))
 
+    def test_next_start_knows_when_the_row_was_written(self) -> None:
+        for written in (None, 7.5):
+            self.nodes.add(support.FREE, 'a', written)
+            self.nodes.store()
+            found = self.new()
+            found.compare({support.FREE: written})
+            self.assertTrue(found.is_current(support.FREE, 'a'))
+            found.compare({support.FREE: 9.0})
+            self.assertFalse(found.is_current(support.FREE, 'a'))
+
+    def test_file_of_an_earlier_release_has_no_row(self) -> None:
+        at = time.time()
+        self.path.write_text(
+            json.dumps({'basis': 'basis', 'nodes': {support.FREE: ['a', at]}})
+        )
+        found = self.new()
+        self.assertTrue(found.is_current(support.FREE, 'a'))
+        found.compare({support.FREE: 9.0})
+        self.assertFalse(found.is_current(support.FREE, 'a'))
+
     def test_unreadable_file_is_not_used(self) -> None:
         self.path.write_text('{"basis": "basis"')
         with self.assertLogs(level='WARNING'):
@@ -88,7 +110,7 @@ class DigestTest(unittest.TestCase):
         def digest(**fields: object) -> str:
             view = support.view(**fields)
             node = node_view.CachedNode.of(view.node)
-            return node_view.digest(node, view.is_reserved)
+            return node_view.digest(node, view.is_reserved, False)
 
         for field, value in (
             ('instance_uuid', 'i'),
@@ -106,3 +128,10 @@ class DigestTest(unittest.TestCase):
             digest(traits=('CUSTOM_B', 'CUSTOM_A')),
         )
         self.assertEqual(digest(), digest(target_power_state='power on'))
+
+    def test_follows_the_service(self) -> None:
+        node = node_view.CachedNode.of(support.view().node)
+        self.assertNotEqual(
+            node_view.digest(node, False, False),
+            node_view.digest(node, False, True),
+        )

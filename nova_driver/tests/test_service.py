@@ -70,6 +70,53 @@ class ServiceTest(unittest.TestCase):
         self.assertIs(self.hosts[1].feed, self.service.feed)
         self.killed.assert_not_called()
 
+    def test_nodes_are_compared_with_all_that_it_had_before(self) -> None:
+        """Others have had its nodes meanwhile."""
+        followed = threading.Event()
+        self.followed.side_effect = lambda changes: followed.set()
+        self.service.start()
+        self.service.stop()
+        self.prepare = lambda host: host.feed.views.update(
+            {support.FREE: support.view()}
+        )
+        self.service.rejoin()
+        self.assertTrue(followed.wait(30))
+        (changes,) = self.followed.call_args.args
+        self.assertTrue(changes.reset)
+        self.assertEqual({support.FREE}, {*changes.gained})
+
+    def test_ends_if_it_loses_its_place_before_its_first_list(self) -> None:
+        self.service.start()
+        self.service.stop()
+
+        def lose(host: support.Host) -> None:
+            host.state = PlaceState.FORCED_DOWN
+            host.feed.is_complete = False
+
+        self.prepare = lose
+        with self.assertLogs(service.__name__, 'CRITICAL'):
+            self.service.rejoin()
+        self.assert_ending()
+        self.assertEqual('stop', self.hosts[1].calls[-1])
+
+    def test_return_ends_with_the_program(self) -> None:
+        self.service.start()
+        self.service.stop()
+        for field in ('wait_until_active', 'feed'):
+
+            def close(host: support.Host, field: str = field) -> None:
+                if field == 'feed':
+                    host.feed.is_complete = False
+                host.wait_until_active = lambda timeout: (
+                    self.service.close() or field == 'feed'
+                )
+
+            self.prepare = close
+            self.service.rejoin()
+            self.assertEqual('stop', self.hosts[-1].calls[-1])
+            self.assertIsNone(self.service.feed)
+        self.killed.assert_not_called()
+
     def test_ends_if_another_process_became_active_meanwhile(self) -> None:
         self.service.start()
         self.service.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import pathlib
 import types
 import unittest
@@ -177,6 +178,48 @@ class ChangesTest(TrackerCase):
         self.reported.add(FREE, 'a')
         self.tracker.lost([FREE])
         self.offer()
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+
+
+class StoredTest(TrackerCase):
+    """The file of the last start has a report of the node."""
+
+    at = datetime.datetime(2026, 1, 2, 3, 4, 5, 600000, datetime.UTC)
+
+    def can_skip(self, updated_at: datetime.datetime | None) -> bool:
+        self.reported.add(FREE, 'a', self.at.timestamp())
+        self.nova.compute_nodes.clear()
+        found = row(FREE)
+        found.updated_at = updated_at
+        self.rows.return_value = [found]
+        self.offer()
+        return self.tracker.can_skip(FREE, 'a')
+
+    def test_row_that_others_have_not_written_since_is_skipped(self) -> None:
+        # A column without fractions cuts them off, or rounds.
+        for second in (5, 6):
+            self.assertTrue(
+                self.can_skip(self.at.replace(second=second, microsecond=0))
+            )
+
+    def test_row_that_another_service_has_had_is_reported_again(self) -> None:
+        later = self.at + datetime.timedelta(seconds=30)
+        for updated_at in (later, None):
+            self.assertFalse(self.can_skip(updated_at))
+
+
+class FailedBuildTest(TrackerCase):
+    def test_failed_build_is_stored_in_the_next_pass(self) -> None:
+        """The scheduler avoids a node by this number."""
+        self.rows.return_value = [row(FREE)]
+        self.offer()
+        self.reported.add(FREE, 'a')
+        self.assertTrue(self.tracker.can_skip(FREE, 'a'))
+        self.nova.build_failed(FREE)
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+        self.nova.compute_nodes[FREE].stats = {'failed_builds': '1'}
+        self.assertTrue(self.tracker.can_skip(FREE, 'a'))
+        self.nova.build_succeeded(FREE)
         self.assertFalse(self.tracker.can_skip(FREE, 'a'))
 
 

@@ -262,6 +262,34 @@ class AdoptionTest(AdoptionCase):
             f'UPDATE {self.cell.schema}.instances SET deleted = id'
         )
 
+    def test_node_with_a_second_row_is_left_out_as_the_dry_run_says(
+        self,
+    ) -> None:
+        for number, host in ((1, "'host2'"), (2, 'NULL')):
+            stray = str(uuid_.uuid4())
+            self.cell.add_nodes('host3', [stray])
+            self.cell.query(
+                f'UPDATE {self.cell.schema}.compute_nodes SET host = {host}, '
+                f"hypervisor_hostname = '{suite.uuid(number)}' "
+                f"WHERE uuid = '{stray}'"
+            )
+        found = [
+            one
+            for one in check.CheckCell(self.port).run()
+            if one.prevents_adoption and one.code == 'uuid_differs'
+        ]
+        self.assertEqual(
+            {suite.uuid(1), suite.uuid(2)},
+            {subject for one in found for subject in one.subjects},
+        )
+        self.assertEqual(
+            {1: REFUSED, 2: REFUSED, 3: ADOPTED}, self.adopt(1, 2, 3)
+        )
+        for number in (1, 2):
+            detail = self.details[suite.uuid(number)] or ''
+            self.assertIn('uuid_differs', detail)
+            self.assertIsNone(self.find(number))
+
 
 class DriftTest(AdoptionCase):
     def setUp(self) -> None:

@@ -140,6 +140,16 @@ def _adopt(
     actor: str,
 ) -> Result:
     row = locked.cell.nodes.get(uuid)
+    strays = locked.cell.strays.get(uuid)
+    if strays:
+        # Which of the two is the node's is for an operator to decide.
+        return _refused(
+            uuid,
+            None if row is None else canonical_host(row.host or ''),
+            f'uuid_differs: {" and ".join(map(str, strays.values()))} is not '
+            'the uuid of the node, and a row of the cell has it; see '
+            '"ironic-ownership nova check"',
+        )
     if row is None or row.deleted != 0:
         return _refused(uuid, None, 'row_missing: Nova has deleted its row')
     host = canonical_host(row.host or '')

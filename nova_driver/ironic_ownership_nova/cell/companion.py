@@ -91,12 +91,11 @@ class Cell(linked_tables.LinkedTables):
                     node.hypervisor_hostname.in_(some),
                     sa.func.coalesce(node.uuid, '')
                     != node.hypervisor_hostname,
-                    node.host.is_not(None),
                     node.deleted == 0,
                 )
             ):
                 hosts = found.setdefault(row.hypervisor_hostname, {})
-                hosts[canonical_host(row.host)] = row.uuid
+                hosts[canonical_host(row.host or '')] = row.uuid
         return found
 
     def _lock_instances(

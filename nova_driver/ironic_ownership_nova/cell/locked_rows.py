@@ -27,7 +27,7 @@ class LockedRows(linked_tables.LockedNodes):
     :ivar services: by canonical name; their spelling is the cell's.
     :ivar other_types: of nodes that are not Ironic's, which are not written.
     :ivar strays: uuids of rows that are not those of their nodes, by the name
-        of the node and by host.
+        of the node and by host, empty for a row without one.
     """
 
     conn: sa.Connection
