@@ -290,6 +290,24 @@ class AdoptionTest(AdoptionCase):
             self.assertIn('uuid_differs', detail)
             self.assertIsNone(self.find(number))
 
+    def test_row_without_a_uuid_or_a_name_stops_nothing(self) -> None:
+        for number in (1, 2):
+            column = 'uuid' if number == 1 else 'hypervisor_hostname'
+            self.cell.query(
+                f'UPDATE {self.cell.schema}.compute_nodes SET {column} = NULL '
+                f"WHERE uuid = '{suite.uuid(number)}'"
+            )
+        # A row without a name is of no node.
+        self.assertNotIn(None, [row.name for row in self.port.read().nodes])
+        (found,) = check.CheckCell(self.port).run()
+        self.assertEqual(
+            ('uuid_differs', (suite.uuid(1),)), (found.code, found.subjects)
+        )
+        self.assertEqual(
+            [suite.uuid(1)], [row.name for row in self.port.stray_rows()]
+        )
+        self.assertEqual({1: REFUSED, 3: ADOPTED}, self.adopt(1, 3))
+
 
 class DriftTest(AdoptionCase):
     def setUp(self) -> None:

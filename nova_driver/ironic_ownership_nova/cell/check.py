@@ -146,7 +146,7 @@ def _uuids(cell: CellSnapshot) -> Iterator[Finding]:
     for node in wrong:
         yield Finding(
             'uuid_differs',
-            f'its row has the uuid {node.uuid} and not that of the node',
+            f'its row has {problems.uuid_of(node)} and not that of the node',
             (node.name,),
             problems.rename(node),
             prevents_adoption=True,

@@ -193,7 +193,7 @@ class SqlCell(connection.Port):
         them; but it can create no other row on the same host.
         """
         node = self._cell.tables.compute_nodes.c
-        strays = node.uuid != node.hypervisor_hostname
+        strays = sa.func.coalesce(node.uuid, '') != node.hypervisor_hostname
         return self._database.select(self._rows().where(strays), _node)
 
     def _rows(self) -> sa.Select[Any]:
@@ -214,7 +214,12 @@ class SqlCell(connection.Port):
                 )
                 .label('replaced'),
             )
-            .where(found.is_of_ironic, node.deleted == 0)
+            .where(
+                found.is_of_ironic,
+                node.deleted == 0,
+                # Without a name a row is of no node.
+                node.hypervisor_hostname.is_not(None),
+            )
             .order_by(node.id)
         )
 

@@ -24,13 +24,16 @@ _ROWS = ('row_drifted', 'row_drifted_deployed', 'uuid_differs')
 _DELETED = (
     'Another row has the uuid of the node. While no instance of {row.host} is '
     'on the node: UPDATE compute_nodes SET deleted = id WHERE id = {row.id}, '
-    "in the cell's database; and openstack resource provider delete {row.uuid}"
+    "in the cell's database"
 )
+_DELETED_PROVIDER = '; and openstack resource provider delete {row.uuid}'
 _RENAMED = (
     'Stop the nova-compute of {row.host}, then: UPDATE compute_nodes SET uuid '
-    "= '{row.name}' WHERE id = {row.id}, in the cell's database; and UPDATE "
-    "resource_providers SET uuid = '{row.name}' WHERE uuid = '{row.uuid}', in "
-    'that of Placement. Allocations stay'
+    "= '{row.name}' WHERE id = {row.id}, in the cell's database"
+)
+_RENAMED_PROVIDER = (
+    "; and UPDATE resource_providers SET uuid = '{row.name}' WHERE uuid = "
+    "'{row.uuid}', in that of Placement. Allocations stay"
 )
 
 
@@ -106,7 +109,7 @@ class CellRows:
         for row in self.strays:
             yield problem(
                 f'{row.host} cannot serve the node: its row in the cell has '
-                f'the uuid {row.uuid}',
+                f'{uuid_of(row)}',
                 (row.name,),
                 rename(row),
                 (canonical_host(row.host),) if row.host else (),
@@ -139,7 +142,14 @@ def rename(row: CellNode) -> str:
     OpenStack changes either.
     """
     text = _DELETED if row.replaced else _RENAMED
+    if row.uuid:
+        text += _DELETED_PROVIDER if row.replaced else _RENAMED_PROVIDER
     return text.format(row=row)
+
+
+def uuid_of(row: CellNode) -> str:
+    """Return the uuid of a row for people."""
+    return f'the uuid {row.uuid}' if row.uuid else 'no uuid'
 
 
 def hint(seen: Deployment, one: Drift) -> str:

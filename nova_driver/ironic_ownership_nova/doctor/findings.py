@@ -68,7 +68,8 @@ def _duplicate_rows(seen: Snapshot) -> Iterator[Finding]:
         if len(rows) > 1:
             kept = seen.row_of[name]
             hosts = ' and '.join(
-                f'{row.host or "no host"} (uuid {row.uuid})' for row in rows
+                f'{row.host or "no host"} ({problems.uuid_of(row)})'
+                for row in rows
             )
             yield Finding(
                 'duplicate_rows',

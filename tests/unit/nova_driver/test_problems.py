@@ -89,6 +89,16 @@ class TestDrift(test_runner.CheckCase):
         self.assertIn('SET deleted = id WHERE id = 7', found.hint)
         self.assertIn('provider delete odd', found.hint)
 
+    def test_row_without_a_uuid_has_no_provider(self) -> None:
+        for replaced in (True, False):
+            self.strays = [
+                cell.CellNode(7, None, world.uuid(1), 'Host1', 3, replaced)
+            ]
+            found = self.assert_found('uuid_differs', world.uuid(1))
+            self.assertNotIn('None', found.what + found.hint)
+            self.assertNotIn('provider', found.hint)
+            self.assertIn('WHERE id = 7', found.hint)
+
     def test_cell_that_does_not_answer_is_named_with_what_is_skipped(
         self,
     ) -> None:
