@@ -16,7 +16,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import change_set, rows, tables, transaction
+from ironic_ownership.db import change_set, pauses, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags, LinkedTables
 
 _nodes = tables.compute_nodes.c
@@ -79,6 +79,24 @@ def check_writer(
     if epoch is not None:
         transaction.check_right(host, epoch, found.get(host))
     return found
+
+
+def check_pauses(conn: sa.Connection, record: change_set.Row | None) -> None:
+    """Refuse to let a node change owner automatically under a pause.
+
+    :param record: of the node, locked.
+    :raises ReservationConflictError: if a pause holds it.
+    """
+    if (
+        record is not None
+        and record['host'] is not None
+        and pauses.cover(
+            pauses.current(conn), record['shard'], record['conductor_group']
+        )
+    ):
+        raise exceptions.ReservationConflictError(
+            f'a pause holds the node {record["uuid"]} with {record["host"]}'
+        )
 
 
 def activate(
@@ -159,6 +177,8 @@ def close(
 
     :raises FencedError: if the service has no right to write.
     :raises NotFoundError: if there is no such reservation.
+    :raises ReservationConflictError: if a pause holds the node, and the
+        service itself ends the reservation.
     """
     before = known(conn, reservation_id)
     uuid = before.node_uuid
@@ -183,6 +203,8 @@ def close(
     now = known(conn, before.id, lock=True)
     if now.state is CLOSED:
         return now
+    if epoch is not None:
+        check_pauses(conn, record)
     if record is not None:
         origin = origin or Origin(before.host)
         instance = instances.get(record['uuid'])

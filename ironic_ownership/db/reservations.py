@@ -17,6 +17,7 @@ from ironic_ownership.db import connection, rows, tables, transaction
 from ironic_ownership.db.reservation_transaction import (
     activate,
     change,
+    check_pauses,
     check_writer,
     close,
     first,
@@ -109,12 +110,16 @@ class SqlReservations(connection.Port):
         :param detail: the reason.
         :param seen: the reservation on which the caller decided; without it
             the deletion begins from any state.
-        :raises ReservationConflictError: if it was changed since it was seen.
+        :raises ReservationConflictError: if it was changed since it was seen,
+            or a pause holds the node and the service itself wants the end.
         :raises FencedError: if the service has no right to write.
         :raises NotFoundError: if there is no such reservation.
         """
-        host = known(conn, reservation_id).host
-        check_writer(conn, host, epoch)
+        found = known(conn, reservation_id)
+        check_writer(conn, found.host, epoch)
+        if epoch is not None and found.node_uuid is not None:
+            nodes, _ = transaction.lock_nodes(conn, [found.node_uuid])
+            check_pauses(conn, nodes.get(found.node_uuid))
         before = known(conn, reservation_id, lock=True)
         if seen is not None and _version(seen) != _version(before):
             raise exceptions.ReservationConflictError(

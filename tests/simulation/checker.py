@@ -88,6 +88,7 @@ class Checker:
     :ivar history: the events, each with its writer: see ``tests/model``.
     :ivar emptied_at: when the store of the members lost some of them.
     :ivar rebalances: whether owners may change without an operator.
+    :ivar reserves: whether services own what they reserve.
     """
 
     def __init__(self) -> None:
@@ -108,6 +109,7 @@ class Checker:
         self._follow: dict[str, Callable[[Event, Rows, Rows], None]] = {
             'owner_changed': self._owner_changed,
             'node_moved': self._moved,
+            'node_reserved': self._reserved,
             'node_handed_over': self._handed_over,
             'node_forgotten': self._forgotten,
             'service_died': self._died,
@@ -126,7 +128,7 @@ class Checker:
         """Law 4: with a shard key, all nodes are never listed."""
         process = self._site.loop.process
         if (
-            not self.rebalances
+            self._runs('shard_key')
             and hasattr(process, 'host')
             and not (scope.shard or scope.nothing)
         ):
@@ -134,12 +136,15 @@ class Checker:
 
     @property
     def rebalances(self) -> bool:
+        return self._runs('peer_list')
+
+    @property
+    def reserves(self) -> bool:
+        return self._runs('reservation')
+
+    def _runs(self, name: str) -> bool:
         settings = self._site.policies.values()
-        return any(
-            policy.name == 'peer_list'
-            for one in settings
-            for policy in one.policies
-        )
+        return any(p.name == name for one in settings for p in one.policies)
 
     def tell(self, text: str) -> None:
         """Add a line to the story."""
@@ -305,7 +310,9 @@ class Checker:
             if uuid in moved:
                 self._check_order(uuid, old, now)
                 continue
-            if uuid in before.instances:
+            # The end of a reservation ends its instance.
+            instances = now if self.reserves else before
+            if uuid in instances.instances:
                 self.violate('law 2', f'{uuid}: {old} to {new}, deployed')
             self._check_deployed(uuid, old, new)
             if new and not self.rebalances:
@@ -392,6 +399,14 @@ class Checker:
             self.violate('law 7', f'{node} was not of {event.source}')
         if event.source:
             self._ended(event, event.source, now)
+
+    def _reserved(self, event: Event, before: Rows, now: Rows) -> None:
+        node, owner = str(event.node), str(event.target)
+        if before.owners.get(node) not in (None, owner):
+            self.violate('law 1', f'{owner} reserves {node} of another')
+        row = now.services.get(owner)
+        if row is None or row.fenced or row.forced_down:
+            self.violate('law 1', f'{owner} reserves {node}, not serving')
 
     def _handed_over(self, event: Event, before: Rows, now: Rows) -> None:
         if str(event.node) in before.instances:

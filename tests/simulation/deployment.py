@@ -24,6 +24,7 @@ from ironic_ownership.contracts.conditions import Loop as LoopName
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.outbox import SqlOrderTurn
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
@@ -37,7 +38,10 @@ from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
-from tests.contract.suites import fake_bare_metal
+from ironic_ownership.engine.reservations.lifecycle import Lifecycle
+from ironic_ownership.engine.reservations.recovery import Recovery
+from ironic_ownership.engine.reservations.reserver import Reserver
+from tests.contract.suites import fake_allocations, fake_bare_metal
 from tests.simulation import threads
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import Cluster
@@ -120,6 +124,20 @@ class Ironic(fake_bare_metal.FakeBareMetal):
         self.gone_at[uuid] = self.loop.now
 
 
+@dataclasses.dataclass
+class _Given(collections.UserDict[str, model.Node]):
+    """The nodes, which change in Ironic when one is given out."""
+
+    ironic: Ironic
+
+    @property
+    def data(self) -> dict[str, model.Node]:  # type: ignore[override]
+        return self.ironic.nodes
+
+    def __setitem__(self, uuid: str, node: model.Node) -> None:
+        self.ironic.change(uuid, instance_uuid=node.instance_uuid)
+
+
 class _MembersPath(Port):
     """The members in the database, over a network path of their own."""
 
@@ -179,6 +197,9 @@ class Site:
         self.bare_metal = Ironic(loop, nodes)
         self.bare_metal.middleware = Enforcement.ENFORCED
         self.ironic = Server(loop, exceptions.IronicUnavailableError)
+        self.allocations = fake_allocations.FakeAllocations(
+            _Given(self.bare_metal)
+        )
         self.members = Server(loop, exceptions.BackendUnavailableError)
         self.members.timeout = times.heartbeat
         self.servers = (self.database, self.ironic, self.members)
@@ -318,6 +339,7 @@ class ServiceProcess(Process):
             member,
             tuning,
             workers={LoopName.ORDERS: self._orders(context, member)},
+            repair=self._recovery(context).recover,
             shared_key=KEY,
         )
         site.loop.spawn(self, 'ask', self._ask)
@@ -341,6 +363,21 @@ class ServiceProcess(Process):
             member.liveness,
             KEY,
             lambda: site.times.refresh,
+        )
+
+    def _recovery(self, context: ServiceContext) -> Recovery:
+        site, fence = self.site, context.fence
+        allocations: Any = Port(site.allocations, site.ironic, 'ironic')
+        return Recovery(
+            self.host,
+            Lifecycle(
+                SqlReservations(site.database.port(self)),
+                lambda: context.ports.ironic,
+                lambda: allocations,
+                epoch=fence.epoch,
+            ),
+            fence,
+            context.conditions,
         )
 
     @property
@@ -419,6 +456,17 @@ class _Wired(app_case.Wired):
         )
         self.limits = Limits(0.0, 0.5, 3)
         self.permission_lifetime = site.times.ttl / 3
+        self.allocations = Port(site.allocations, site.ironic, 'ironic')
+        self.clock = process.clock
+
+    def new_reserver(self) -> Reserver:
+        """Return one whose waits take time."""
+        return Reserver(
+            *(self.records, self.reservations, self.backend, self.interpret),
+            lambda: self.ironic,
+            lambda: self.allocations,
+            clock=self.clock,
+        )
 
 
 class Command(Process):

@@ -489,6 +489,23 @@ def disable(site: Site) -> Undo:
 
 
 @_of(COMMANDS)
+def reserve(site: Site) -> Undo:
+    """Reserve a node for a new instance, then confirm, delete or expire."""
+    if not site.checker.reserves:
+        raise LookupError
+    site.instances += 1
+    instance, rng = world.uuid(9000 + site.instances), site.loop.rng
+    body = {
+        'instance_uuid': instance,
+        'service': host(site),
+        'resource_class': 'baremetal',
+    }
+    _order(site, 'reservation:create', body=body)
+    end = rng.choice(('reservation:delete', 'reservation:confirm', ''))
+    return lambda: end and _order(site, end, path={'id': instance})
+
+
+@_of(COMMANDS)
 def standing_order(site: Site) -> Undo:
     """Order what happens to the deployed nodes of a service, then revoke."""
     order = functools.partial(_order, site, 'service:set')

@@ -471,7 +471,7 @@ MUTANTS = (
         'if instance is node:',
         story='moved-back-and-forth',
     ),
-    # Standing orders.
+    # Standing orders and reservations.
     Mutant(
         'a service that came back is fenced by its order',
         'engine/changes/standing_orders.py',
@@ -511,6 +511,16 @@ MUTANTS = (
             ),
         ),
         story='no-one-on-call',
+    ),
+    Mutant(
+        'reservations expire under a pause',
+        'db/reservation_transaction.py',
+        """        record is not None
+        and record['host'] is not None
+        and p""",
+        """        record is None
+        and p""",
+        story='reservations-expire',
     ),
     # Ironic itself.
     Mutant(

@@ -59,7 +59,7 @@ class Plan:
         hosts = ('ha', 'hb', 'hc', 'hd')[: rng.choice((2, 2, 3, 3, 4))]
         return cls(
             seed,
-            rng.choice(('ring', 'ring', 'shards')),
+            rng.choice(('ring', 'ring', 'shards', 'pool')),
             hosts,
             hosts[: rng.choice((0, 0, 1, 1, 2))],
             rng.randint(2, 7),
@@ -155,10 +155,14 @@ class Schedule:
 
     def _site(self) -> Site:
         plan = self.plan
-        policies: dict[str, model.MemberSettings] = {
-            host: world.runs(peer_list=())
-            if plan.policy == 'ring'
-            else world.runs(shard_key='abcd'[number])
+        expiry = {'expiry': int(2 * self.times.ttl)}
+        pool = model.PolicySettings.of('reservation', expiry)
+        policies = {
+            host: {
+                'ring': world.runs(peer_list=()),
+                'shards': world.runs(shard_key='abcd'[number]),
+                'pool': model.MemberSettings((pool,)),
+            }[plan.policy]
             for number, host in enumerate(plan.hosts)
         }
         nodes = [
@@ -166,6 +170,9 @@ class Schedule:
                 number,
                 driver='fake',
                 shard='abcd'[number % len(plan.hosts)],
+                resource_class='baremetal',
+                provision_state='available',
+                power_state='power off',
                 instance_uuid=world.uuid(900 + number)
                 if number % 3 == 0
                 else None,
@@ -193,9 +200,12 @@ class Schedule:
         heartbeat = self.times.heartbeat
         while self.loop.now < (self.plan.storm + 2) * heartbeat:
             self.site.named = []
-            kind = self.loop.rng.choice((faults.deploy, faults.undeploy))
+            kinds = [faults.deploy, faults.undeploy]
+            if self.checker.reserves:
+                kinds += [faults.reserve] * 2
             with contextlib.suppress(LookupError):
-                kind(self.site)
+                undo = self.loop.rng.choice(kinds)(self.site)
+                self._end(undo, self.loop.rng.uniform(1, 8))
             self.loop.give_way(self.loop.rng.uniform(0.3, 3) * heartbeat)
 
     def _begin(self, planned: Planned) -> None:
@@ -207,6 +217,10 @@ class Schedule:
         except (LookupError, ValueError):
             return
         self.sums.faults[planned.kind] += 1
+        self._end(undo, planned.lasts)
+
+    def _end(self, undo: faults.Undo, beats: float) -> None:
+        """End a fault after some heartbeats, or when all faults end."""
         done: list[bool] = []
 
         def end() -> None:
@@ -215,7 +229,7 @@ class Schedule:
                 undo()
 
         self.undos.append(end)
-        seconds = planned.lasts * self.times.heartbeat
+        seconds = beats * self.times.heartbeat
         self.loop.spawn(self.loop.world, 'end of a fault', end, seconds)
 
     def _calm(self) -> None:
@@ -271,7 +285,12 @@ class Schedule:
 
     def _missing(self) -> list[str]:
         """Return what is not as it should be."""
-        return [*self._not_serving(), *self._other_settings(), *self._strays()]
+        return [
+            *self._not_serving(),
+            *self._other_settings(),
+            *self._strays(),
+            *self._unfinished(),
+        ]
 
     def _not_serving(self) -> list[str]:
         """Return the threads, processes and services that do not work."""
@@ -314,6 +333,23 @@ class Schedule:
             if settings != self.site.tuning(host).advertised.to_json()
         ]
 
+    def _unfinished(self) -> list[str]:
+        """Return the reservations that differ from what Ironic holds."""
+        site = self.site
+        opened = site.database.query(
+            'SELECT instance_uuid, node_uuid, state FROM reservations '
+            "WHERE state <> 'closed'"
+        ).fetchall()
+        held = {
+            (one.instance_uuid, one.node_uuid, 'active')
+            for host in site.policies
+            for one in site.allocations.mine(host)
+        }
+        return [
+            f'on record or in Ironic only: {one}'
+            for one in sorted(set(opened) ^ held, key=str)
+        ]
+
     def _strays(self) -> list[str]:
         """Return the nodes whose record is not as it should be."""
         site, rows, found = self.site, self.checker.rows, []
@@ -351,6 +387,9 @@ class Schedule:
             ring = hashring.HashRing(hosts, hash_function='md5')
             (found,) = ring.get_nodes(node.uuid.encode())
             return [found]
+        if self.plan.policy == 'pool':
+            # A node is owned with an instance only.
+            return [*hosts, None] if node.instance_uuid else [None]
         # An owner under an exclusive policy keeps the node.
         if owner is not None:
             return hosts

@@ -24,6 +24,7 @@ from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.reservations.lifecycle import (
     ACTIVE,
+    CLOSED,
     DELETING,
     Lifecycle,
     is_abandoned,
@@ -192,9 +193,8 @@ class Recovery:
         return self.lifecycle.allocations_of().get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> bool:
-        LOG.info('releasing reservation %s: %s', one.id, detail)
-        self.lifecycle.release(one, detail)
-        return True
+        # A pause may hold it, or another process has changed it.
+        return self.lifecycle.release(one, detail).state is CLOSED
 
     def _release_orphan(self, orphan: Allocation) -> bool:
         # Otherwise it belongs to another service now, or was just begun.

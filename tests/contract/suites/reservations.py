@@ -409,6 +409,22 @@ class EndContract(ReservationContract):
         self.assertEqual([], list(self.reservations.reservations()))
         self.assertEqual(closed, self.reservations.find(made.id))
 
+    def test_pause_holds_what_a_service_would_end(self) -> None:
+        """The node would change owner; a client's request is no automatism."""
+        held, close = self.reserve(), self.reservations.close
+        self.records.begin_pause(ORIGIN, 600.0, 'cables')
+        conflict = exceptions.ReservationConflictError
+        self.assert_nothing_changes(
+            conflict,
+            *(self.reservations.begin_deletion, held.id, 'expired'),
+            epoch=self.epoch,
+        )
+        begun = self.reservations.begin_deletion(held.id, 'deleted')
+        self.assert_nothing_changes(
+            conflict, close, begun.id, 'expired', epoch=self.epoch
+        )
+        self.assertIs(CLOSED, close(begun.id, 'deleted').state)
+
     def test_second_close_changes_nothing(self) -> None:
         made = self.reserve()
         closed = self.reservations.close(made.id, 'deleted')
