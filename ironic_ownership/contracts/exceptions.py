@@ -290,7 +290,7 @@ class OtherInstanceError(OwnershipError):
     :param found: that of the instance on the node; ``None`` without one.
     """
 
-    code, http_status = 'other_instance', 409
+    code, http_status, exit_code = 'other_instance', 409, 3
 
     def __init__(self, uuid: str, wanted: str, found: str | None) -> None:
         self.uuid = uuid

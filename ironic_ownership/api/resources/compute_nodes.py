@@ -231,10 +231,13 @@ def _show(request: Request) -> Answer:
 
 def _check_action(request: Request) -> Answer:
     with request.context.ports() as ports:
+        uuid = _uuid_of(request, ports)
+        named = _named_uuid(request)
         allowed = node_query.check_action(
             ports,
-            _uuid_of(request, ports),
+            uuid,
             lambda: request.context.sharded,
+            instance=None if named == uuid else named,
             own_scope_only=request.context.own_scope_only,
         )
     return Answer(cells(ACTION, allowed))
@@ -261,14 +264,20 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     It may be named by its uuid, its name or the uuid of its instance; Ironic
     is asked without any filter.
     """
-    text = request.path['node']
-    with contextlib.suppress(ValueError):
-        named = str(uuid_module.UUID(text))
+    text, named = request.path['node'], _named_uuid(request)
+    if named is not None:
         return node_query.of_instance(ports, named) or named
     uuid, known = node_query.find(ports, text)
     if uuid is None:
         raise suggestions.unknown('node', text, known)
     return uuid
+
+
+def _named_uuid(request: Request) -> str | None:
+    """Return the uuid in the path, of a node or an instance, if it is one."""
+    with contextlib.suppress(ValueError):
+        return str(uuid_module.UUID(request.path['node']))
+    return None
 
 
 def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
@@ -334,7 +343,9 @@ OPERATIONS = (
         Access.READ,
         schemas.answer('Its owner may act on it.', ACTION),
         description='409 has the reason why not: out_of_service, with the '
-        'conductors that are needed; not_owner, fenced or wrong_scope.',
+        'conductors that are needed; not_owner, fenced or wrong_scope; and '
+        'other_instance if Ironic has not the instance that was named on its '
+        'node.',
         parameters=(NODE,),
         errors=(404, 409, 502, 503),
         columns=ACTION,

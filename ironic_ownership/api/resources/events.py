@@ -24,6 +24,7 @@ from ironic_ownership.contracts.events import (
 )
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.queries import node_query
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns
 
@@ -146,18 +147,10 @@ def _uuid_of(text: str, records: Records) -> str:
     """
     with contextlib.suppress(ValueError):
         return str(uuid_module.UUID(text))
-    recorded = records.compute_nodes()
-    named = [record for record in recorded if record.name == text]
-    if len(named) == 1:
-        return named[0].uuid
-    if named:
-        raise exceptions.RequestError(
-            [f'{len(named)} nodes on record have the name {text!r}'],
-            hint='Use the uuid',
-        )
-    raise suggestions.unknown(
-        'node', text, [record.name for record in recorded if record.name]
-    )
+    uuid, names = node_query.recorded(records, text)
+    if uuid is None:
+        raise suggestions.unknown('node', text, names)
+    return uuid
 
 
 def _seconds(text: str | None) -> float | None:

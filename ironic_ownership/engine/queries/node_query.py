@@ -16,7 +16,7 @@ from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.availability import evaluation
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import explanation
 from ironic_ownership.engine.queries.deployment import Deployment
 
@@ -95,6 +95,7 @@ def check_action(
     uuid: str,
     sharded: Callable[[], bool] = lambda: False,
     *,
+    instance: str | None = None,
     own_scope_only: bool = False,
 ) -> Allowed:
     """Return the owner of a node, if it may act on it now.
@@ -102,8 +103,10 @@ def check_action(
     The owner itself uses its guard, which also knows its fence. This is for
     operators, and for clients that send requests to a service.
 
+    :param instance: uuid of the instance that has to be on it, if any.
     :param own_scope_only: refuse deployed nodes outside of the scope, too.
     :raises NotFoundError: if Ironic does not have the node.
+    :raises OtherInstanceError: if Ironic has not that instance on it.
     :raises NodeOutOfServiceError: if no conductor can work on it.
     :raises NotOwnerError: if no service owns it.
     :raises FencedError: if its owner is not alive, or may not act.
@@ -115,6 +118,8 @@ def check_action(
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node
+    if instance and instance != (node.instance_uuid or '').lower():
+        raise exceptions.OtherInstanceError(uuid, instance, node.instance_uuid)
     evaluation.check_in_service(
         node, evaluation.required_conductors(ports.ironic)
     )
@@ -163,14 +168,26 @@ def find(ports: Ports, name: str) -> tuple[str | None, Sequence[str]]:
     A recorded name counts only if no node in Ironic has it.
 
     :returns: the uuid, or ``None`` and the names on record.
+    :raises RequestError: if several nodes on record have the name.
     """
     found = ports.ironic.node_named(name)
     if found is not None:
         return found, ()
-    names = {r.name: r.uuid for r in ports.records.compute_nodes() if r.name}
-    if name in names:
-        return names[name], ()
-    return None, sorted(names)
+    return recorded(ports.records, name)
+
+
+def recorded(records: Records, name: str) -> tuple[str | None, Sequence[str]]:
+    """Find a node by its name on record; otherwise as :func:`find`."""
+    found = [r for r in records.compute_nodes() if r.name]
+    named = [record.uuid for record in found if record.name == name]
+    if len(named) > 1:
+        raise exceptions.RequestError(
+            [f'{len(named)} nodes on record have the name {name!r}'],
+            hint='Use the uuid',
+        )
+    if named:
+        return named[0], ()
+    return None, sorted({str(record.name) for record in found})
 
 
 def of_instance(ports: Ports, uuid: str) -> str | None:

@@ -6,6 +6,7 @@ import dataclasses
 
 from ironic_ownership.api.resources.services import SHORT
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.records import Update
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -94,6 +95,22 @@ class ComputeNodesTest(app_case.SiteCase):
         error = self.refused('POST', path, 409)
         self.assertEqual('out_of_service', error['code'])
         self.assertEqual(['c1'], error['details']['needed'])
+
+    def test_action_for_an_instance_that_left_its_node_is_refused(
+        self,
+    ) -> None:
+        instance = world.uuid(99)
+        path = f'/v1/compute-nodes/{instance.upper()}/check-action'
+        self.backend.join('old', 'two', world.ALL)
+        epoch = self.records.register('old', world.ALL, incarnation='two')
+        bare = self.ironic.nodes[world.uuid(1)]
+        used = dataclasses.replace(bare, instance_uuid=instance)
+        self.ironic.put(used)
+        self.records.apply('old', epoch, [Update(used)])
+        self.assertEqual(world.uuid(1), self.ask('POST', path)['uuid'])
+        self.ironic.put(bare)
+        error = self.refused('POST', path, 409)
+        self.assertEqual('other_instance', error['code'])
 
 
 class ServicesTest(app_case.SiteCase):

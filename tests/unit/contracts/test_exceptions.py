@@ -66,10 +66,10 @@ _ENDS = {
     (404, 1): 'not_found',
     (415, 1): 'unsupported_media_type',
     (409, 3): 'allocation_conflict allocation_in_use fenced gates_failed '
-    'no_match not_enforced not_owner out_of_service reservation_conflict '
+    'no_match not_enforced not_owner other_instance out_of_service '
+    'reservation_conflict '
     'service_refused trial_decided wrong_scope',
-    (409, 1): 'impossible_scenario other_instance provider_in_use '
-    'service_in_use standby',
+    (409, 1): 'impossible_scenario provider_in_use service_in_use standby',
     (503, 1): 'backend_fault backend_unavailable busy ironic_unavailable '
     'membership not_member notifications_unavailable placement_unavailable '
     'provider_busy records_unavailable schema source',

@@ -6,7 +6,7 @@ import dataclasses
 import uuid as uuid_
 
 from ironic_ownership.backends import memory
-from ironic_ownership.contracts import model, policy, reasons
+from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
@@ -133,6 +133,14 @@ class NodeQueryTest(QueryCase):
         self.assertEqual((old.uuid, ()), node_query.find(self.ports, 'name'))
         self.ironic.put(new)
         self.assertEqual((new.uuid, ()), node_query.find(self.ports, 'name'))
+
+    def test_name_of_two_records_is_refused(self) -> None:
+        """Both are gone, or were renamed, and no other node has the name."""
+        for number in (1, 2):
+            self.claim(model.Node(world.uuid(number), 'name', shard='s1'))
+        with self.assertRaises(exceptions.RequestError) as caught:
+            node_query.find(self.ports, 'name')
+        self.assertIn('2 nodes on record', str(caught.exception))
 
     def test_name_and_instance_are_looked_up_in_one_request_each(self) -> None:
         instance = str(uuid_.uuid4())
