@@ -21,6 +21,7 @@ from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import connection, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.contracts import exceptions, extras
+from ironic_ownership.engine import suggestions
 from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
@@ -280,7 +281,7 @@ class App(app.App):
         elif option:
             what = f'command. Did you mean service set HOST {option}?'
         elif near:
-            what = f'command. Did you mean {" or ".join(near)}?'
+            what = f'command. Did you mean {suggestions.either(near)}?'
         else:
             names = [name for name, _ in self.command_manager]
             what = f'command. {errors.nearest(text, names)}'

@@ -41,13 +41,19 @@ def nearest(name: str, known: Collection[str]) -> str:
     """Return a hint with similar names, or else with existing ones."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     if near:
-        return f'Did you mean {" or ".join(near)}?'
+        return f'Did you mean {either(near)}?'
     if not known:
         return 'There are none yet'
     shown = sorted(known)[:_SHOWN]
     more = len(known) - len(shown)
     rest = f' and {more} more' if more else ''
     return f'Known are: {", ".join(shown)}{rest}'
+
+
+def either(names: Sequence[str]) -> str:
+    """Return alternatives in one phrase: "a, b or c"."""
+    *others, last = names
+    return f'{", ".join(others)} or {last}' if others else last
 
 
 def known_service(host: str, hosts: Collection[str]) -> str:

@@ -227,8 +227,8 @@ def _without_service(
             f'{what} without a live, enabled service: '
             f'{suggestions.listed(counts)}',
             nodes,
-            f'Start a service with that {option}, or change the nodes '
-            'in Ironic',
+            'Start a service that admits these nodes, such as one with that '
+            f'{option}, or change the nodes in Ironic',
         )
 
 

@@ -252,7 +252,8 @@ def _why(
         refusals = [r.detail for r in results if r.admits is False]
         faults.append(f'does not admit the node: {"; ".join(refusals)}')
     if faults:
-        return ', '.join(faults)
+        *others, last = faults
+        return f'{", ".join(others)} and {last}' if others else last
     return 'admits the node' if admits else 'is alive and enabled'
 
 

@@ -63,6 +63,8 @@ class NearestTest(unittest.TestCase):
     def test_near_names_are_proposed(self) -> None:
         said = errors.nearest('rakc1', ['rack1', 'else'])
         self.assertEqual('Did you mean rack1?', said)
+        said = errors.nearest('host9', ['host1', 'host2', 'host3'])
+        self.assertEqual('Did you mean host3, host2 or host1?', said)
 
     def test_otherwise_the_known_ones_are_listed_up_to_a_limit(self) -> None:
         self.assertEqual('Known are: a, b', errors.nearest('zzz', ['b', 'a']))

@@ -338,6 +338,15 @@ class TestCandidates(ExplainCase):
         self.assert_advises(
             said, 'dead would admit the node, but it is not alive'
         )
+        services = [model.Service('dead', settings=A, forced_down=True)]
+        said = self.explain(
+            world.node(1, shard='a'), [world.member('b', B)], None, services
+        )
+        self.assert_advises(
+            said,
+            'dead would admit the node, but it is not alive and is '
+            'forced down',
+        )
 
     def test_nearest_service_is_the_one_that_differs_in_case(self) -> None:
         said = self.explain(
