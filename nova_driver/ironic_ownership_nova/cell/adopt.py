@@ -171,24 +171,37 @@ class ReturnServices:
     ) -> list[Result]:
         """Return the proposed services, each in one transaction.
 
+        Those that were started since are refused.
+
         :raises OwnershipError: if the database fails; the services before
             stay returned.
         """
-        for one in proposed:
+        alive = self.backend.view().hosts
+        results = [
+            _alive(one.host)
+            if one.state is State.RETURNED and one.host in alive
+            else one
+            for one in proposed
+        ]
+        for one in results:
             if one.host and one.state is State.RETURNED:
                 self.cell.return_service(one.host, actor, request_id)
-        return list(proposed)
+        return results
 
 
 def _returned(row: model.Service, alive: frozenset[str]) -> Result:
     if row.host in alive:
-        return Result(
-            None,
-            row.host,
-            State.REFUSED,
-            'alive: a process of it is a member; stop its nova-compute first, '
-            'or after a crash wait for [membership] member_ttl',
-        )
+        return _alive(row.host)
     if row.never_registered:
         return Result(None, row.host, State.UNCHANGED)
     return Result(None, row.host, State.RETURNED)
+
+
+def _alive(host: str) -> Result:
+    return Result(
+        None,
+        host,
+        State.REFUSED,
+        'alive: a process of it is a member; stop its nova-compute first, or '
+        'after a crash wait for [membership] member_ttl',
+    )

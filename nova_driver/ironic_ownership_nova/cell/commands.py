@@ -283,7 +283,7 @@ after that, the peers take the free nodes of the service."""
             change.confirm(
                 parsed_args, f'Return {", ".join(map(str, new))} to stock Nova'
             )
-            operation.execute(
+            found = operation.execute(
                 found, connection.actor(), _announced('return services')
             )
         if any(one.state is State.REFUSED for one in found):

@@ -152,6 +152,16 @@ class TestReturn(unittest.TestCase):
             'host2', 'operator', 'req-1'
         )
 
+    def test_service_that_was_started_meanwhile_is_not_fenced(self) -> None:
+        found = self.operation.propose(['host2'])
+        # While the operator was asked.
+        self.operation.backend.view.return_value = model.View.of(
+            [world.member('host2', world.ALL)]
+        )
+        (result,) = self.operation.execute(found, 'operator')
+        self.assertIs(REFUSED, result.state)
+        self.cell.return_service.assert_not_called()
+
     def test_unknown_service_is_an_error_with_the_nearest_names(self) -> None:
         with self.assertRaises(exceptions.NotFoundError) as raised:
             self.operation.propose(['host'])
