@@ -206,10 +206,15 @@ def _body_of(answer: requests.Response) -> Any:
     error = body.get('error') if isinstance(body, dict) else None
     if not isinstance(error, dict) or not isinstance(error.get('code'), str):
         raise _foreign(answer)
+    message, hint = (str(error.get(key, '')) for key in ('message', 'hint'))
+    if answer.status_code == 401:
+        # The service's own hint is for those who send requests.
+        message = 'the HTTP service does not accept the credentials'
+        hint = 'Check user and password of the cloud, or the --os-... options'
     raise RemoteError(
         error['code'],
-        str(error.get('message', '')),
-        hint=str(error.get('hint', '')),
+        message,
+        hint=hint,
         details=error.get('details'),
         request_id=str(error.get('request_id', '')),
     )

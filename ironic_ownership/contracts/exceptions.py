@@ -190,8 +190,8 @@ class ServiceInUseError(RecordsError):
         self.compute_nodes = compute_nodes
         self.instances = instances
         super().__init__(
-            f'service {host} still has {compute_nodes} compute nodes and '
-            f'{instances} instances',
+            f'service {host} still owns something (compute nodes: '
+            f'{compute_nodes}, instances: {instances})',
             hint='Move them to other services first',
         )
 
