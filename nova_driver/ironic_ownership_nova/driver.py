@@ -108,7 +108,19 @@ class OwnershipMixin(GuardedOperations):
             ),
             follows_records=self._settings.follows_records,
         )
-        self._is_new = _service_of(host) is None
+        service = _service_of(host)
+        if (
+            self._settings.follows_records
+            and service is not None
+            and service.host != host
+        ):
+            # Rows get the spelling of the cell, and queues have that of Nova.
+            raise exception.InvalidConfiguration(
+                f'[DEFAULT] host is {host}, and the cell has the service '
+                f'{service.host}: set host = {service.host}. Messages to the '
+                'one do not reach the other'
+            )
+        self._is_new = service is None
         try:
             self._service.start()
         except exceptions.OwnershipError as exc:

@@ -164,6 +164,16 @@ class NodesTest(DriverCase):
             self.driver.get_available_nodes()
         self.assertEqual(1, self.host.calls.count('refresh'))
 
+    def test_host_in_another_case_than_in_the_cell_ends_the_start(
+        self,
+    ) -> None:
+        """All rows would name the service in the cell, and be withheld."""
+        self.service.return_value.host = 'Host1'
+        with self.assertRaisesRegex(
+            exception.InvalidConfiguration, 'host = Host1'
+        ):
+            self.load().init_host('host1')
+
     def test_known_service_does_not(self) -> None:
         self.driver.get_available_nodes()
         self.assertNotIn('refresh', self.host.calls)
