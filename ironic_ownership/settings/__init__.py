@@ -244,10 +244,16 @@ def _host(configured: str, faults: list[str]) -> str:
         faults.append(
             '[DEFAULT] host is empty: name this service, or remove the line'
         )
-    elif len(host) > 255 or not host.isprintable() or ' ' in host:
+    elif (
+        len(host) > 255
+        or not host.isprintable()
+        or {' ', '/'} & {*host}
+        # No path of the HTTP service can name these.
+        or host in ('.', '..')
+    ):
         faults.append(
             f'[DEFAULT] host = {configured!r}: at most 255 printable '
-            'characters without spaces'
+            'characters, without spaces and "/", and not "." or ".."'
         )
     return host
 

@@ -370,7 +370,7 @@ class TestCoreOptions(SettingsCase):
 
     def test_host_without_a_name_is_refused(self) -> None:
         self.assert_fault('[DEFAULT]\nhost =', '[DEFAULT] host is empty')
-        for host in ('a b', 'x' * 256, 'a\x07b'):
+        for host in ('a b', 'x' * 256, 'a\x07b', 'a/b', '.', '..'):
             self.assert_fault(f'[DEFAULT]\nhost = {host}', '[DEFAULT] host')
 
     def test_ttl_of_less_than_three_heartbeats_is_refused(self) -> None:
