@@ -290,6 +290,7 @@ def translated(where: str) -> Iterator[None]:
             hint='Create it, or correct [database] connection',
         ) from exc
     except _UNAVAILABLE as exc:
+        _check_granted(where, exc)
         raise exceptions.RecordsUnavailableError(
             f'database {where} does not answer: {_one_line(exc)}',
             hint='Check that it runs and that [database] connection is right',
@@ -300,8 +301,30 @@ def translated(where: str) -> Iterator[None]:
             hint='Run ironic-ownership-dbsync upgrade',
         ) from exc
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as exc:
+        _check_granted(where, exc)
         raise exceptions.RecordsError(
             f'database {where} refused a statement: {_one_line(exc)}'
+        ) from exc
+
+
+_NOT_GRANTED = (
+    1142,  # MariaDB: command denied for a table
+    1143,  # and for a column
+    '42501',  # PostgreSQL: insufficient_privilege
+)
+
+
+def _check_granted(where: str, exc: Exception) -> None:
+    """Name a right that the database user lacks: no wait brings it."""
+    cause = _cause(exc)
+    # Of some errors of oslo.db it is a text.
+    number = next(iter(getattr(cause, 'args', ())), None)
+    codes = number, getattr(cause, 'pgcode', None)
+    if any(code in _NOT_GRANTED for code in codes):
+        raise exceptions.RecordsError(
+            f'database {where} refused a statement: {_one_line(exc)}',
+            hint='Grant what etc/ironic_ownership/grants names for this '
+            'release: an upgrade may need more',
         ) from exc
 
 
@@ -322,14 +345,17 @@ def committing(where: str) -> Iterator[None]:
         ) from exc
 
 
-def _one_line(exc: BaseException) -> str:
+def _cause(exc: BaseException) -> BaseException:
     cause: BaseException = exc
     while True:
         inner = getattr(cause, 'inner_exception', None) or getattr(
             cause, 'orig', None
         )
         if inner is None or inner is cause:
-            break
+            return cause
         cause = inner
-    text = ' '.join(str(cause).split()).rstrip('.')
+
+
+def _one_line(exc: BaseException) -> str:
+    text = ' '.join(str(_cause(exc)).split()).rstrip('.')
     return text if len(text) <= _LONGEST else text[:_LONGEST] + '...'

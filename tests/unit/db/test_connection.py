@@ -6,6 +6,7 @@ import sys
 import threading
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 
 from ironic_ownership.contracts import exceptions
@@ -90,6 +91,24 @@ class TestSqlite(sqlite.SqliteCase):
         shutil.copy(self.directory / 'old.sqlite', file)
         with self.assertRaises(exceptions.RecordsUnavailableError):
             self.database.read(_count)
+
+    def test_missing_grant_is_no_outage(self) -> None:
+        """As after an upgrade whose new tables were not granted."""
+        mariadb = Exception(1142, "SELECT command denied for table 'pauses'")
+        postgresql = Exception('permission denied for table pauses')
+        postgresql.pgcode = '42501'  # type: ignore[attr-defined]
+        for raised in (
+            sa_exc.OperationalError('SELECT', {}, mariadb),
+            db_exc.DBError(sa_exc.ProgrammingError('SELECT', {}, postgresql)),
+        ):
+            with (
+                self.assertRaises(exceptions.RecordsError) as caught,
+                connection.translated('x'),
+            ):
+                raise raised
+            self.assertIs(exceptions.RecordsError, type(caught.exception))
+            self.assertIn('denied for table', str(caught.exception))
+            self.assertIn('Grant', caught.exception.hint)
 
     def test_writer_does_not_wait_for_readers(self) -> None:
         writer = self.open(statement_timeout=PATIENCE)
