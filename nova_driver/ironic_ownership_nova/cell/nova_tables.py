@@ -81,9 +81,11 @@ class NovaTables:
             if one.uuid not in known:
                 LOG.error(
                     'The node %s is on record with %s. Its row in the cell '
-                    'names %s, and the instance %s is on it. See '
-                    '"ironic-ownership nova check".',
-                    *(one.uuid, host, one.host, one.instance_uuid),
+                    'names %s, and %s. See "ironic-ownership nova check".',
+                    *(one.uuid, host, one.host),
+                    f'the instance {one.instance_uuid} is on it'
+                    if one.instance_uuid
+                    else 'cannot be corrected',
                 )
         self.left = left
         return [one.uuid for one in left]

@@ -68,6 +68,18 @@ class TestDrift(service.ServiceCase):
         self.assertEqual([], self.drifted)
         self.assertIn(world.uuid(1), self.host.feed.owned())
 
+    def test_free_row_that_cannot_be_written_is_reported_once(self) -> None:
+        """Another row names the node and the host."""
+        self.cell.repair.side_effect = lambda *words: ()
+        self.drift(1)
+        with self.assertLogs('ironic_ownership_nova', 'ERROR') as logged:
+            self.host.refresh()
+            self.host.refresh()
+        (line,) = logged.output
+        self.assertNotIn('None', line)
+        self.assertIn('cannot be corrected', line)
+        self.assertNotIn(world.uuid(1), self.host.feed.owned())
+
     def test_node_with_an_instance_elsewhere_is_not_served(self) -> None:
         self.host.refresh()
         self.assertEqual(3, len(self.host.feed.owned()))
