@@ -454,8 +454,15 @@ class Checker:
             )
 
     def _fenced(self, event: Event, before: Rows, now: Rows) -> None:
-        """Law 1: who is declared dead does not act."""
-        if event.actor == 'operator':
+        """Law 1: who is declared dead does not act.
+
+        A command knows the members of one moment only.
+        """
+        site = self._site
+        misled = max(self.emptied_at, site.database.jumped_at)
+        if event.actor == 'operator' and site.loop.now - misled < (
+            2 * site.times.ttl
+        ):
             return
         self._must_be_idle(str(event.source), before, event.actor)
 

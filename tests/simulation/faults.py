@@ -459,15 +459,24 @@ def _at_work(site: Site, name: str, do: Callable[[], None]) -> None:
 def _order(site: Site, name: str, **request: object) -> None:
     command = site.order(name, **request)
     site.checker.tell(f'{command.name} runs {name} {request}')
-    if site.loop.rng.random() < 0.2:
 
-        def die() -> None:
-            site.checker.tell(f'{command.name} dies at {command.last_step}')
-            site.note('kill-command', command.last_step)
-            site.loop.kill(command)
-            site.database.abort_all(command)
+    def die() -> None:
+        site.checker.tell(f'{command.name} dies at {command.last_step}')
+        site.note('kill-command', command.last_step)
+        site.loop.kill(command)
+        site.database.abort_all(command)
 
-        at_a_step(command, die)
+    def stand_still() -> None:
+        seconds = site.loop.rng.uniform(0, 2) * site.times.ttl
+        site.checker.tell(
+            f'{command.name} stands still at {command.last_step}'
+        )
+        site.note('freeze-command', command.last_step)
+        command.frozen_until = site.loop.now + seconds
+
+    chance = site.loop.rng.random()
+    if chance < 0.4:
+        at_a_step(command, die if chance < 0.2 else stand_still)
 
 
 def _set(site: Site, name: str, **values: bool) -> None:

@@ -310,7 +310,7 @@ MUTANTS = (
         _MEMBER,
         'siblings.present | siblings.suspect if siblings.settled else None',
         'siblings.present | siblings.suspect',
-        story='joined-twice',
+        story='store-restarted-empty',
     ),
     # Who is dead.
     Mutant(
@@ -367,7 +367,7 @@ MUTANTS = (
         _PLAN,
         'if plan.suspects or not _is_gone(owner, row, liveness):',
         'if False:',
-        story='stood-still',
+        story='store-loses-most',
     ),
     Mutant(
         'a live owner keeps what is not its own any more',
@@ -448,7 +448,7 @@ MUTANTS = (
         _MOVE,
         '    _fence(stopped, locked)\n',
         '',
-        story='moved-back-and-forth',
+        story='disabled-and-dead',
     ),
     Mutant(
         'an instance stays behind when its node moves',
