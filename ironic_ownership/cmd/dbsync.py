@@ -37,10 +37,11 @@ examples:
   ironic-ownership-dbsync purge --before 2025-01-31
 """
 _PURGE = """\
-Delete events, finished moves, closed instances and reservations, and records
-of deleted nodes, that are older than a date. Nothing that can still change is
-deleted: no open instance or reservation, no move that can be resumed. The
-events of deleted services stay, because they hold the last epochs.
+Delete events, finished moves, closed instances and reservations, records of
+deleted nodes, and expired members, that are older than a date. Nothing that
+can still change is deleted: no open instance or reservation, no move that can
+be resumed. The events of deleted services stay, because they hold the last
+epochs.
 """
 _DAY = 86400.0
 

@@ -26,7 +26,7 @@ _SAMPLES = 8
 """Heartbeats of each member of which the largest lead counts: each shows too
 little by the time until it was read."""
 
-_KEPT = 86400.0
+KEPT = 86400.0
 """Seconds for which a row is kept after its expiry: no jump of a clock by
 hours may delete that of a live process."""
 
@@ -55,7 +55,7 @@ class MemberRow:
             conn.execute(
                 sa.delete(_table).where(
                     _members.host == self.host,
-                    _members.expires_at <= now - _KEPT,
+                    _members.expires_at <= now - KEPT,
                 )
             )
             values = {

@@ -1,7 +1,8 @@
 """Purge: delete history that is older than a moment, in short transactions.
 
 Deletes nothing that can still change: no open instance or reservation, no
-move with a node to be moved, no record of a node that Ironic has.
+move with a node to be moved, no record of a node that Ironic has, no member
+that may be alive.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import moves
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.reservations import ReservationState
-from ironic_ownership.db import connection, tables, transaction, trials
+from ironic_ownership.db import (
+    connection,
+    heartbeats,
+    queries,
+    tables,
+    transaction,
+    trials,
+)
 
 BATCH = 500
 """Rows in one transaction: short enough not to block writers."""
@@ -26,6 +34,7 @@ _node_moves = tables.node_moves.c
 _instances = tables.instances.c
 _reservations = tables.reservations.c
 _nodes = tables.compute_nodes.c
+_members = tables.members.c
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +100,10 @@ def _parts(before: float) -> list[_Part]:
     )
     # A node that returns gets its record back.
     deleted = _nodes.deleted_at < before
+    # A process deletes the rows of its host alone.
+    gone = (_members.expires_at < before) & (
+        _members.expires_at <= queries.EpochSeconds() - heartbeats.KEPT
+    )
     return [
         _Part(
             'events',
@@ -122,6 +135,13 @@ def _parts(before: float) -> list[_Part]:
             deleted & ~kept,
             deleted,
             is_read=True,
+        ),
+        _Part(
+            'expired members',
+            _members.incarnation,
+            _members.expires_at,
+            gone,
+            gone,
         ),
     ]
 

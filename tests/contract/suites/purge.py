@@ -6,10 +6,10 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import moves
+from ironic_ownership.contracts import model, moves
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Delete, Update
-from ironic_ownership.db import connection, purge, tables
+from ironic_ownership.db import connection, heartbeats, purge, tables
 from tests.contract.suites import records
 from tests.contract.suites.moves import MoveCase
 
@@ -73,6 +73,29 @@ class PurgeContract(records.RecordsContract):
                 records.claim(n, instance_uuid=records.uuid(900 + n)),
                 Update(records.node(n)),
             )
+
+    def test_members_that_will_not_return_go(self) -> None:
+        """A host whose name no process has again leaves rows for ever."""
+        for host, incarnation in (('gone', 'i1'), ('gone', 'i2'), ('on', 'i')):
+            row = heartbeats.MemberRow(host, incarnation, 60.0)
+            row.join(self.database, model.MemberSettings(()))
+        members = tables.members
+        self.database.write(
+            lambda conn: conn.execute(
+                sa.update(members)
+                .where(members.c.host == 'gone')
+                .values(expires_at=members.c.expires_at - 2 * DAY)
+            )
+        )
+        self.assertEqual({'expired members': 2}, self.purge(batch=1))
+        (left,) = heartbeats.last(self.database)
+        self.assertEqual('on', left.member.host)
+
+    def test_member_that_expired_today_stays(self) -> None:
+        row = heartbeats.MemberRow('host1', 'i', -3600.0)
+        row.join(self.database, model.MemberSettings(()))
+        purge.run(self.database, purge.now(self.database))
+        self.assertEqual(1, len(heartbeats.last(self.database)))
 
     def test_old_history_goes_and_new_history_stays(self) -> None:
         self.use(1, 2, 3)
