@@ -54,6 +54,8 @@ _WRITES = (
     'service_died',
     'service_changed',
     'nodes_taken_over',
+    'pause_began',
+    'pause_ended',
 )
 
 

@@ -414,9 +414,16 @@ class Schedule:
             self._record()
 
     def _record(self) -> None:
-        """Write the history, unless the records went back in time."""
+        """Write the history, unless the model has no such one.
+
+        The records went back in time, or nodes were reserved.
+        """
         kinds = {planned.kind for planned in self.plan.faults}
-        if self.sums.histories is not None and 'restore' not in kinds:
+        if (
+            self.sums.histories is not None
+            and 'restore' not in kinds
+            and self.plan.policy != 'pool'
+        ):
             path = self.sums.histories / f'{self.plan.seed}.jsonl'
             lines = map(json.dumps, self.checker.history)
             path.write_text(''.join(f'{line}\n' for line in lines))
