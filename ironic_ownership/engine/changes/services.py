@@ -348,6 +348,7 @@ class FailOverService:
         :returns: with the service as it is after the wait: still fenced if
             no process has registered, and with another incarnation if the
             target died meanwhile.
+        :raises NotFoundError: if the service is deleted meanwhile.
         :raises RecordsError: if the records do not answer.
         """
         if proposed.refused or proposed.target is None:
@@ -363,7 +364,7 @@ class FailOverService:
     def _wait(self, host: str) -> model.Service:
         until = self.clock() + PATIENCE
         while True:
-            row = next(s for s in self.records.services() if s.host == host)
+            row = known(self.records, host)
             if not row.fenced or self.clock() >= until:
                 return row
             self.sleep(_PAUSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import unittest
 
@@ -143,6 +144,15 @@ class TestFailOverService(service.ServiceCase):
         self.assertFalse(done.done)
         self.assertTrue(done.after.fenced)
         self.assertLessEqual(PATIENCE, self.slept - 1.0)
+
+    def test_service_that_is_deleted_meanwhile_is_not_known(self) -> None:
+        def delete(seconds: float) -> None:
+            self.records.delete_service('host1', actor='another')
+
+        proposed = self.operation.propose('host1')
+        operation = dataclasses.replace(self.operation, sleep=delete)
+        with self.assertRaises(exceptions.NotFoundError):
+            operation.execute(proposed, Origin('operator'))
 
     def test_target_has_to_be_one_live_standby(self) -> None:
         self.assertEqual(['standby_alive'], self.refusals('other'))
