@@ -281,7 +281,8 @@ class App(app.App):
         elif option:
             what = f'command. Did you mean service set HOST {option}?'
         elif near:
-            what = f'command. Did you mean {suggestions.either(near)}?'
+            meant = suggestions.phrase(near, 'or')
+            what = f'command. Did you mean {meant}?'
         else:
             names = [name for name, _ in self.command_manager]
             what = f'command. {errors.nearest(text, names)}'

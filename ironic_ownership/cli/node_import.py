@@ -17,7 +17,7 @@ from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.suggestions import counted, either, is_uuid
+from ironic_ownership.engine.suggestions import counted, is_uuid, phrase
 from ironic_ownership.observe import columns
 
 _Row = Mapping[str, Any]
@@ -256,7 +256,7 @@ def _columns(names: Sequence[str], path: str) -> tuple[int, int]:
     if not owners:
         raise errors.UsageError(
             f'{path}: the header has no column of the owner',
-            hint=f'Name it {either(_OWNER)}',
+            hint=f'Name it {phrase(_OWNER, "or")}',
         )
     return names.index('uuid'), owners[0]
 

@@ -210,7 +210,7 @@ CONDITION_REPORTS = sa.select(
 
 
 def condition_report(row: Any) -> ConditionReport:
-    """Build a report from a row of :data:`ALL`."""
+    """Build a report from a row of :data:`CONDITION_REPORTS`."""
     return ConditionReport(
         host=row.host,
         incarnation=row.incarnation,

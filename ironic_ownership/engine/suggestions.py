@@ -41,7 +41,7 @@ def nearest(name: str, known: Collection[str]) -> str:
     """Return a hint with similar names, or else with existing ones."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     if near:
-        return f'Did you mean {either(near)}?'
+        return f'Did you mean {phrase(near, "or")}?'
     if not known:
         return 'There are none yet'
     shown = sorted(known)[:_SHOWN]
@@ -50,10 +50,10 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f'Known are: {", ".join(shown)}{rest}'
 
 
-def either(names: Sequence[str]) -> str:
-    """Return alternatives in one phrase: "a, b or c"."""
-    *others, last = names
-    return f'{", ".join(others)} or {last}' if others else last
+def phrase(parts: Sequence[str], conjunction: str) -> str:
+    """Return parts in one phrase: "a, b or c"."""
+    *others, last = parts
+    return f'{", ".join(others)} {conjunction} {last}' if others else last
 
 
 def known_service(host: str, hosts: Collection[str]) -> str:

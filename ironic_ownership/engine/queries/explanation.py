@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Decision
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import decide, policy_set, settings_diff
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
@@ -252,8 +253,7 @@ def _why(
         refusals = [r.detail for r in results if r.admits is False]
         faults.append(f'does not admit the node: {"; ".join(refusals)}')
     if faults:
-        *others, last = faults
-        return f'{", ".join(others)} and {last}' if others else last
+        return suggestions.phrase(faults, 'and')
     return 'admits the node' if admits else 'is alive and enabled'
 
 
