@@ -123,10 +123,10 @@ class LocalMember:
     @property
     def wants_beat(self) -> bool:
         """True if the next beat is due early."""
-        return (
-            self._beat_wanted
-            or self._detector.wants_beat
-            or self._siblings.wants_beat
+        # After one that failed, the store is not asked again at once.
+        return self._beat_wanted or (
+            self.may_poll
+            and (self._detector.wants_beat or self._siblings.wants_beat)
         )
 
     @property

@@ -102,6 +102,23 @@ class TestLocalMember(MemberCase):
         )
         self.assertEqual(1, self.fence.epoch())
 
+    def test_outage_while_a_host_is_missing_is_no_busy_loop(self) -> None:
+        other = self.other('host2')
+        for _ in range(6):
+            self.clock.elapse(4)
+            other.beat()
+            self.member.beat()
+        other.leave()
+        self.member.poll()
+        self.assertTrue(self.member.wants_beat)
+        self.store.available = False
+        self.member.beat()
+        self.assertFalse(self.member.wants_beat)
+        self.store.available = True
+        self.clock.elapse(5)
+        self.member.beat()
+        self.assertEqual([{'host2'}], self.died)
+
     def test_without_registration_there_is_no_right(self) -> None:
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         with self.assertLogs(LOGGER, 'WARNING') as logs:
