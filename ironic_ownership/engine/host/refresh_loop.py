@@ -130,6 +130,8 @@ class RefreshLoop(Worker):
             self.member.check_epoch()
             raise
         self.conditions.clear('refresh', 'refresh succeeded again')
+        # The next take-over, which would clear it, follows the next death.
+        self.conditions.clear('take-over', 'a refresh did the take-over')
         if summary.delayed or (before and before.delayed):
             self._report_delay(summary)
         did = summary.sentence

@@ -348,6 +348,20 @@ class TestSteps(TakeOverCase):
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertNotIn('take-over', self.host.conditions.standing)
 
+    def test_refresh_that_did_the_rest_ends_the_condition(self) -> None:
+        self.die()
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        with self.assertLogs(service.LOGGER, 'WARNING'):
+            self.change('host1')
+            self.host.process.refresh_loop.run_step()
+        self.assertIn('take-over', self.host.conditions.standing)
+        self.ironic.fail_with = None
+        self.host.process.refresh_loop.wake()
+        self.host.process.refresh_loop.run_step()
+        self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertNotIn('take-over', self.host.conditions.standing)
+        self.assertEqual([], self.host.process.health().faults)
+
     def test_service_that_is_back_did_not_die_again(self) -> None:
         self.die()
         self.start('host1', self.settings)
