@@ -65,14 +65,15 @@ class Reload:
             return
         self._set_pending(kept)
 
-    def follow(self, wanted: Tuning) -> bool:
-        """Apply the current configuration with other snapshots of its sources.
+    def follow(self, wanted: Tuning, instead_of: Tuning) -> bool:
+        """Apply a configuration with other snapshots of its sources.
 
-        :returns: ``False`` while another change is pending, which may have
-            other sources.
+        :param instead_of: the configuration that had the earlier ones.
+        :returns: ``False`` while another change is pending, or if that is not
+            the current configuration any more.
         """
         with self._lock:
-            if self._pending is not None:
+            if self._pending is not None or self.current is not instead_of:
                 return False
             self._pending, self._follows = wanted, True
         self.refresh_loop.before_refresh(self._process)

@@ -42,13 +42,13 @@ class SourceReader(Worker):
     Threading: :meth:`run` after :meth:`begin`.
 
     :param current: returns the configuration in use.
-    :param follow: applies one with other snapshots; ``False`` if it has to be
-        offered again later.
+    :param follow: applies one with other snapshots in place of another;
+        ``False`` if it has to be offered again later.
     """
 
     conditions: conditions.Conditions
     current: Callable[[], Tuning]
-    follow: Callable[[Tuning], bool]
+    follow: Callable[[Tuning, Tuning], bool]
     clock: Clock = monotonic
     first_due = _POLL
 
@@ -92,7 +92,7 @@ class SourceReader(Worker):
         if due:
             self._report(tuning)
         if tuning.snapshots != self._snapshots:
-            self.follow(tuning.with_snapshots(dict(self._snapshots)))
+            self.follow(tuning.with_snapshots(dict(self._snapshots)), tuning)
         return _POLL
 
     def _is_due(self, source: PolicySource) -> bool:
@@ -108,7 +108,8 @@ class SourceReader(Worker):
         read = self._reads[source.key] = _Read(source.options, self.clock())
         try:
             snapshot = self._calls.result(
-                source.key,
+                # What was read with other options is another snapshot.
+                (*source.key, hash((*source.options.items(),))),
                 functools.partial(declared.read, dict(source.options)),
                 declared.timeout,
             )

@@ -277,8 +277,11 @@ class TestSnapshots(ReloadCase):
         super().setUp()
         self.rebuilt: list[tuning.Snapshots] = []
 
+    def follow(self, settings: model.MemberSettings) -> bool:
+        return self.reload.follow(self.tuning(settings), self.reload.current)
+
     def test_it_is_advertised_and_then_used(self) -> None:
-        self.assertTrue(self.reload.follow(self.tuning(B)))
+        self.assertTrue(self.follow(B))
         self.settle()
         self.assertEqual(B, self.row().settings)
         self.assertEqual('b', self.listed())
@@ -287,22 +290,30 @@ class TestSnapshots(ReloadCase):
     def test_it_hides_no_refused_configuration(self) -> None:
         self.reload.refuse('unfinished file')
         self.settle()
-        self.assertTrue(self.reload.follow(self.tuning(B)))
+        self.assertTrue(self.follow(B))
         self.settle()
         self.assertEqual(B, self.row().settings)
         self.assertIn('unfinished file', self.row().config_error or '')
 
     def test_it_waits_for_a_change_that_is_pending(self) -> None:
         self.reload.request(service.tuning_of(B))
-        self.assertFalse(self.reload.follow(self.tuning(C)))
+        self.assertFalse(self.follow(C))
         self.settle()
         self.assertEqual(B, self.row().settings)
-        self.assertTrue(self.reload.follow(self.tuning(C)))
+        self.assertTrue(self.follow(C))
         self.settle()
         self.assertEqual(C, self.row().settings)
 
+    def test_it_does_not_revert_a_change_that_came_first(self) -> None:
+        before = self.reload.current
+        self.reload.request(service.tuning_of(B))
+        self.settle()
+        self.assertFalse(self.reload.follow(self.tuning(A), before))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+
     def test_reload_keeps_the_snapshots(self) -> None:
-        self.reload.follow(self.tuning(B))
+        self.follow(B)
         self.settle()
         self.reload.request(self.tuning(C))
         self.assertEqual([{('p', 's'): B.to_json()}], self.rebuilt)

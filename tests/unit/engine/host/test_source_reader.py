@@ -63,7 +63,8 @@ class SourceCase(unittest.TestCase):
             rebuild=self.tuning,
         )
 
-    def follow(self, wanted: Tuning) -> bool:
+    def follow(self, wanted: Tuning, instead_of: Tuning) -> bool:
+        self.assertIs(self.current, instead_of)
         self.followed.append(wanted)
         if self.accepts:
             self.current = wanted
@@ -168,29 +169,51 @@ class TestReading(SourceCase):
                 self.assertFalse(self.condition().fails)
                 self.assertEqual(self.clock(), self.condition().succeeded_at)
 
-    def test_source_that_hangs_is_left_alone_until_it_ends(self) -> None:
+    def hang(self) -> threading.Event:
+        """Let the source return its path, and ``/there`` after an event."""
         end = threading.Event()
         self.addCleanup(end.set)
-        hanging = dataclasses.replace(
-            self.current.sources[0].source,
-            read=lambda options: end.wait() and 'late',
-            timeout=0.2,
-        )
+
+        def read(options: Mapping[str, model.Value]) -> model.Value:
+            if options['path'] == '/there':
+                end.wait()
+            return options['path']
+
+        (source,) = self.current.sources
+        hanging = dataclasses.replace(source.source, read=read, timeout=0.2)
         self.current = dataclasses.replace(
             self.current,
-            sources=(
-                dataclasses.replace(self.current.sources[0], source=hanging),
-            ),
+            sources=(dataclasses.replace(source, source=hanging),),
         )
         self.due()
+        return end
+
+    def end(self, hanging: threading.Event) -> None:
+        hanging.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("call of ('zones', 'table', "):
+                thread.join(60)
+
+    def test_source_that_hangs_is_left_alone_until_it_ends(self) -> None:
+        hanging = self.hang()
         self.assertIn('not been read after 0.2 s', self.condition().error)
         self.due()
         self.assertTrue(self.condition().fails)
         self.assertEqual([], self.followed)
-        end.set()
-        for thread in threading.enumerate():
-            if thread.name == f'call of {KEY!r}':
-                thread.join(60)
+        self.end(hanging)
         self.due()
-        self.assertEqual({KEY: 'late'}, self.current.snapshots)
+        self.assertEqual({KEY: '/there'}, self.current.snapshots)
         self.assertFalse(self.condition().fails)
+
+    def test_late_snapshot_of_earlier_options_does_not_count(self) -> None:
+        hanging = self.hang()
+        (source,) = self.current.sources
+        self.current = dataclasses.replace(
+            self.current,
+            sources=(
+                dataclasses.replace(source, options={'path': '/elsewhere'}),
+            ),
+        )
+        self.end(hanging)
+        self.reader.step()
+        self.assertEqual({KEY: '/elsewhere'}, self.followed[-1].snapshots)
