@@ -28,11 +28,16 @@ import stevedore
 from ironic_ownership.contracts import (
     backend,
     exceptions,
-    foreign_errors,
     plugin_validation,
     policy,
+    texts,
 )
-from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
+from ironic_ownership.contracts.calls import (
+    KeyedCalls,
+    UnfinishedError,
+    exit_refused,
+    is_interrupt,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -144,7 +149,7 @@ def failed(
     group: str, name: str, exc: BaseException
 ) -> exceptions.PluginError:
     """Return the error of a plugin that raised when it was built."""
-    cause = f'fails on its options: {foreign_errors.described(exc)}'
+    cause = f'fails on its options: {texts.described(exc)}'
     return broken(group, name, cause)
 
 
@@ -212,14 +217,14 @@ def find(group: str, name: str) -> Plugin:
         cause = f'its import has not ended after {LOAD_LIMIT:g} s'
         return failed(cause, _REPAIR)
     except BaseException as exc:
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
-        cause = f'cannot be loaded: {foreign_errors.described(exc)}'
+        cause = f'cannot be loaded: {texts.described(exc)}'
         return failed(cause, _REPAIR)
     try:
         fault = _VALIDATORS[group](target)
     except Exception as exc:  # noqa: BLE001 - third-party code
-        fault = foreign_errors.described(exc)
+        fault = texts.described(exc)
     if fault:
         return failed(
             f'breaks the plugin contract: {fault}',
@@ -234,7 +239,7 @@ def _import(entry: importlib.metadata.EntryPoint) -> object:
     if entry.value.startswith(_OWN):
         return entry.load()
     key = entry.group, entry.name, entry.value
-    with foreign_errors.exit_refused():
+    with exit_refused():
         return _imports.result(key, entry.load, LOAD_LIMIT)
 
 
@@ -302,7 +307,7 @@ def _readable(
             ]
         except Exception as exc:  # noqa: BLE001 - of any installed package
             place = getattr(dist, '_path', 'unknown place')
-            _warn(f'{place}: {foreign_errors.described(exc)}')
+            _warn(f'{place}: {texts.described(exc)}')
             continue
         # The name is in another file, which costs a command 0.1 s in all.
         if not entries:

@@ -77,9 +77,9 @@ def _run(words: list[str]) -> int:
 
     from ironic_ownership.cli import app
     from ironic_ownership.cmd import program
-    from ironic_ownership.contracts import foreign_errors
+    from ironic_ownership.contracts.calls import note_interrupts
 
-    foreign_errors.note_interrupts()
+    note_interrupts()
     return app.run(words, version.text(), program.add_arguments, _wire)
 
 

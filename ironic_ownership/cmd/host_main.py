@@ -22,7 +22,7 @@ from oslo_log import log
 from ironic_ownership import wiring
 from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import log_format, new
-from ironic_ownership.contracts import exceptions, extras, foreign_errors
+from ironic_ownership.contracts import exceptions, extras, texts
 from ironic_ownership.engine.host.health import Health
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.membership.registration import Role
@@ -106,14 +106,14 @@ def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
         finally:
             wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        sys.stderr.write(f'{prog}: error: {foreign_errors.text_of(exc)}\n')
+        sys.stderr.write(f'{prog}: error: {texts.text_of(exc)}\n')
         return 1
     # Signals are blocked: such an exit is a plugin's, with its own code.
     except (SystemExit, KeyboardInterrupt) as exc:
         LOG.exception('the process ends: a plugin asked for it')
         sys.stderr.write(
             f'{prog}: error: a plugin ended the process: '
-            f'{foreign_errors.described(exc)}\n'
+            f'{texts.described(exc)}\n'
         )
         return 1
     return 0

@@ -17,7 +17,7 @@ from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.conf import core, log_format, new
 from ironic_ownership.conf import plugin as plugin_conf
-from ironic_ownership.contracts import exceptions, foreign_errors
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.tuning import Tuning
 from ironic_ownership.wiring import unknown_options
@@ -81,13 +81,13 @@ class Reloading:
             ValueError,
             OSError,
         ) as exc:
-            self._reload.refuse(foreign_errors.text_of(exc))
+            self._reload.refuse(texts.text_of(exc))
             return
         # The process goes on with the old configuration, regardless of the
         # error: nothing but a plugin can ask for an exit here.
         except BaseException as exc:
             LOG.exception('the configuration cannot be read')
-            self._reload.refuse(foreign_errors.described(exc))
+            self._reload.refuse(texts.described(exc))
             return
         log_format.change_levels(self._levels, levels)
         if levels != self._levels:

@@ -11,11 +11,12 @@ from oslo_config import cfg, types
 from ironic_ownership import plugins
 from ironic_ownership.contracts import (
     exceptions,
-    foreign_errors,
     model,
     options,
     policy,
+    texts,
 )
+from ironic_ownership.contracts.calls import is_interrupt
 
 
 def register(conf: cfg.ConfigOpts, name: str, target: plugins.Class) -> None:
@@ -84,8 +85,7 @@ def _faults_of(
         raise _fault(
             name,
             target,
-            f'its option {option!r} is invalid: '
-            f'{foreign_errors.described(exc)}',
+            f'its option {option!r} is invalid: {texts.described(exc)}',
         ) from exc
 
 
@@ -190,9 +190,9 @@ def wrong(option: options.Option, value: model.Value) -> str | None:
     try:
         objection = option.check(value)
     except BaseException as exc:  # third-party code
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
-        return f'its check fails: {foreign_errors.described(exc)}'
+        return f'its check fails: {texts.described(exc)}'
     return None if objection is None else str(objection)
 
 

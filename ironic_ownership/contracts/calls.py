@@ -1,4 +1,4 @@
-"""Calls that may not return: bounded ones, and those that are pending.
+"""Calls of third-party code and of servers: their bounds, exits, interrupts.
 
 Python cannot end a call. The caller of a bounded one waits in time and then
 goes on; the call keeps its thread, a daemon. A call that does not return can
@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from concurrent import futures
-from typing import Generic, TypeVar
+from types import FrameType
+from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar('T')
 
@@ -171,3 +174,90 @@ class PendingCalls:
 
 pending = PendingCalls()
 """The calls of this process."""
+
+
+class Interruption(BaseException):
+    """Raised into third-party code by this package, to end it."""
+
+
+_kept: contextvars.ContextVar[int] = contextvars.ContextVar(
+    'process that the running third-party code may not end', default=0
+)
+_end = os._exit
+
+
+def _exit(status: int) -> NoReturn:
+    # A process that this code has forked may end.
+    if _kept.get() == os.getpid():
+        raise SystemExit(f'os._exit({status})')
+    _end(status)
+
+
+@contextlib.contextmanager
+def exit_refused() -> Iterator[None]:
+    """Make ``os._exit`` an error of the code in this context.
+
+    Without a word, and perhaps as a success, it would end the process.
+    """
+    os._exit = _exit
+    token = _kept.set(os.getpid())
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+_sent = threading.Event()
+
+
+def note_interrupts() -> None:
+    """Note each SIGINT: an interrupt without one is that of a plugin.
+
+    For the main thread of a command.
+    """
+
+    def note(number: int, frame: FrameType | None) -> None:
+        _sent.set()
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        _sent.clear()
+        signal.signal(signal.SIGINT, note)
+
+
+@contextlib.contextmanager
+def interrupts_noted() -> Iterator[None]:
+    """Note each SIGINT for a while, in a program that is not ours.
+
+    Such a program keeps a handler of its own.
+    """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or (
+        threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+    note_interrupts()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _is_noted() -> bool:
+    handler = signal.getsignal(signal.SIGINT)
+    return getattr(handler, '__module__', None) == __name__
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is an interruption, not one of a plugin.
+
+    Ours, or an operator's Ctrl-C: only the main thread gets that, and only if
+    it did not block the signal.
+    """
+    return isinstance(error, Interruption) or (
+        isinstance(error, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+        and signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        and (_sent.is_set() or not _is_noted())
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.contracts import foreign_errors
+from ironic_ownership.contracts import texts
 
 _LONGEST = 5000
 """Most characters of a message, or of a hint: a plugin may raise these."""
@@ -30,8 +30,8 @@ class OwnershipError(Exception):
     detail_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, message: str, *, hint: str = '') -> None:
-        super().__init__(foreign_errors.plain(message, _LONGEST))
-        self.hint = foreign_errors.plain(hint, _LONGEST)
+        super().__init__(texts.plain(message, _LONGEST))
+        self.hint = texts.plain(hint, _LONGEST)
 
     def __str__(self) -> str:
         message = super().__str__()

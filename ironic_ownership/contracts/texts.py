@@ -1,4 +1,4 @@
-"""Texts: codes with their phrases, and texts from outside."""
+"""Texts: codes with their phrases, texts from outside and of errors."""
 
 from __future__ import annotations
 
@@ -50,3 +50,26 @@ def without_credentials(text: str) -> str:
     if '://' not in text:
         return text
     return _CREDENTIALS.sub(r'\1***@', text)
+
+
+def plain(text: str, longest: int = 1000) -> str:
+    """Return the begin of a text, in characters that can be encoded."""
+    if len(text) > longest:
+        text = f'{str.__getitem__(text, slice(longest))}...'
+    return text.encode(errors='replace').decode()
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of any error, in one line.
+
+    The text of an error of a plugin is a call of that plugin.
+    """
+    try:
+        return ' '.join(plain(str(error)).split())
+    except BaseException as exc:  # noqa: BLE001 - third-party code
+        return f'its text cannot be had: {type(exc).__name__}'
+
+
+def described(error: BaseException) -> str:
+    """Return type and text of any error."""
+    return f'{type(error).__name__}: {text_of(error)}'

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, foreign_errors
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.conditions import Condition, Loop
 
 LOG = log.getLogger(__name__)
@@ -134,7 +134,7 @@ class Conditions:
 
         :param failed: what failed, in words.
         """
-        text = foreign_errors.described(error)
+        text = texts.described(error)
         self._add(
             condition,
             f'{failed} with an unexpected error: {text}',

@@ -84,10 +84,10 @@ class UnderOpenStack(command.Command):
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; the exit codes are those of our own program."""
         from ironic_ownership.cli import errors
-        from ironic_ownership.contracts import foreign_errors
+        from ironic_ownership.contracts.calls import interrupts_noted
 
         try:
-            with foreign_errors.interrupts_noted():
+            with interrupts_noted():
                 return super().run(parsed_args)
         except (BrokenPipeError, KeyboardInterrupt):
             raise

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-    policy,
+from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.calls import (
+    KeyedCalls,
+    UnfinishedError,
+    exit_refused,
+    is_interrupt,
 )
-from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
 from ironic_ownership.engine.decision import policy_set, policy_validation
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def built(
     :raises OwnershipError: naming the policy and its package.
     """
     try:
-        with foreign_errors.exit_refused():
+        with exit_refused():
             return _calls.result(
                 (name, hash((*given.items(), *snapshots.items()))),
                 functools.partial(_validated, target, given, host, snapshots),
@@ -54,7 +54,7 @@ def built(
     except exceptions.OwnershipError:
         raise
     except BaseException as exc:
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
         raise plugins.failed(plugins.POLICIES, name, exc) from exc
 
@@ -119,14 +119,14 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
         names = [policy.name for policy in advertised.policies]
         if all(plugins.is_own(plugins.POLICIES, name) for name in names):
             return _built_for_member(advertised)
-        with foreign_errors.exit_refused():
+        with exit_refused():
             return _builds.result(
                 advertised,
                 functools.partial(_built_for_member, advertised),
                 MEMBER_LIMIT,
             )
     except BaseException as exc:  # third-party code and options
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
         return None
 

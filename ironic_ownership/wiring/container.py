@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import exceptions, foreign_errors, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
+from ironic_ownership.contracts.calls import is_interrupt
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
@@ -119,7 +120,7 @@ class Container(Stores):
         except exceptions.OwnershipError:
             raise
         except BaseException as exc:
-            if foreign_errors.is_interrupt(exc):
+            if is_interrupt(exc):
                 raise
             raise plugins.failed(
                 plugins.BACKENDS, self.backend_name, exc

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
 from ironic_ownership.cli import base, errors
-from ironic_ownership.contracts import (
-    backend,
-    exceptions,
-    foreign_errors,
-    model,
-)
+from ironic_ownership.contracts import backend, exceptions, model, texts
 from ironic_ownership.observe import columns
 from ironic_ownership_plugin_kit import check_input
 
@@ -205,7 +200,7 @@ author."""
         except (exceptions.MembershipError, TimeLimitError) as exc:
             yield Finding('its store can be used', 'fail', str(exc))
         except Exception as exc:  # noqa: BLE001 - a stranger's code
-            text = foreign_errors.described(exc)
+            text = texts.described(exc)
             yield Finding('it can be built', 'fail', text)
 
     def _laws(

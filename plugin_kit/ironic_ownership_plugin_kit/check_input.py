@@ -18,12 +18,16 @@ from ironic_ownership.cli import errors, node_file
 from ironic_ownership.clients.ironic import nodes as ironic_nodes
 from ironic_ownership.contracts import (
     exceptions,
-    foreign_errors,
     model,
     options,
     sources,
+    texts,
 )
-from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
+from ironic_ownership.contracts.calls import (
+    KeyedCalls,
+    UnfinishedError,
+    is_interrupt,
+)
 from ironic_ownership.engine.decision import policy_validation
 
 
@@ -213,7 +217,7 @@ def _read(
     except UnfinishedError:
         return None, f'it has not been read after {source.timeout:g} s'
     except BaseException as exc:
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
-        return None, foreign_errors.described(exc)
+        return None, texts.described(exc)
     return found, ''

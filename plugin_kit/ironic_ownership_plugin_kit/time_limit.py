@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import TypeVar
 
-from ironic_ownership.contracts import foreign_errors
+from ironic_ownership.contracts.calls import Interruption
 
 _OWN = str(pathlib.Path(__file__).parent)
 _STANDARD = str(pathlib.Path(threading.__file__).parent)
@@ -27,7 +27,7 @@ _AGAIN = 1.0
 """Seconds to the next signal, for code that catches the first."""
 
 
-class TimeLimitError(foreign_errors.Interruption):
+class TimeLimitError(Interruption):
     """Code did not end in time; not caught by ``except Exception``."""
 
 

@@ -15,8 +15,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
-from ironic_ownership.contracts import exceptions, foreign_errors, policy
-from ironic_ownership.contracts.calls import Call
+from ironic_ownership.contracts import exceptions, policy, texts
+from ironic_ownership.contracts.calls import (
+    Call,
+    Interruption,
+    exit_refused,
+    is_interrupt,
+)
 
 T = TypeVar('T')
 
@@ -39,7 +44,7 @@ def unknown_origin(target: type[policy.Policy]) -> str:
 _Calling = tuple[policy.Policy, str, Origin]
 
 
-class _Abandoned(foreign_errors.Interruption):
+class _Abandoned(Interruption):
     """The caller no longer waits for the work of this thread."""
 
 
@@ -190,16 +195,16 @@ def faults_of(
     if watch is not None:
         watch.begin((plugin, method, origin))
     try:
-        with foreign_errors.exit_refused():
+        with exit_refused():
             yield
     except exceptions.PluginFaultError:
         raise
     # An exit, too: it would end the thread or the process of the caller.
     except BaseException as exc:
-        if foreign_errors.is_interrupt(exc):
+        if is_interrupt(exc):
             raise
         raise fault(
-            plugin, method, f'failed: {foreign_errors.described(exc)}', origin
+            plugin, method, f'failed: {texts.described(exc)}', origin
         ) from exc
     finally:
         if watch is not None:

@@ -19,12 +19,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-    policy,
-)
+from ironic_ownership.contracts import exceptions, model, policy, texts
 from ironic_ownership.contracts.reasons import Decision, Reason
 from ironic_ownership.engine.decision import plugin_guard
 
@@ -278,7 +273,7 @@ class PolicySet:
     def _checked(self, chosen: Any, hosts: Collection[str]) -> Decision:
         """Return the decision of an answer that names one of the hosts."""
         owner, reason = chosen if type(chosen) is tuple else (chosen, '')
-        note = ' '.join(foreign_errors.plain(reason).split())
+        note = ' '.join(texts.plain(reason).split())
         if owner is None:
             return Decision(None, Reason.UNASSIGNED, note=note)
         if owner in hosts:

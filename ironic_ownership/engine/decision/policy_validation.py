@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 
-from ironic_ownership.contracts import exceptions, foreign_errors, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
 from ironic_ownership.engine.decision import plugin_guard, policy_set
 
@@ -91,7 +91,7 @@ def validate(
     if isinstance(candidate, FilterPolicy):
         with plugin_guard.faults_of(candidate, 'scope', origin):
             policy_set.plain_scope(candidate.scope())
-    lines = tuple(map(foreign_errors.plain, remarks))
+    lines = tuple(map(texts.plain, remarks))
     return ValidatedPolicy(candidate, options, lines, values)
 
 

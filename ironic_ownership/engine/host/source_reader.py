@@ -12,8 +12,12 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 
-from ironic_ownership.contracts import exceptions, foreign_errors, model
-from ironic_ownership.contracts.calls import KeyedCalls, UnfinishedError
+from ironic_ownership.contracts import exceptions, model, texts
+from ironic_ownership.contracts.calls import (
+    KeyedCalls,
+    UnfinishedError,
+    is_interrupt,
+)
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_validation
@@ -118,9 +122,9 @@ class SourceReader(Worker):
             read.error = f'it has not been read after {declared.timeout:g} s'
         # An exit as well: it would end this thread.
         except BaseException as exc:
-            if foreign_errors.is_interrupt(exc):
+            if is_interrupt(exc):
                 raise
-            read.error = foreign_errors.described(exc)
+            read.error = texts.described(exc)
         else:
             self._snapshots[source.key] = snapshot
 

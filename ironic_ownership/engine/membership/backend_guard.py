@@ -16,9 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ironic_ownership.contracts import exceptions, foreign_errors, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.calls import Call, pending
+from ironic_ownership.contracts.calls import (
+    Call,
+    exit_refused,
+    is_interrupt,
+    pending,
+)
 
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
@@ -158,17 +163,16 @@ class GuardedBackend(MembershipBackend):
     @contextlib.contextmanager
     def _translated(self, method: str) -> Iterator[None]:
         try:
-            with foreign_errors.exit_refused():
+            with exit_refused():
                 yield
         except exceptions.OwnershipError:
             raise
         # An exit would end the heartbeat for good.
         except BaseException as exc:
-            if foreign_errors.is_interrupt(exc):
+            if is_interrupt(exc):
                 raise
             raise exceptions.BackendFaultError(
-                f'{self._origin}: {method}() failed: '
-                f'{foreign_errors.described(exc)}',
+                f'{self._origin}: {method}() failed: {texts.described(exc)}',
                 hint=_HINT,
             ) from exc
 

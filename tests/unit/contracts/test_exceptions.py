@@ -6,12 +6,7 @@ import pkgutil
 import unittest
 
 import ironic_ownership
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    reasons,
-    refusals,
-)
+from ironic_ownership.contracts import exceptions, reasons, refusals, texts
 
 
 class _Text(str):
@@ -38,8 +33,8 @@ class TestErrors(unittest.TestCase):
         for text in (
             str(exceptions.PluginFaultError('\udc80' * 5_000_000)),
             str(exceptions.BackendUnavailableError('x', hint='\udc80' * 9999)),
-            foreign_errors.described(ValueError('\udc80' * 5_000_000)),
-            foreign_errors.text_of(_OddError('\udc80' * 5_000_000)),
+            texts.described(ValueError('\udc80' * 5_000_000)),
+            texts.text_of(_OddError('\udc80' * 5_000_000)),
         ):
             self.assertLess(len(text), 10_000)
             self.assertGreater(len(text.encode()), 500)

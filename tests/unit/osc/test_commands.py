@@ -8,7 +8,8 @@ import sys
 
 from cliff import command
 
-from ironic_ownership.contracts import extras, foreign_errors
+from ironic_ownership.contracts import extras
+from ironic_ownership.contracts.calls import is_interrupt
 from ironic_ownership.osc import commands, plugin
 from tests.unit import third_party
 
@@ -44,7 +45,7 @@ class Interrupted(commands.UnderOpenStack):
         try:
             self.raising()
         except KeyboardInterrupt as exc:
-            self.is_interrupt = foreign_errors.is_interrupt(exc)
+            self.is_interrupt = is_interrupt(exc)
 
 
 class CommandsTest(third_party.ThirdPartyCase):

@@ -9,11 +9,11 @@ from typing import Any
 
 from ironic_ownership.contracts import (
     exceptions,
-    foreign_errors,
     model,
     plugin_validation,
     policy,
 )
+from ironic_ownership.contracts.calls import is_interrupt, note_interrupts
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 
@@ -197,12 +197,12 @@ class TestInterrupts(unittest.TestCase):
         super().setUp()
         before = signal.getsignal(signal.SIGINT)
         self.addCleanup(signal.signal, signal.SIGINT, before)
-        foreign_errors.note_interrupts()
+        note_interrupts()
 
     def test_interrupt_of_a_plugin(self) -> None:
-        self.assertFalse(foreign_errors.is_interrupt(KeyboardInterrupt()))
+        self.assertFalse(is_interrupt(KeyboardInterrupt()))
 
     def test_interrupt_of_an_operator(self) -> None:
         with self.assertRaises(KeyboardInterrupt) as caught:
             signal.raise_signal(signal.SIGINT)
-        self.assertTrue(foreign_errors.is_interrupt(caught.exception))
+        self.assertTrue(is_interrupt(caught.exception))

@@ -7,13 +7,7 @@ import unittest
 from collections.abc import Collection
 from unittest import mock
 
-from ironic_ownership.contracts import (
-    exceptions,
-    foreign_errors,
-    model,
-    policy,
-    reasons,
-)
+from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.engine.decision import decide, plugin_guard, policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
@@ -86,7 +80,10 @@ class TestFaults(unittest.TestCase):
     def test_interrupt_is_no_fault_of_a_plugin(self) -> None:
         with (
             # A program that another test ran here may have taken the signal.
-            mock.patch.object(foreign_errors, '_is_noted', return_value=False),
+            mock.patch(
+                'ironic_ownership.contracts.calls._is_noted',
+                return_value=False,
+            ),
             self.assertRaises(KeyboardInterrupt),
             plugin_guard.faults_of(ODD, 'assign'),
         ):
