@@ -25,7 +25,7 @@ from benchmarks import deployment, table
 from ironic_ownership import wiring
 from ironic_ownership.backends import db as backend_db
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema

@@ -10,7 +10,7 @@ import time
 from benchmarks.nova.cloud import Cloud
 from benchmarks.nova.results import Results
 from ironic_ownership import conf, wiring
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import Selection

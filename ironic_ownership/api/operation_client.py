@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import abc
 import functools
+import getpass
 import math
+import os
 import re
+import socket
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -23,6 +26,7 @@ from ironic_ownership.api.operation import (
     new_lists,
 )
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.engine.gates import (
     Progress,
     Stopping,
@@ -182,6 +186,21 @@ class LocalClient(OperationClient):
             )
         )
         return answer.body, answer.marker
+
+
+def local(wired: Wiring) -> LocalClient:
+    """Return the client over the configuration and the database."""
+    wired.request_id = new_request_id()
+    return LocalClient(wired, actor(), wired.request_id)
+
+
+def actor() -> str:
+    """Return the user and the machine of this process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no such user on this machine
+        user = f'uid{os.getuid()}'
+    return f'{user}@{socket.gethostname()}'[:255]
 
 
 class Client(Protocol):

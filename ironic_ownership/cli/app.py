@@ -10,17 +10,23 @@ import argparse
 import functools
 import itertools
 import logging
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from cliff import app, command, commandmanager
 from cliff import help as cliff_help
 
-from ironic_ownership import plugins
-from ironic_ownership.api.operation_client import OperationClient
-from ironic_ownership.cli import connection, errors, tasks
+from ironic_ownership import conf, plugins, program
+from ironic_ownership.api.operation_client import (
+    OperationClient,
+    RemoteClient,
+    local,
+)
 from ironic_ownership.cli import deadline as deadlines
+from ironic_ownership.cli import errors, tasks
 from ironic_ownership.contracts import exceptions, extras
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.engine import suggestions
 from ironic_ownership.wiring import Wiring
 
@@ -57,8 +63,8 @@ _SATELLITES = {
 
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
 
-AddArguments = Callable[[argparse.ArgumentParser], None]
-Wire = Callable[[argparse.Namespace], Wiring]
+INTERVAL = 2.0
+"""Seconds before the first line of progress, and between two lines."""
 
 
 class Registry(commandmanager.CommandManager):
@@ -80,8 +86,6 @@ class Registry(commandmanager.CommandManager):
 class App(app.App):
     """One run of the program.
 
-    :param add_arguments: adds the options that find the configuration.
-    :param wire: reads the configuration that these options name.
     :param argv: selects the HTTP service if it has one of its options.
     """
 
@@ -90,22 +94,14 @@ class App(app.App):
 
     options: argparse.Namespace
 
-    def __init__(
-        self,
-        version: str,
-        add_arguments: AddArguments,
-        wire: Wire,
-        argv: Sequence[str] = (),
-    ) -> None:
-        self._add_arguments = add_arguments
-        self._wire = wire
+    def __init__(self, argv: Sequence[str] = ()) -> None:
         self.argv = list(argv)
-        self.is_remote = connection.is_remote(self.argv)
+        self.is_remote = _is_remote(self.argv)
         self.deadline: deadlines.Deadline | None = None
         self._failure: BaseException | None = None
         super().__init__(
             _DESCRIPTION,
-            version,
+            program.version(),
             Registry(),
             deferred_help=True,
         )
@@ -113,17 +109,21 @@ class App(app.App):
 
     @functools.cached_property
     def wiring(self) -> Wiring:
-        found = self._wire(self.options)
-        found.on_nodes_read = connection.reading_progress(self.stderr)
+        files = program.chosen(self.options)
+        found = Wiring(conf.new(files, self.NAME, logs=False))
+        found.on_nodes_read = reading_progress(self.stderr)
         return found
 
     @functools.cached_property
     def api(self) -> OperationClient:
-        found = (
-            connection.remote(self.options)
-            if self.is_remote
-            else connection.local(self.wiring)
-        )
+        found: OperationClient
+        if self.is_remote:
+            from ironic_ownership.clients import ownership
+
+            client = ownership.connect(self.options, new_request_id())
+            found = RemoteClient(client)
+        else:
+            found = local(self.wiring)
         if self.deadline is not None:
             self.deadline.api = found
         return found
@@ -158,8 +158,8 @@ class App(app.App):
             version=version or '',
             help='show the version of this program and exit',
         )
-        self._add_arguments(parser)
-        connection.add_arguments(parser, self.argv)
+        program.add_arguments(parser)
+        _add_connection(parser, self.argv)
         # In place of the option of keystoneauth, for single requests.
         parser.add_argument_group(conflict_handler='resolve').add_argument(
             '--timeout',
@@ -293,6 +293,57 @@ class App(app.App):
         return sorted(name for name in names if name.startswith(text))
 
 
+def _is_remote(argv: list[str]) -> bool:
+    """Tell whether an option of the HTTP service is on the command line."""
+    return any(word.replace('_', '-').startswith('--os-') for word in argv)
+
+
+def _add_connection(parser: argparse.ArgumentParser, argv: list[str]) -> None:
+    """Add the options of the HTTP service.
+
+    Without one of them on the command line only two are added, for the help:
+    importing the libraries behind them takes longer than most commands.
+    """
+    if _is_remote(argv):
+        from ironic_ownership.clients import ownership
+
+        ownership.add_arguments(parser, argv)
+        return
+    parser.add_argument(
+        '--os-cloud',
+        metavar='NAME',
+        help='use the HTTP service of this cloud in clouds.yaml instead of '
+        'the database, with any --os-... option of openstacksdk',
+    )
+    parser.add_argument(
+        '--os-endpoint-override',
+        metavar='URL',
+        help='use the HTTP service at this URL; without Keystone, nothing '
+        'else is needed',
+    )
+
+
+def reading_progress(stream: TextIO) -> Callable[[int], object]:
+    """Return what reports the number of nodes that were read so far.
+
+    :param stream: standard error. Nothing is written unless it is a terminal:
+        scripts compare it, and a short list needs no progress.
+    """
+    if not stream.isatty():
+        return int
+    reported_at = time.monotonic()
+
+    def report(nodes: int) -> None:
+        nonlocal reported_at
+        now = time.monotonic()
+        if now - reported_at >= INTERVAL:
+            reported_at = now
+            stream.write(f'{errors.PROG}: {nodes} nodes read from Ironic\n')
+            stream.flush()
+
+    return report
+
+
 def _log_file(path: str) -> logging.FileHandler:
     try:
         return logging.FileHandler(path)
@@ -303,15 +354,13 @@ def _log_file(path: str) -> logging.FileHandler:
         ) from exc
 
 
-def run(
-    argv: list[str], version: str, add_arguments: AddArguments, wire: Wire
-) -> int:
+def run(argv: list[str]) -> int:
     """Run the program once.
 
     :returns: the exit code; wrong options end the process with 2.
     """
     try:
-        app = App(version, add_arguments, wire, argv)
+        app = App(argv)
     except exceptions.OwnershipError as exc:
         errors.report(exc)
         return errors.exit_code(exc)

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
-from ironic_ownership.cli import base, connection, errors
+from ironic_ownership.api.operation_client import actor
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.engine.suggestions import is_uuid
@@ -292,4 +293,4 @@ def confirm(args: argparse.Namespace, question: str) -> None:
 
 def announce(request_id: str, change: str) -> None:
     """Log the change, its actor and its request id."""
-    LOG.info('%s: %s, asked for by %s', request_id, change, connection.actor())
+    LOG.info('%s: %s, asked for by %s', request_id, change, actor())

@@ -110,6 +110,22 @@ def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
         raise _bad_options(exc) from exc
 
 
+def over_session(manager: Any, request_id: str) -> OwnershipClient:
+    """Return a client in a session of OpenStackClient.
+
+    :param manager: the client manager, authenticated.
+    """
+    config = manager.get_configuration()
+    return OwnershipClient(
+        manager.session,
+        request_id,
+        interface=manager.interface,
+        region_name=manager.region_name,
+        endpoint_override=config.get(OVERRIDE)
+        or config.get('endpoint_override'),
+    )
+
+
 def _is_anonymous(config: Mapping[str, Any]) -> bool:
     return config['auth_type'] == 'password' and not config['auth'].get(
         'auth_url'

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ironic_ownership.cmd import program
+from ironic_ownership import program
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -12,14 +12,8 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ironic_ownership import version
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ironic_ownership import wiring
+from ironic_ownership import program
 
 _ERROR = 1
 _INTERRUPTED = 130
@@ -54,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as exc:
         _abandon_output()
         if code != _ERROR:  # else it has been reported already
-            sys.stderr.write(f'{version.DISTRIBUTION}: error: {exc}\n')
+            sys.stderr.write(f'{program.DISTRIBUTION}: error: {exc}\n')
         return _ERROR
     return code
 
@@ -65,7 +59,7 @@ def _abandon_output() -> None:
 
 
 def _version() -> int:
-    sys.stdout.write(f'{version.text()}\n')
+    sys.stdout.write(f'{program.version()}\n')
     return 0
 
 
@@ -76,21 +70,10 @@ def _run(words: list[str]) -> int:
     atexit.register(gc.freeze)
 
     from ironic_ownership.cli import app
-    from ironic_ownership.cmd import program
     from ironic_ownership.contracts.calls import note_interrupts
 
     note_interrupts()
-    return app.run(words, version.text(), program.add_arguments, _wire)
-
-
-def _wire(options: argparse.Namespace) -> wiring.Wiring:
-    from ironic_ownership import conf, wiring
-    from ironic_ownership.cli import errors
-    from ironic_ownership.cmd import program
-
-    return wiring.Wiring(
-        conf.new(program.chosen(options), errors.PROG, logs=False)
-    )
+    return app.run(words)
 
 
 if __name__ == '__main__':

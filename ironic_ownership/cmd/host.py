@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from ironic_ownership.cmd import program
+from ironic_ownership import program
 
 PROG = 'ironic-ownership-host'
 

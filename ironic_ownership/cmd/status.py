@@ -9,8 +9,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
 from ironic_ownership import conf as options
-from ironic_ownership import version, wiring
-from ironic_ownership.cmd import program
+from ironic_ownership import program, wiring
 from ironic_ownership.conf import add_companions, database_url
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import METHOD
@@ -145,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv == ['--version']:
-        sys.stdout.write(f'{version.text()}\n')
+        sys.stdout.write(f'{program.version()}\n')
         return 0
     conf = cfg.ConfigOpts()
     # The options of the log would appear as arguments.

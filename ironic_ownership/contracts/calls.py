@@ -14,12 +14,18 @@ import os
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable, Hashable, Iterator
 from concurrent import futures
 from types import FrameType
 from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar('T')
+
+
+def new_request_id() -> str:
+    """Return an id in OpenStack's format, for all calls of one request."""
+    return f'req-{uuid.uuid4()}'
 
 
 class UnfinishedError(TimeoutError):

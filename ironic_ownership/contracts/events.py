@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from collections.abc import Collection
 
 from ironic_ownership.contracts.texts import DescribedEnum
@@ -66,11 +65,6 @@ class EventKind(DescribedEnum):
         'availability_changed',
         'a node became available or unavailable',
     )
-
-
-def new_request_id() -> str:
-    """Return an id in OpenStack's format, for all traces of one request."""
-    return f'req-{uuid.uuid4()}'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

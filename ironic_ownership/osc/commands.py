@@ -69,14 +69,19 @@ class UnderOpenStack(command.Command):
     @functools.cached_property
     def api(self) -> OperationClient:
         """The client of operations, as the options choose it."""
-        from ironic_ownership.cli import connection
+        from ironic_ownership.api import operation_client
+        from ironic_ownership.clients import ownership
+        from ironic_ownership.contracts.calls import new_request_id
 
         app: Any = self.app
-        found = (
-            connection.over_session(app.client_manager)
-            if plugin.uses_http(app.options)
-            else connection.local(self.wiring)
-        )
+        found: OperationClient
+        if plugin.uses_http(app.options):
+            client = ownership.over_session(
+                app.client_manager, new_request_id()
+            )
+            found = operation_client.RemoteClient(client)
+        else:
+            found = operation_client.local(self.wiring)
         if self.deadline is not None:
             self.deadline.api = found
         return found

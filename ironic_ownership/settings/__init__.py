@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership import plugins, version
+from ironic_ownership import plugins, program
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, policy
@@ -186,7 +186,7 @@ def _advertised(
             if tried.values
         ),
         process=model.ProcessInfo(
-            socket.gethostname(), os.getpid(), version.number()
+            socket.gethostname(), os.getpid(), program.number()
         ),
     )
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from ironic_ownership import version
+from ironic_ownership import program
 from ironic_ownership.api import operation, schemas
 from ironic_ownership.api.operation import (
     Access,
@@ -33,8 +33,8 @@ def _versions(request: Request) -> Answer:
     links = [{'rel': 'describedby', 'href': '/openapi.json'}]
     return Answer(
         {
-            'name': version.DISTRIBUTION,
-            'release': version.text().split()[-1],
+            'name': program.DISTRIBUTION,
+            'release': program.number(),
             'versions': [{'id': 'v1', 'status': 'CURRENT', 'links': links}],
         }
     )
@@ -127,7 +127,7 @@ def described(operations: Sequence[operation.Operation]) -> dict[str, Any]:
     return {
         'openapi': '3.1.0',
         'info': {
-            'title': version.DISTRIBUTION,
+            'title': program.DISTRIBUTION,
             'version': 'v1',
             'description': _INTRODUCTION,
             'license': {'name': 'Apache-2.0', 'identifier': 'Apache-2.0'},

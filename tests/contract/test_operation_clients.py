@@ -10,7 +10,7 @@ from keystoneauth1 import noauth, session
 from ironic_ownership.api.operation_client import LocalClient, RemoteClient
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.web import deploy
 from tests.contract.suites import operation_clients
 from tests.unit.web import app_case

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ironic_ownership.cli import app
 from ironic_ownership.cmd import dbsync
-from ironic_ownership.cmd.program import add_arguments
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
 _PAGES = sorted(
@@ -69,7 +68,7 @@ def _command(text: str) -> list[str]:
 def _fault(words: list[str]) -> str:
     """Return why the program, the first of these words, refuses the rest."""
     name, *words = words
-    program = app.App('1', add_arguments, lambda found: found)
+    program = app.App()
     said = io.StringIO()
     try:
         with (

@@ -26,7 +26,7 @@ from ironic_ownership.clients.ironic.nodes import (
     query,
 )
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter

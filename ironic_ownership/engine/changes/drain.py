@@ -16,7 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import Origin, new_request_id
+from ironic_ownership.contracts.calls import new_request_id
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions

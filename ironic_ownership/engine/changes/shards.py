@@ -16,7 +16,8 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.events import Origin, new_request_id
+from ironic_ownership.contracts.calls import new_request_id
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan

@@ -8,9 +8,10 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.cli import base, change, connection, errors
+from ironic_ownership.api.operation_client import actor
+from ironic_ownership.cli import app, base, change, errors
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column
 
@@ -155,7 +156,7 @@ has one row for each code without it."""
                 opened,
                 conf,
                 parsed_args.cloud,
-                connection.reading_progress(self.app.stderr),
+                app.reading_progress(self.app.stderr),
             ),
             self.say,
         )
@@ -218,7 +219,7 @@ To return to stock Nova see "nova return"."""
             )
         if not parsed_args.dry_run:
             found = operation.execute(
-                found, connection.actor(), request_id=_announced('adopt nodes')
+                found, actor(), request_id=_announced('adopt nodes')
             )
         if found.refused:
             self.exit_code = errors.ExitCode.REFUSED
@@ -284,7 +285,7 @@ after that, the peers take the free nodes of the service."""
                 parsed_args, f'Return {", ".join(map(str, new))} to stock Nova'
             )
             found = operation.execute(
-                found, connection.actor(), _announced('return services')
+                found, actor(), _announced('return services')
             )
         if any(one.state is State.REFUSED for one in found):
             self.exit_code = errors.ExitCode.REFUSED

@@ -39,10 +39,6 @@ class ThingLister(base.Lister):
         )
 
 
-def _wire(options):
-    raise AssertionError('no command asked for the configuration')
-
-
 class AppTest(unittest.TestCase):
     def run_app(self, *words, **attributes):
         """Run the program with one more command; return code and output."""
@@ -52,8 +48,10 @@ class AppTest(unittest.TestCase):
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             mock.patch.object(app.logging.getLogger(), 'handlers', []),
+            # No command asks for the configuration.
+            mock.patch.object(app.conf, 'new', side_effect=AssertionError),
         ):
-            program = app.App('1.0', lambda parser: None, _wire)
+            program = app.App()
             program.command_manager.add_command('thing list', kind)
             code = program.run(list(words))
         return code, out.getvalue(), err.getvalue()

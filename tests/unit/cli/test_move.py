@@ -26,8 +26,8 @@ from ironic_ownership.cli import (
 )
 from ironic_ownership.clients import ownership
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.contracts.events import new_request_id
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import trial

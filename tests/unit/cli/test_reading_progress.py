@@ -6,7 +6,7 @@ import io
 import unittest
 from unittest import mock
 
-from ironic_ownership.cli import connection
+from ironic_ownership.cli import app
 
 
 class Terminal(io.StringIO):
@@ -17,9 +17,9 @@ class Terminal(io.StringIO):
 class ProgressTest(unittest.TestCase):
     def reported(self, stream: io.StringIO) -> str:
         """Return the output for a page a second."""
-        with mock.patch.object(connection.time, 'monotonic') as now:
+        with mock.patch.object(app.time, 'monotonic') as now:
             now.return_value = 100.0
-            report = connection.reading_progress(stream)
+            report = app.reading_progress(stream)
             for second in range(1, 6):
                 now.return_value += 1.0
                 report(1000 * second)

@@ -19,7 +19,7 @@ from unittest import mock
 from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.cli import app
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from tests.contract.suites import placement
@@ -114,9 +114,10 @@ class Site(service.ServiceCase):
     def run_command(self, words: str) -> tuple[int, str, str]:
         """Run a command of our program: exit code and output."""
         out, err = io.StringIO(), io.StringIO()
-        program = app.App('1.0', lambda parser: None, lambda _: self.wired)
+        program = app.App()
         new_id = new_request_id()
         self.wired.request_id = new_id
+        program.wiring = self.wired
         program.api = LocalClient(self.wired, 'operator', new_id)
         with (
             contextlib.redirect_stdout(out),

@@ -6,7 +6,7 @@ import dataclasses
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves

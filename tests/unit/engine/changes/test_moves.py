@@ -13,7 +13,7 @@ from ironic_ownership.contracts import (
     policy,
     refusals,
 )
-from ironic_ownership.contracts.events import new_request_id
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes

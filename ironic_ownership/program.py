@@ -1,21 +1,39 @@
-"""Arguments and errors that the executables have in common.
+"""The installed program: its version, common arguments and errors.
 
-Imports the standard library only: see ``host``.
+Imports the standard library only: see ``cmd.host``.
 """
 
 from __future__ import annotations
 
-import argparse
+import importlib.metadata
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+DISTRIBUTION = 'ironic-ownership'
+
+
+def version() -> str:
+    """Return the name and version of the installed distribution."""
+    return f'{DISTRIBUTION} {number()}'
+
+
+def number() -> str:
+    """Return the version of the installed distribution."""
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return 'not installed'
 
 
 def parser(prog: str, **how: Any) -> argparse.ArgumentParser:
     """Return a parser with ``--version``, and those of the configuration."""
-    from ironic_ownership import version
+    import argparse
 
     made = argparse.ArgumentParser(prog=prog, **how)
-    made.add_argument('--version', action='version', version=version.text())
+    made.add_argument('--version', action='version', version=version())
     add_arguments(made)
     return made
 
