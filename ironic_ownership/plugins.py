@@ -193,6 +193,8 @@ def _load(group: str, wanted: Iterable[str]) -> dict[str, Class]:
 
 def find(group: str, name: str) -> Plugin:
     """Return one plugin, loaded or with its error."""
+    if (group, name) in _loaded:
+        return _loaded[group, name]
     entries = [e for e in entry_points(group) if e.name == name]
     providers = sorted({d for e in entries for d in _distributions_of(e)})
     where = ' and '.join(providers)
@@ -222,7 +224,9 @@ def find(group: str, name: str) -> Plugin:
         cause = f'cannot be loaded: {texts.described(exc)}'
         return failed(cause, _REPAIR)
     try:
-        fault = _VALIDATORS[group](target)
+        # The unit tests validate our own, of which each command loads some.
+        is_ours = entries[0].value.startswith(_OWN)
+        fault = None if is_ours else _VALIDATORS[group](target)
     except Exception as exc:  # noqa: BLE001 - third-party code
         fault = texts.described(exc)
     if fault:

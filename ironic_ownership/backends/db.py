@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.contracts.backend import Capability, Clock, monotonic
-from ironic_ownership.contracts.calls import Call
+from ironic_ownership.contracts.backend import Capability
+from ironic_ownership.contracts.calls import Call, Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.db import connection, heartbeats, schema, url
 

@@ -167,7 +167,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         if self.watches:
-            watch.add_argument(parser)
+            parser.add_argument('--watch', **watch.OPTION)
         return parser
 
     def read(self, parsed_args: argparse.Namespace) -> Any:

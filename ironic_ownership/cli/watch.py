@@ -10,7 +10,7 @@ import argparse
 import contextlib
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ironic_ownership.cli import errors
@@ -24,23 +24,21 @@ _TICK = 1.0
 """Seconds between two updates of the age."""
 
 
-def add_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --watch to a command."""
-    parser.add_argument(
-        '--watch',
-        nargs='?',
-        type=_seconds,
-        const=INTERVAL,
-        metavar='SECONDS',
-        help='repeat until you interrupt it: redrawn in place on a terminal, '
-        f'written when it changes elsewhere (default: {INTERVAL} s)',
-    )
-
-
 def _seconds(text: str) -> float:
     if not 1 <= float(text) <= _LONGEST:
         raise argparse.ArgumentTypeError(f'{text} is not in 1 to {_LONGEST}')
     return float(text)
+
+
+OPTION: Mapping[str, Any] = {
+    'nargs': '?',
+    'type': _seconds,
+    'const': INTERVAL,
+    'metavar': 'SECONDS',
+    'help': 'repeat until you interrupt it: redrawn in place on a terminal, '
+    f'written when it changes elsewhere (default: {INTERVAL} s)',
+}
+"""Of argparse, for --watch."""
 
 
 class Captured(io.StringIO):

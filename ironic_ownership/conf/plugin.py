@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg, types
@@ -16,7 +16,18 @@ from ironic_ownership.contracts import (
     policy,
     texts,
 )
+from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.calls import is_interrupt
+
+_STORES = {
+    'etcd': 'etcd3+http://host:2379',
+    'etcd3': 'etcd3+http://host:2379',
+    'redis': 'redis://host:6379',
+    'zookeeper': 'kazoo://host:2181',
+}
+"""Servers that are no backend of their own, with a URL for tooz."""
+
+Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
 
 
 def register(conf: cfg.ConfigOpts, name: str, target: plugins.Class) -> None:
@@ -150,6 +161,47 @@ def values(
             )
     faults.extend(missing)
     return None if missing else found
+
+
+def backend(conf: cfg.ConfigOpts) -> Backend:
+    """Read the membership backend and its options only.
+
+    :returns: its class, and a value for each declared option.
+    :raises ConfigurationError: if it can't be used.
+    """
+    faults: list[str] = []
+    chosen = read_backend(conf, conf.ownership.backend, faults)
+    if chosen is None:
+        raise exceptions.ConfigurationError(faults)
+    return chosen
+
+
+def read_backend(
+    conf: cfg.ConfigOpts, configured: str, faults: list[str]
+) -> Backend | None:
+    """Read a membership backend and its options.
+
+    :returns: ``None`` after adding to the faults.
+    """
+    name = configured.strip()
+    if name in _STORES and name not in plugins.names(plugins.BACKENDS):
+        faults.append(
+            f'[ownership] backend: {name!r} is reached by the backend tooz: '
+            f'set backend = tooz, and backend_url = {_STORES[name]} in '
+            '[backend_tooz]'
+        )
+        return None
+    try:
+        target = plugins.backend_class(name)
+        register(conf, name, target)
+    except exceptions.ConfigurationError as exc:
+        faults.extend(exc.faults)
+        return None
+    except exceptions.OwnershipError as exc:
+        faults.append(str(exc))
+        return None
+    found = values(conf, name, target, faults)
+    return None if found is None else (target, found)
 
 
 def unreadable(

@@ -18,28 +18,11 @@ from __future__ import annotations
 
 import abc
 import enum
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.options import Option
-
-Clock = Callable[[], float]
-"""Returns seconds since some moment."""
-
-
-def monotonic() -> float:
-    """Return seconds on a clock that only runs forward.
-
-    For leases and time-outs: no one can set it. Where the system has such a
-    clock, it includes the time for which the machine was suspended: other
-    members were not.
-    """
-    boot_time = getattr(time, 'CLOCK_BOOTTIME', None)
-    if boot_time is None:
-        return time.monotonic()
-    return time.clock_gettime(boot_time)
 
 
 class Capability(enum.Enum):

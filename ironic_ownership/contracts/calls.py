@@ -1,4 +1,4 @@
-"""Calls of third-party code and of servers: their bounds, exits, interrupts.
+"""Calls of third-party code and of servers: bounds, exits and interrupts.
 
 Python cannot end a call. The caller of a bounded one waits in time and then
 goes on; the call keeps its thread, a daemon. A call that does not return can
@@ -21,6 +21,21 @@ from types import FrameType
 from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar('T')
+Clock = Callable[[], float]
+"""Returns seconds since some moment."""
+
+
+def monotonic() -> float:
+    """Return seconds on a clock that only runs forward.
+
+    For leases and time-outs: no one can set it. Where the system has such a
+    clock, it includes the time for which the machine was suspended: other
+    members were not.
+    """
+    boot_time = getattr(time, 'CLOCK_BOOTTIME', None)
+    if boot_time is None:
+        return time.monotonic()
+    return time.clock_gettime(boot_time)
 
 
 def new_request_id() -> str:
@@ -151,7 +166,7 @@ class PendingCalls:
     :param clock: in seconds; only runs forward.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._began: dict[object, tuple[str, float]] = {}
 

@@ -71,7 +71,12 @@ NOTHING = LockedNodes()
 
 
 class LinkedTables:
-    """A deployment without other tables."""
+    """A deployment without other tables.
+
+    :cvar services: where services are read, with the settings that count.
+    """
+
+    services: queries.ServiceSource = queries.SERVICES
 
     def lock(self, conn: sa.Connection, uuids: Collection[str]) -> LockedNodes:
         """Lock nodes and their instances until the transaction ends."""
@@ -101,7 +106,3 @@ class LinkedTables:
     ) -> Mapping[str, str]:
         """Return the types of nodes that are not Ironic's there, by uuid."""
         return {}
-
-    def services(self) -> queries.ServiceSource:
-        """Return where services are read, with the settings that count."""
-        return queries.SERVICES

@@ -109,6 +109,11 @@ SERVICES = ServiceSource(
 )
 """Every service, from the records alone."""
 
+CONDITION_REPORTS = sa.select(
+    tables.condition_reports, EpochSeconds().label('now')
+)
+"""The report of each service, with the time of the query."""
+
 
 def service(host: str, services: ServiceSource = SERVICES) -> sa.Select[Any]:
     """Select one service."""

@@ -97,7 +97,7 @@ class SqlRecords(connection.Port):
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
         found = self._database.select(
-            self._linked.services().select(), rows.service
+            self._linked.services.select(), rows.service
         )
         # Databases disagree about the order of letters; Python does not.
         return sorted(found, key=lambda s: s.host)
@@ -105,7 +105,7 @@ class SqlRecords(connection.Port):
     def condition_reports(self) -> dict[str, ConditionReport]:
         """Return the last report of each service that has one. One query."""
         found = self._database.select(
-            service_admin.CONDITION_REPORTS, service_admin.condition_report
+            queries.CONDITION_REPORTS, rows.condition_report
         )
         return {report.host: report for report in found}
 
@@ -119,7 +119,7 @@ class SqlRecords(connection.Port):
 
     def service(self, host: str) -> model.Service | None:
         """Return one service, if it exists. One query, by the key."""
-        statement = queries.service(host, self._linked.services())
+        statement = queries.service(host, self._linked.services)
         found = self._database.select(statement, rows.service)
         return found[0] if found else None
 
@@ -130,9 +130,7 @@ class SqlRecords(connection.Port):
 
         One query. Two times ``None`` if there is no such service.
         """
-        statement = queries.service_and_node(
-            host, uuid, self._linked.services()
-        )
+        statement = queries.service_and_node(host, uuid, self._linked.services)
         found = self._database.select(statement, rows.service_and_node)
         return found[0] if found else (None, None)
 

@@ -12,7 +12,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import exceptions, model, moves, reasons
+from ironic_ownership.contracts import (
+    conditions,
+    exceptions,
+    model,
+    moves,
+    reasons,
+)
+from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.reservations import (
@@ -43,6 +50,18 @@ def settings(text: str) -> model.MemberSettings:
     except (ValueError, TypeError):
         return UNREADABLE
     return found
+
+
+def condition_report(row: Any) -> ConditionReport:
+    """Build a report from a row of ``queries.CONDITION_REPORTS``."""
+    return ConditionReport(
+        host=row.host,
+        incarnation=row.incarnation,
+        interval=row.due_after,
+        conditions=conditions.from_json(row.conditions),
+        reported_at=row.reported_at,
+        age=max(0.0, row.now - row.reported_at),
+    )
 
 
 def compute_node(row: Iterable[Any]) -> model.ComputeNode:

@@ -18,7 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import conditions, exceptions, model
-from ironic_ownership.contracts.conditions import Condition, ConditionReport
+from ironic_ownership.contracts.conditions import Condition
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import queries, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags, LinkedTables
@@ -203,23 +203,6 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
 
 _reports = tables.condition_reports.c
 
-CONDITION_REPORTS = sa.select(
-    tables.condition_reports, queries.EpochSeconds().label('now')
-)
-"""All reports, with the time of the query."""
-
-
-def condition_report(row: Any) -> ConditionReport:
-    """Build a report from a row of :data:`CONDITION_REPORTS`."""
-    return ConditionReport(
-        host=row.host,
-        incarnation=row.incarnation,
-        interval=row.due_after,
-        conditions=conditions.from_json(row.conditions),
-        reported_at=row.reported_at,
-        age=max(0.0, row.now - row.reported_at),
-    )
-
 
 def store_conditions(
     conn: sa.Connection,
@@ -241,13 +224,16 @@ def store_conditions(
     """
     now = transaction.now_of(conn)
     before = conn.execute(
-        CONDITION_REPORTS.where(_reports.host == host)
+        queries.CONDITION_REPORTS.where(_reports.host == host)
     ).first()
     if before is not None and before.incarnation != incarnation:
         active = conn.execute(
             sa.select(_services.incarnation).where(_services.host == host)
         ).scalar()
-        if active != incarnation and not condition_report(before).is_overdue:
+        if (
+            active != incarnation
+            and not rows.condition_report(before).is_overdue
+        ):
             return False
     values = {
         'incarnation': incarnation,

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.backend import Clock, monotonic
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.conditions import Conditions, ended
 
 LOOP_ENDED = 'loop_ended'

@@ -18,7 +18,6 @@ from ironic_ownership import plugins, program
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, policy
-from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.decision import policy_set, policy_validation
 from ironic_ownership.settings import policy_building as building
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.host.tuning import Snapshots, Tuning
 
 _ORDER = ('shard_key', 'conductor_group', 'peer_list', 'reservation')
-_STORES = {
-    'etcd': 'etcd3+http://host:2379',
-    'etcd3': 'etcd3+http://host:2379',
-    'redis': 'redis://host:6379',
-    'zookeeper': 'kazoo://host:2181',
-}
-"""Servers that are no backend of their own, with a URL for tooz."""
-
-Backend = tuple[type[MembershipBackend], Mapping[str, model.Value]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +56,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     policies = _policies(
         conf, policy_names(conf), host if serves else None, faults
     )
-    _backend(conf, core['backend'], faults)
+    plugin_conf.read_backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
     advertised = _advertised(policies)
     too_large = policy_validation.size_fault(advertised)
@@ -205,19 +195,6 @@ def _remarks(
         yield from tried.remarks
 
 
-def backend(conf: cfg.ConfigOpts) -> Backend:
-    """Read the membership backend and its options only.
-
-    :returns: its class, and a value for each declared option.
-    :raises ConfigurationError: if it can't be used.
-    """
-    faults: list[str] = []
-    chosen = _backend(conf, conf.ownership.backend, faults)
-    if chosen is None:
-        raise exceptions.ConfigurationError(faults)
-    return chosen
-
-
 def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, opts in core_conf.OPTS.items():
@@ -350,30 +327,6 @@ def _options_in_use(
     from ironic_ownership.clients.placement.options import written
 
     return [(group, option) for option in sorted(written(conf)[group])]
-
-
-def _backend(
-    conf: cfg.ConfigOpts, configured: str, faults: list[str]
-) -> Backend | None:
-    name = configured.strip()
-    if name in _STORES and name not in plugins.names(plugins.BACKENDS):
-        faults.append(
-            f'[ownership] backend: {name!r} is reached by the backend tooz: '
-            f'set backend = tooz, and backend_url = {_STORES[name]} in '
-            '[backend_tooz]'
-        )
-        return None
-    try:
-        target = plugins.backend_class(name)
-        plugin_conf.register(conf, name, target)
-    except exceptions.ConfigurationError as exc:
-        faults.extend(exc.faults)
-        return None
-    except exceptions.OwnershipError as exc:
-        faults.append(str(exc))
-        return None
-    values = plugin_conf.values(conf, name, target, faults)
-    return None if values is None else (target, values)
 
 
 def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:

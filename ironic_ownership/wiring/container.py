@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from oslo_config import cfg
 
 from ironic_ownership import plugins
+from ironic_ownership.conf.plugin import backend
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.calls import is_interrupt
@@ -21,7 +22,6 @@ from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.settings import (
     Settings,
-    backend,
     policy_building,
     policy_names,
     read,

@@ -10,7 +10,7 @@ from unittest import mock
 import stevedore
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, plugin_validation
 from ironic_ownership.policies import filters
 from tests.unit import third_party
 
@@ -66,6 +66,23 @@ class TestOurs(third_party.ThirdPartyCase):
         self.assertIs(filters.ShardKeyPolicy, found['shard_key'].target)
         self.assertIn('ironic-ownership ', found['shard_key'].distribution)
         self.assertEqual([], [p.error for p in found.values() if p.error])
+
+    def test_our_own_keep_the_contract(self) -> None:
+        for group, fault_of in (
+            (plugins.POLICIES, plugin_validation.policy_fault),
+            (plugins.BACKENDS, plugin_validation.backend_fault),
+        ):
+            found = plugins.installed(group)
+            self.assertGreater(len(found), 2)
+            for plugin in found:
+                self.assertIsNone(fault_of(plugin.target), plugin.name)
+
+    def test_plugin_is_imported_and_validated_once(self) -> None:
+        self.install('theirs')
+        first = plugins.find(plugins.POLICIES, 'theirs')
+        with mock.patch.object(plugins, '_import') as again:
+            self.assertIs(first, plugins.find(plugins.POLICIES, 'theirs'))
+        again.assert_not_called()
 
 
 class TestThirdParties(third_party.ThirdPartyCase):

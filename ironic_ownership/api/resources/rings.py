@@ -16,8 +16,11 @@ from ironic_ownership.api.operation import (
 from ironic_ownership.api.resources.services import options, policies
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups, tolerant
-from ironic_ownership.engine.decision.settings_diff import assigner
+from ironic_ownership.engine.decision.peer_groups import (
+    PeerGroups,
+    assigner_name,
+    tolerant,
+)
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -100,7 +103,7 @@ def _peers(
                 ring=number,
                 host=host,
                 live=host in group.hosts,
-                assigner=assigner(group.settings, interpret),
+                assigner=assigner_name(group.settings, interpret),
                 nodes=nodes,
                 share=nodes / total if total else None,
                 of_mean=spread.of_mean(host),

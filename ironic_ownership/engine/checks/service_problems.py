@@ -22,8 +22,11 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
-from ironic_ownership.engine.decision import settings_diff
-from ironic_ownership.engine.decision.peer_groups import PeerGroup
+from ironic_ownership.engine.decision.peer_groups import (
+    PeerGroup,
+    settings_differences,
+    why_unreadable,
+)
 from ironic_ownership.engine.host import status_report
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
@@ -53,7 +56,7 @@ def settings_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
     for groups in _related(seen.peer_groups.groups, should_be_peers):
         yield problem(
             'peers with different settings: '
-            + settings_diff.differences({g.hosts: g.settings for g in groups}),
+            + settings_differences({g.hosts: g.settings for g in groups}),
             _hosts(groups),
             'Give all of them the same policies and options, and send SIGHUP '
             'to those whose files you change',
@@ -74,7 +77,7 @@ def settings_case(seen: Deployment, problem: Check) -> Iterator[Problem]:
         if len(by_settings) > 1:
             yield problem(
                 'settings that differ only in case: '
-                + settings_diff.differences(
+                + settings_differences(
                     {hosts: text for text, hosts in by_settings.items()}
                 ),
                 [member.host for member in members],
@@ -177,7 +180,7 @@ def views_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
 def unreadable(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find members whose settings can't be read by this installation."""
     for member in seen.view.members:
-        why = settings_diff.unreadable(member.settings, seen.interpret)
+        why = why_unreadable(member.settings, seen.interpret)
         if why:
             yield problem(
                 f'{member.host} advertises settings that cannot be read '

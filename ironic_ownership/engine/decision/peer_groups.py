@@ -1,4 +1,4 @@
-"""Peer groups: services that may own nodes, and share them. Pure."""
+"""Peer groups: services that share nodes, by their settings. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 BATCH = 1000
@@ -269,3 +270,81 @@ def _groups(
                 if m.host in peers
             ),
         )
+
+
+def why_unreadable(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> str:
+    """Return why this process can't read settings; empty if it can."""
+    if interpret(settings) is not None:
+        return ''
+    if settings.contract_version not in model.SUPPORTED_VERSIONS:
+        supported = ' and '.join(map(str, model.SUPPORTED_VERSIONS))
+        return (
+            f'contract version {settings.contract_version}, while this '
+            f'release supports {supported}'
+        )
+    # Read each alone to find the unknown ones.
+    unknown = [
+        one.name
+        for one in settings.policies
+        if interpret(model.MemberSettings((one,))) is None
+    ]
+    names = ', '.join(repr(name) for name in unknown) or 'its policies'
+    return (
+        f'policy {names} is not installed, not importable here or refuses its '
+        'options'
+    )
+
+
+def assigner_name(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> str | None:
+    """Return the name of the assigner, if there is one."""
+    for one in settings.policies:
+        alone = interpret(model.MemberSettings((one,)))
+        if alone is not None and alone.assigner is not None:
+            return one.name
+    return None
+
+
+def settings_differences(
+    settings: Mapping[tuple[str, ...], model.MemberSettings],
+) -> str:
+    """Return how the settings of several services differ.
+
+    :param settings: by the hosts that advertise them.
+    """
+    options_of = {
+        hosts: dict(settings_items(text)) for hosts, text in settings.items()
+    }
+    names = [name for items in options_of.values() for name in items]
+    different = [
+        name
+        for name in dict.fromkeys(names)
+        if len({items.get(name) for items in options_of.values()}) > 1
+    ]
+    return '; '.join(
+        f'{suggestions.listed(hosts)}: '
+        + ', '.join(f'{name}={items.get(name, "unset")}' for name in different)
+        for hosts, items in options_of.items()
+    )
+
+
+def settings_items(settings: model.MemberSettings) -> list[tuple[str, str]]:
+    """Return the name and the value of each advertised option, as text."""
+    names = ','.join(one.name for one in settings.policies)
+    return [
+        ('policies', names),
+        *(
+            (f'{one.name}.{name}', _value_text(value))
+            for one in settings.policies
+            for name, value in one.options
+        ),
+    ]
+
+
+def _value_text(value: model.Value) -> str:
+    if isinstance(value, tuple):
+        return f'[{",".join(value)}]'
+    return '""' if value == '' else str(value)

@@ -105,32 +105,6 @@ GATES = (
 """None of them can be overridden."""
 
 
-def is_mass_loss(missing: int, owned: int, share: float, floor: int) -> bool:
-    """Tell whether more own nodes are missing than is plausible.
-
-    :param missing: own nodes that Ironic neither lists nor returns.
-    :param share: the greatest share of the owned that may be missing.
-    :param floor: up to this many may always be missing.
-    """
-    return missing > floor and missing > share * owned
-
-
-def sees_all(
-    counts: Mapping[str | None, int], shard: str | None, listed: int
-) -> bool:
-    """Compare the number of listed nodes with Ironic's own count.
-
-    :param counts: number of nodes by shard, independent of the credential.
-    :param shard: the shard that was listed; ``None`` for all nodes.
-    """
-    return listed >= expected(counts, shard)
-
-
-def expected(counts: Mapping[str | None, int], shard: str | None) -> int:
-    """Return how many nodes a list of a shard, or of all, has."""
-    return sum(counts.values()) if shard is None else counts.get(shard, 0)
-
-
 def scope_to_count(scope: model.Scope) -> model.Scope:
     """Return the narrowest scope whose nodes Ironic also counts."""
     return model.Scope(shard=scope.shard)

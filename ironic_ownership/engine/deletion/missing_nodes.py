@@ -9,7 +9,7 @@ records of one owner share: mass loss, and visibility of nodes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.engine.deletion import gates
@@ -32,6 +32,16 @@ class Limits:
     mass_loss_share: float
     mass_loss_minimum: int
     trusts_credential: bool = False
+
+    def is_mass_loss(self, missing: int, owned: int) -> bool:
+        """Tell whether more own nodes are missing than is plausible.
+
+        :param missing: own nodes that Ironic neither lists nor returns.
+        """
+        return (
+            missing > self.mass_loss_minimum
+            and missing > self.mass_loss_share * owned
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +118,11 @@ class MissingNodes:
             else:
                 self._gone.discard(uuid)
                 elsewhere.append(node)
-            if self._is_mass_loss(len(self._gone), owned):
+            if self.limits.is_mass_loss(len(self._gone), owned):
                 break  # the others can't change the result
         explained = self._recheck_at.keys() - self._gone
         unexplained = len(set(missing) - explained)
-        too_many_gone = self._is_mass_loss(len(self._gone), owned)
+        too_many_gone = self.limits.is_mass_loss(len(self._gone), owned)
         return Findings(
             elsewhere=tuple(elsewhere),
             remembered=tuple(
@@ -121,7 +131,7 @@ class MissingNodes:
             gone=tuple(gone),
             unexplained=unexplained,
             pending=0 if too_many_gone else len(due) - asked,
-            mass_loss=self._is_mass_loss(unexplained, owned),
+            mass_loss=self.limits.is_mass_loss(unexplained, owned),
         )
 
     def ask_again(self, uuids: Iterable[str]) -> None:
@@ -136,14 +146,6 @@ class MissingNodes:
     def ask_all_again(self) -> None:
         """Look all missing nodes up again in the next round."""
         self.ask_again(self._recheck_at)
-
-    def _is_mass_loss(self, missing: int, owned: int) -> bool:
-        return gates.is_mass_loss(
-            missing,
-            owned,
-            self.limits.mass_loss_share,
-            self.limits.mass_loss_minimum,
-        )
 
     def _due(self, missing: Collection[str]) -> list[str]:
         """Return the uuids to look up, those never looked up first."""
@@ -234,7 +236,7 @@ def compare_counts(
     """
     try:
         counts = ironic.shard_counts()
-        if not gates.sees_all(counts, shard, listed):
+        if not sees_all(counts, shard, listed):
             listed = ironic.count(model.Scope(shard=shard))
     except exceptions.IronicUnavailableError as exc:
         return Found(Outcome.UNKNOWN, str(exc))
@@ -244,9 +246,8 @@ def compare_counts(
         return gates.fact(True, f'not counted: {exc}; {TRUST_OPTION} is set')
     where = 'in all' if shard is None else f'in shard {shard}'
     return gates.fact(
-        gates.sees_all(counts, shard, listed),
-        f'{listed} nodes listed, {gates.expected(counts, shard)} counted '
-        f'{where}',
+        sees_all(counts, shard, listed),
+        f'{listed} nodes listed, {expected(counts, shard)} counted {where}',
     )
 
 
@@ -292,3 +293,19 @@ def _look_up(
         gone += len(found.gone)
         if not found.pending:
             return gone, found.mass_loss
+
+
+def sees_all(
+    counts: Mapping[str | None, int], shard: str | None, listed: int
+) -> bool:
+    """Compare the number of listed nodes with Ironic's own count.
+
+    :param counts: number of nodes by shard, independent of the credential.
+    :param shard: the shard that was listed; ``None`` for all nodes.
+    """
+    return listed >= expected(counts, shard)
+
+
+def expected(counts: Mapping[str | None, int], shard: str | None) -> int:
+    """Return how many nodes a list of a shard, or of all, has."""
+    return sum(counts.values()) if shard is None else counts.get(shard, 0)

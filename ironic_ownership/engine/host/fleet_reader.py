@@ -19,7 +19,7 @@ from ironic_ownership.contracts.bare_metal import (
     LatestChanges,
 )
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.deletion.missing_nodes import expected
 from ironic_ownership.engine.host import incremental
 from ironic_ownership.engine.membership import fence
 
@@ -158,7 +158,7 @@ class FleetReader:
             return None
 
     def _count(self, scope: model.Scope) -> int:
-        return gates.expected(self.ironic.shard_counts(), scope.shard)
+        return expected(self.ironic.shard_counts(), scope.shard)
 
 
 def read_page(

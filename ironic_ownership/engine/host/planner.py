@@ -15,12 +15,11 @@ from collections.abc import (
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.availability.tracker import AvailabilityTracker
-from ironic_ownership.engine.decision import (
-    peer_groups,
-    policy_set,
-    settings_diff,
+from ironic_ownership.engine.decision import peer_groups, policy_set
+from ironic_ownership.engine.decision.peer_groups import (
+    PeerGroups,
+    why_unreadable,
 )
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconcile_plan import Plan
 from ironic_ownership.engine.host.reconciler import Reconciler
@@ -193,9 +192,7 @@ class Planner:
         own = view.get(host)
         if own is None or self.groups.policies.get(host) is not None:
             return
-        reason = settings_diff.unreadable(
-            own.settings, self.context.ports.interpret
-        )
+        reason = why_unreadable(own.settings, self.context.ports.interpret)
         whose = self.policies.origins_in(reason)
         raise exceptions.PluginFaultError(
             f'{host} can no longer build its own policies: {reason}'

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import UNLIMITED, Budget
 from ironic_ownership.contracts.sources import Source
-from ironic_ownership.engine.decision import settings_diff
+from ironic_ownership.engine.decision.peer_groups import settings_items
 from ironic_ownership.engine.decision.policy_set import PolicySet
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 
@@ -134,6 +134,6 @@ class Tuning:
             '[ownership] recovery_delay': self.recovery_delay,
         }
         return {
-            **dict(settings_diff.items(self.advertised)),
+            **dict(settings_items(self.advertised)),
             **{name: f'{value:g}' for name, value in numbers.items()},
         }

@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Mapping, Set
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.backend import Clock
+from ironic_ownership.contracts.calls import Clock
 
 _NEVER = float('-inf')
 

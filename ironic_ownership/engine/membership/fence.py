@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ironic_ownership.contracts import backend, exceptions
+from ironic_ownership.contracts import calls, exceptions
 
-Clock: TypeAlias = backend.Clock
-monotonic = backend.monotonic
+Clock: TypeAlias = calls.Clock
+monotonic = calls.monotonic
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,11 +16,13 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Decision
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision import decide, policy_set, settings_diff
+from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
     PeerGroups,
+    assigner_name,
     is_registered,
+    why_unreadable,
 )
 from ironic_ownership.engine.queries import node_status
 from ironic_ownership.engine.queries.deployment import Deployment
@@ -139,7 +141,7 @@ def explain(uuid: str, deployment: Deployment) -> Explanation:
         candidates=consider(node, deployment),
         preferred=preferred,
         assigner=(
-            settings_diff.assigner(group.settings, deployment.interpret)
+            assigner_name(group.settings, deployment.interpret)
             if group
             else None
         ),
@@ -191,7 +193,7 @@ def _candidate(
     deployment: Deployment,
 ) -> Candidate:
     settings = member.settings if member else row.settings
-    unreadable = settings_diff.unreadable(settings, deployment.interpret)
+    unreadable = why_unreadable(settings, deployment.interpret)
     values = {one.name: one for one in settings.values}
     results = tuple(
         PolicyResult(

@@ -235,7 +235,9 @@ class Cell(linked_tables.LinkedTables):
         # By the clock of this machine, as in Nova.
         return services.c.last_seen_up >= utc_now() - self._down_time
 
-    def services(self) -> queries.ServiceSource:
+    @property
+    def services(self) -> queries.ServiceSource:  # type: ignore[override]
+        """The source of services; which of them are up depends on now."""
         ours = tables.services
         theirs = self.tables.services.alias('cell_services')
         columns = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.deletion import gates
+from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.gates import Found, Outcome, codes, refusals
 
 CODES = codes(gates.GATES)
@@ -36,6 +36,10 @@ class TestGates(unittest.TestCase):
             self.assertEqual('not known', result.detail)
 
 
+def limits(share: float, floor: int) -> missing_nodes.Limits:
+    return missing_nodes.Limits(1.0, share, floor)
+
+
 class TestMassLoss(unittest.TestCase):
     def test_share_is_the_greatest_that_may_be_missing(self) -> None:
         for missing, owned, lost in (
@@ -43,29 +47,29 @@ class TestMassLoss(unittest.TestCase):
             # Few nodes are never a mass loss.
             *((3, 4, False), (4, 4, True)),
         ):
-            self.assertIs(lost, gates.is_mass_loss(missing, owned, 0.25, 3))
+            self.assertIs(lost, limits(0.25, 3).is_mass_loss(missing, owned))
 
     @given(st.integers(0, 1000), st.floats(0, 1), st.integers(0, 10))
     def test_nothing_missing_is_no_loss(self, owned, share, floor) -> None:
-        self.assertFalse(gates.is_mass_loss(0, owned, share, floor))
+        self.assertFalse(limits(share, floor).is_mass_loss(0, owned))
 
     def test_share_of_one_believes_everything(self) -> None:
-        self.assertFalse(gates.is_mass_loss(100, 100, 1.0, 0))
+        self.assertFalse(limits(1.0, 0).is_mass_loss(100, 100))
 
 
 class TestSeesAll(unittest.TestCase):
     COUNTS = {None: 3, 'a': 2}
 
     def test_everything_is_the_sum_of_the_shards(self) -> None:
-        self.assertTrue(gates.sees_all(self.COUNTS, None, 5))
-        self.assertFalse(gates.sees_all(self.COUNTS, None, 4))
+        self.assertTrue(missing_nodes.sees_all(self.COUNTS, None, 5))
+        self.assertFalse(missing_nodes.sees_all(self.COUNTS, None, 4))
 
     def test_shard_is_compared_with_its_own_count(self) -> None:
-        self.assertTrue(gates.sees_all(self.COUNTS, 'a', 2))
-        self.assertFalse(gates.sees_all(self.COUNTS, 'a', 1))
+        self.assertTrue(missing_nodes.sees_all(self.COUNTS, 'a', 2))
+        self.assertFalse(missing_nodes.sees_all(self.COUNTS, 'a', 1))
 
     def test_shard_that_ironic_does_not_know_is_empty(self) -> None:
-        self.assertTrue(gates.sees_all(self.COUNTS, 'b', 0))
+        self.assertTrue(missing_nodes.sees_all(self.COUNTS, 'b', 0))
 
     def test_group_is_not_counted_and_the_shard_never_left_out(self) -> None:
         self.assertEqual(
