@@ -54,6 +54,8 @@ class _Locked:
     records: Mapping[str, change_set.Row]
     open_instances: Mapping[str, str]
     cell: LockedRows
+    strays: Mapping[str, Sequence[str | None]]
+    """Uuids of rows that are not those of their nodes, by their names."""
     now: float
 
 
@@ -83,13 +85,15 @@ def adopt(
 def _lock(
     conn: sa.Connection, companion: Cell, uuids: Sequence[str]
 ) -> _Locked:
+    # Before the locks: it reads all rows of the cell.
+    strays = companion.strays(conn, uuids)
     hosts = {canonical_host(h) for h in _hosts(conn, companion)}
     services = _add_services(conn, companion, hosts)
     records, open_instances = transaction.lock_nodes(conn, uuids)
     cell = companion.lock(conn, uuids)
     assert isinstance(cell, LockedRows)
     now = transaction.now_of(conn)
-    return _Locked(services, records, open_instances, cell, now)
+    return _Locked(services, records, open_instances, cell, strays, now)
 
 
 def _hosts(conn: sa.Connection, companion: Cell) -> list[str]:
@@ -140,13 +144,13 @@ def _adopt(
     actor: str,
 ) -> Result:
     row = locked.cell.nodes.get(uuid)
-    strays = locked.cell.strays.get(uuid)
+    strays = locked.strays.get(uuid)
     if strays:
         # Which of the two is the node's is for an operator to decide.
         return _refused(
             uuid,
             None if row is None else canonical_host(row.host or ''),
-            f'uuid_differs: {" and ".join(map(str, strays.values()))} is not '
+            f'uuid_differs: {" and ".join(map(str, strays))} is not '
             'the uuid of the node, and a row of the cell has it; see '
             '"ironic-ownership nova check"',
         )

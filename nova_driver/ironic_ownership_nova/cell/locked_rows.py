@@ -26,8 +26,6 @@ class LockedRows(linked_tables.LockedNodes):
     :ivar instances: the running ones, by the uuid of their node.
     :ivar services: by canonical name; their spelling is the cell's.
     :ivar other_types: of nodes that are not Ironic's, which are not written.
-    :ivar strays: uuids of rows that are not those of their nodes, by the name
-        of the node and by host, empty for a row without one.
     """
 
     conn: sa.Connection
@@ -36,7 +34,9 @@ class LockedRows(linked_tables.LockedNodes):
     instances: Mapping[str, Sequence[Row]]
     services: Mapping[str, Row]
     other_types: Mapping[str, str]
-    strays: Mapping[str, Mapping[str, str]]
+    _strays: dict[str, Mapping[str, str]] = dataclasses.field(
+        default_factory=dict, init=False
+    )
 
     def running(self, uuid: str) -> Sequence[str]:
         return [row.uuid for row in self.instances.get(uuid, ())]
@@ -55,16 +55,36 @@ class LockedRows(linked_tables.LockedNodes):
             return None
         if host not in self.services:
             return f'cell_service: the cell has no nova-compute service {host}'
-        strays = self.strays.get(uuid, {})
-        if host in strays:
+        strays = self._strays_of(host)
+        if uuid in strays:
             # Nova has a unique index by host and name: to write this row
             # would end the transaction, with all its other nodes.
             return (
                 f'cell_row: another row of the cell, with the uuid '
-                f'{strays[host]}, gives the node to {host}; see '
+                f'{strays[uuid]}, gives the node to {host}; see '
                 '"ironic-ownership nova check"'
             )
         return None
+
+    def _strays_of(self, host: str) -> Mapping[str, str]:
+        """Return the uuids of stray rows of a host, by the name of the node.
+
+        Read once for a host, whose rows an index finds.
+        """
+        if host not in self._strays:
+            node = self.tables.compute_nodes.c
+            self._strays[host] = {
+                row.hypervisor_hostname: row.uuid
+                for some in queries.chunks(sorted(self.nodes))
+                for row in self.conn.execute(
+                    sa.select(node.hypervisor_hostname, node.uuid).where(
+                        self.tables.is_stray,
+                        node.host == self.services[host].host,
+                        node.hypervisor_hostname.in_(some),
+                    )
+                )
+            }
+        return self._strays[host]
 
     def against_release(self, uuid: str) -> str | None:
         for instance in self.instances.get(uuid, ()):

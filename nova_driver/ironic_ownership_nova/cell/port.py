@@ -153,9 +153,8 @@ class SqlCell(connection.Port):
     def drift(self, host: str | None = None) -> Sequence[cell.Drift]:
         """Return the nodes whose row names another host than the record.
 
-        One query.
-
-        :param host: only those of this owner on record.
+        :param host: only those of this owner on record, whose rows are found
+            by indexes.
         """
         found = self._cell.tables
         node, instance = found.compute_nodes.c, found.instances.c
@@ -180,11 +179,50 @@ class SqlCell(connection.Port):
             )
             .order_by(_nodes.uuid)
         )
-        if host is not None:
-            statement = statement.where(_nodes.host == host)
-        return self._database.select(
-            statement, lambda row: cell.Drift(*tuple[Any, ...](row))
+
+        def work(conn: sa.Connection) -> list[cell.Drift]:
+            if host is None:
+                chosen = [statement]
+            else:
+                chosen = [
+                    statement.where(_nodes.host == host, node.uuid.in_(some))
+                    for some in queries.chunks(self._unconfirmed(conn, host))
+                ]
+            return [
+                cell.Drift(*tuple[Any, ...](row))
+                for one in chosen
+                for row in conn.execute(one)
+            ]
+
+        return self._database.read(work)
+
+    def _unconfirmed(self, conn: sa.Connection, host: str) -> list[str]:
+        """Return the nodes of an owner that no row gives to it.
+
+        The character sets of the two schemas may differ, and then the server
+        uses no index of the cell in a join.
+        """
+        found = self._cell.tables
+        node, service = found.compute_nodes.c, found.services.c
+        own = set(
+            conn.scalars(
+                sa.select(_nodes.uuid).where(
+                    _nodes.host == host, _nodes.deleted_at.is_(None)
+                )
+            )
         )
+        own.difference_update(
+            conn.scalars(
+                sa.select(node.uuid)
+                .join(found.services, service.host == node.host)
+                .where(
+                    found.is_compute,
+                    sa.func.lower(service.host) == host,
+                    node.deleted == 0,
+                )
+            )
+        )
+        return sorted(own)
 
     def stray_rows(self) -> Sequence[cell.CellNode]:
         """Return the rows whose uuid is not that of their node. One query.

@@ -84,3 +84,11 @@ class CellTables:
     def is_of_ironic(self) -> sa.ColumnElement[bool]:
         """Compute nodes that are nodes of Ironic, deleted or not."""
         return self.compute_nodes.c.hypervisor_type == HYPERVISOR_TYPE
+
+    @property
+    def is_stray(self) -> sa.ColumnElement[bool]:
+        """Compute nodes whose uuid is not that of their node."""
+        node = self.compute_nodes.c
+        return (node.deleted == 0) & (
+            sa.func.coalesce(node.uuid, '') != node.hypervisor_hostname
+        )
