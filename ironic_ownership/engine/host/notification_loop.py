@@ -94,8 +94,9 @@ class NotificationLoop(Worker):
             return self._stand_by(turn)
         self._send(turn)
         self._works('notifications are sent again')
-        # A long list to read again is read less often.
-        return max(INTERVAL, 9 * (self.conditions.clock() - began))
+        # A long list to read again is read less often, but within the turn.
+        took = self.conditions.clock() - began
+        return min(max(INTERVAL, 9 * took), LEASE / 2)
 
     def _stand_by(self, turn: Turn) -> float:
         self._sent.clear()

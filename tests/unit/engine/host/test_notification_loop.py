@@ -81,6 +81,16 @@ class TestNotificationLoop(sqlite.SqliteCase):
         self.loop.run_step()
         self.assertEqual(names, self.hosts())
 
+    def test_slow_broker_does_not_delay_what_happens_next(self) -> None:
+        self.loop.run_step()
+        self.happen('x')
+        send = self.broker.send
+        self.broker.send = lambda event: (self.clock.elapse(60), send(event))
+        pause = self.loop.run_step()
+        self.assertLess(notification_loop.INTERVAL, pause)
+        # It keeps its turn, which no other service might take.
+        self.assertLessEqual(pause, notification_loop.LEASE / 2)
+
     def test_event_of_a_long_transaction_is_sent_late(self) -> None:
         self.loop.run_step()
         self.happen('x', 'y')
