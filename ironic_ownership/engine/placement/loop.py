@@ -51,6 +51,8 @@ class PlacementLoop(Worker):
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:
         """Schedule the report of a refresh whose changes are written."""
         self._seen = seen
+        if self.inventory:
+            self.inventory.listed(seen.nodes)
         self.wake()
 
     def withdraw(self, uuid: str) -> None:

@@ -18,7 +18,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterator,
+    Sequence,
+)
 
 from oslo_log import log
 
@@ -78,7 +84,8 @@ class Counts:
 class PlacementReport:
     """Reports the nodes of one service, or their sums.
 
-    Threading: :meth:`withdraw` from any thread, the rest from one.
+    Threading: :meth:`withdraw` and :meth:`listed` from any thread, in the order
+    of the refreshes; the rest from one.
 
     :param placement: a client that no other thread uses.
     :param compare_interval: seconds between two comparisons of one provider
@@ -120,6 +127,11 @@ class PlacementReport:
         with self._writing:
             return  # no write of it is in progress
 
+    def listed(self, nodes: Container[str]) -> None:
+        """Report nodes again that a refresh has listed."""
+        with self._lock:
+            self._withdrawn -= {u for u in self._withdrawn if u in nodes}
+
     def report(
         self,
         seen: refresh_result.RefreshResult,
@@ -146,10 +158,6 @@ class PlacementReport:
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        with self._lock:
-            self._withdrawn = {
-                uuid for uuid in self._withdrawn if uuid not in seen.nodes
-            }
         records = self._own_records()
         diff = inventory_diff.compare(
             seen.nodes.values(), records, self._schedule.due(records)

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import threading
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import loop
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
+from tests.unit.engine import world
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
@@ -44,6 +45,9 @@ class Reporter:
 
     def withdraw(self, uuid: str) -> None:
         self.withdrawn.append(uuid)
+
+    def listed(self, nodes: Mapping[str, model.Node]) -> None:
+        self.withdrawn = [u for u in self.withdrawn if u not in nodes]
 
 
 class TestLoop(unittest.TestCase):
@@ -145,3 +149,7 @@ class TestLoop(unittest.TestCase):
     def test_withdrawal_is_forwarded_immediately(self) -> None:
         self.loop.withdraw('a node')
         self.assertEqual(['a node'], self.reporter.withdrawn)
+        # Before any report, so that an earlier one ends no withdrawal.
+        nodes = {'a node': world.node(1)}
+        self.loop.refreshed(refresh_result.RefreshResult(nodes))
+        self.assertEqual([], self.reporter.withdrawn)

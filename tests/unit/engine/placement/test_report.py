@@ -7,7 +7,13 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.placement import Resource
-from ironic_ownership.contracts.records import Claim, Delete, Release, Update
+from ironic_ownership.contracts.records import (
+    BeginDeletion,
+    Claim,
+    Delete,
+    Release,
+    Update,
+)
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import inventory_diff, report, schedule
 from tests.contract.suites import placement
@@ -51,7 +57,9 @@ class ReportCase(service.ServiceCase):
         self, of: report.PlacementReport | None = None
     ) -> None:
         """Report what Ironic has, as after a refresh."""
-        (of or self.report).report(self.seen(), lambda: False)
+        of, seen = of or self.report, self.seen()
+        of.listed(seen.nodes)
+        of.report(seen, lambda: False)
 
     def seen(self, *without: int) -> refresh_result.RefreshResult:
         """Return what a refresh saw, but for these nodes."""
@@ -264,6 +272,19 @@ class TestWithdrawn(ReportCase):
         self.assertNotIn(world.uuid(2), self.placement.providers)
         self.report_to_placement()
         self.assertIn(world.uuid(2), self.placement.providers)
+
+    def test_earlier_refresh_makes_no_provider_of_a_deleted_node(self) -> None:
+        self.report_to_placement()
+        before, uuid = self.seen(), world.uuid(2)
+        self.report.listed(self.seen(2).nodes)
+        self.report.withdraw(uuid)
+        self.records.apply(
+            'host1', self.host.fence.epoch(), [BeginDeletion(uuid)]
+        )
+        self.placement.delete_provider(uuid)
+        self.report.report(before, lambda: False)
+        self.assertNotIn(uuid, self.placement.providers)
+        self.assertIn(world.uuid(1), self.placement.providers)
 
     def withdraw_in_another_thread(self, number: int) -> None:
         thread = threading.Thread(
