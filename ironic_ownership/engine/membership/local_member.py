@@ -60,7 +60,7 @@ class LocalMember:
         self._siblings = FailureDetector(self._backend.member_ttl)
         self.is_member = False
         self._accepted = False
-        self._beat_started = 0.0
+        self._beat_started = self._polled_at = 0.0
         self._beat_wanted = False
         self._unseen = False
         self._joined_with: model.MemberSettings | None = None
@@ -264,9 +264,13 @@ class LocalMember:
         own = self._registration.identity
         self._backend.join(own.host, own.incarnation, own.settings)
         self.is_member, self._joined_with = True, own.settings
-        for detector in (self._detector, self._siblings):
-            detector.joined(self._clock())
+        self._settle(self._clock())
         LOG.info('%s joined as incarnation %s', own.host, own.incarnation)
+
+    def _settle(self, at: float) -> None:
+        self._polled_at = at
+        for detector in (self._detector, self._siblings):
+            detector.joined(at)
 
     def _abandon(self) -> None:
         self.is_member = self._accepted = False
@@ -277,6 +281,11 @@ class LocalMember:
         started = self._clock()
         view = self._backend.view()
         ended = self._clock()
+        if started - self._polled_at > self._backend.member_ttl:
+            # As for one that has just joined: who has beaten meanwhile is not
+            # known, if the clock of the store has jumped.
+            self._settle(ended)
+        self._polled_at = ended
         self.next_expiry = (
             None if view.expires_in is None else ended + view.expires_in
         )

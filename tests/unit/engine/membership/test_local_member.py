@@ -119,6 +119,38 @@ class TestLocalMember(MemberCase):
         self.member.beat()
         self.assertEqual([{'host2'}], self.died)
 
+    def test_first_view_for_a_long_time_declares_no_death(self) -> None:
+        """The clock of the store may have jumped since the last one."""
+        self.member.beat()
+        other = self.other('host2')
+        view = self.backend.view
+        down = exceptions.BackendUnavailableError('down')
+        for fails in (None, down):
+            self.backend.view = mock.Mock(side_effect=fails, wraps=view)
+            for _ in range(6):
+                self.clock.elapse(4)
+                other.beat()
+                self.member.beat()
+        self.backend.view = lambda: view().without({'host2'})
+        for _ in range(3):
+            self.clock.elapse(4)
+            other.beat()
+            self.member.beat()
+            self.assertFalse(self.member.liveness().is_dead('host2'))
+        self.assertTrue(self.fence.may_act)
+        self.backend.view = view
+        for _ in range(3):
+            self.clock.elapse(4)
+            other.beat()
+            self.member.beat()
+        self.assertTrue(self.member.liveness().settled)
+        self.assertEqual([], self.died)
+        other.leave()
+        self.member.poll()
+        self.clock.elapse(1)
+        self.member.beat()
+        self.assertEqual([{'host2'}], self.died)
+
     def test_without_registration_there_is_no_right(self) -> None:
         self.records.fail_with = exceptions.RecordsUnavailableError('down')
         with self.assertLogs(LOGGER, 'WARNING') as logs:
