@@ -66,7 +66,19 @@ class Service:
 
         :raises OwnershipError: if the configuration can't be used.
         """
-        self._serve(self._begin())
+        host = self._begin()
+        while True:
+            if not host.wait_until_active(_LONG_WAIT):
+                LOG.info('waiting to become active: %s', host.state)
+            elif not host.feed.wait_until_complete(_LONG_WAIT):
+                LOG.info('waiting for the first list of nodes: %s', host.state)
+            else:
+                self._host = host
+                if host.state not in LOST:
+                    break
+                # The loss came before that, and has ended nothing.
+                self._host = None
+        self._serve(host, host.feed.generation)
 
     def rejoin(self) -> None:
         """Serve again after :meth:`stop`.
@@ -79,6 +91,7 @@ class Service:
                 if self._gives_up(host):
                     host.stop()
                     return
+        self._host = host
         # Others have had its nodes: all of them count as new.
         self._serve(host, generation=-1)
         if self._gives_up(host):
@@ -138,16 +151,7 @@ class Service:
         host.start()
         return host
 
-    def _serve(
-        self, host: EmbeddedHost, generation: int | None = None
-    ) -> None:
-        while not host.wait_until_active(_LONG_WAIT):
-            LOG.info('waiting to become active: %s', host.state)
-        while not host.feed.wait_until_complete(_LONG_WAIT):
-            LOG.info('waiting for the first list of nodes: %s', host.state)
-        if generation is None:
-            generation = host.feed.generation
-        self._host = host
+    def _serve(self, host: EmbeddedHost, generation: int) -> None:
         LOG.info('%s is active', host.name)
         threading.Thread(
             target=self._run_follower,

@@ -34,6 +34,37 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(['start', *['wait'] * 4], self.hosts[0].calls)
         self.assertIs(self.hosts[0].feed, self.service.feed)
 
+    def test_place_that_is_lost_before_it_serves_is_waited_for(self) -> None:
+        def lose(host: support.Host) -> None:
+            def complete(timeout: float) -> bool:
+                # Frozen here, until another process has taken the place.
+                if host.calls.count('wait') == 1:
+                    host.state, host.active_after = PlaceState.STANDBY, 3
+                    host.on_lost_place(LostPlace(host.state, 'because'))
+                else:
+                    host.state = PlaceState.ACTIVE
+                return True
+
+            host.feed.wait_until_complete = complete
+
+        self.prepare = lose
+        self.service.start()
+        self.assertEqual(['start', *['wait'] * 4], self.hosts[0].calls)
+        self.killed.assert_not_called()
+
+    def test_error_that_ends_the_host_ends_the_start(self) -> None:
+        """Also while the first list of nodes is waited for."""
+
+        def fail(host: support.Host) -> None:
+            def complete(timeout: float) -> bool:
+                host.wait_until_active = mock.Mock(side_effect=ValueError)
+                return False
+
+            host.feed.wait_until_complete = complete
+
+        self.prepare = fail
+        self.assertRaises(ValueError, self.service.start)
+
     def test_error_of_the_configuration_ends_the_start(self) -> None:
         def refuse(host: support.Host) -> None:
             raise exceptions.ConfigurationError(['no'])
