@@ -100,28 +100,29 @@ class KeyedCalls(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._running: dict[Hashable, Call[T]] = {}
+        self._running: dict[Hashable, tuple[Call[T], float]] = {}
         self._lock = threading.Lock()
 
     def result(
         self, key: Hashable, work: Callable[[], T], seconds: float
     ) -> T:
-        """Return the result of the work, or of an earlier call that ended.
+        """Return the result of the work, or of an earlier call.
 
-        :param key: a call that did not end in time is not made again before
-            it ends, and then only its result is returned.
+        :param key: a call that has not ended is not made again: all callers
+            wait for it, and each gets its result.
         :raises UnfinishedError: if it does not end in time; at once if it
             did not before.
         """
+        now = time.monotonic()
         with self._lock:
-            call = self._running.get(key)
-            is_new = call is None
-            if call is None:
-                call = self._running[key] = Call(work, f'call of {key!r}')
-        if not call.ended(seconds if is_new else 0.0):
+            if key not in self._running:
+                call = Call(work, f'call of {key!r}')
+                self._running[key] = call, now + seconds
+            call, until = self._running[key]
+        if not call.ended(max(until - now, 0.0)):
             raise UnfinishedError
         with self._lock:
-            if self._running.get(key) is call:
+            if self._running.get(key) == (call, until):
                 del self._running[key]
         return call.result()
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import threading
 import unittest
 
-from ironic_ownership.contracts.calls import Call, LimitedCalls, PendingCalls
+from ironic_ownership.contracts.calls import (
+    Call,
+    KeyedCalls,
+    LimitedCalls,
+    PendingCalls,
+    UnfinishedError,
+)
 
 
 class TestCall(unittest.TestCase):
@@ -14,6 +20,37 @@ class TestCall(unittest.TestCase):
         self.addCleanup(go_on.set)
         with self.assertRaisesRegex(TimeoutError, 'no answer within 0.05 s'):
             Call(go_on.wait, 'waits').result(0.05)
+
+
+class TestKeyedCalls(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.calls: KeyedCalls[int] = KeyedCalls()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.addCleanup(self.go_on.set)
+
+    def work(self) -> int:
+        self.begun.set()
+        self.go_on.wait()
+        return 1
+
+    def test_caller_waits_for_the_call_of_another_thread(self) -> None:
+        first = threading.Thread(
+            target=self.calls.result, args=('key', self.work, 60)
+        )
+        first.start()
+        self.begun.wait(60)
+        threading.Timer(0.1, self.go_on.set).start()
+        # 2 if the first one has ended by now.
+        self.assertIn(self.calls.result('key', lambda: 2, 60), (1, 2))
+        first.join(60)
+        self.assertEqual(3, self.calls.result('key', lambda: 3, 60))
+
+    def test_call_that_is_late_is_not_waited_for_again(self) -> None:
+        for seconds in (0.05, 3600):
+            with self.assertRaises(UnfinishedError):
+                self.calls.result('key', self.work, seconds)
+        self.assertEqual(2, self.calls.result('other', lambda: 2, 60))
 
 
 class TestLimitedCalls(unittest.TestCase):
