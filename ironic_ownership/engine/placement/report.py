@@ -84,8 +84,8 @@ class Counts:
 class PlacementReport:
     """Reports the nodes of one service, or their sums.
 
-    Threading: :meth:`withdraw` and :meth:`listed` from any thread, in the order
-    of the refreshes; the rest from one.
+    Threading: :meth:`withdraw` and :meth:`listed` from any thread, in the
+    order of the refreshes; the rest from one.
 
     :param placement: a client that no other thread uses.
     :param compare_interval: seconds between two comparisons of one provider
