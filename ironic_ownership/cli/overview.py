@@ -82,12 +82,14 @@ def _lines(body: _Row) -> Iterator[str]:
     yield from _findings(body['findings'])
     if body['moves']:
         yield from ('', 'Moves')
-    for move in body['moves']:
+    for move in body['moves'][:_FEW]:
         done = move['moved'] + move['unchanged'] + move['refused']
         yield (
             f'  {move["request_id"]} to {move["destination"]}: {done} of '
             f'{done + move["planned"]} nodes done'
         )
+    if (more := len(body['moves']) - _FEW) > 0:
+        yield f'  and {more} more: ironic-ownership move list --unfinished'
 
 
 def _state(body: _Row) -> str:

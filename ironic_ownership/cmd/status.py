@@ -14,6 +14,7 @@ from ironic_ownership.conf import add_companions, database_url
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import METHOD
 from ironic_ownership.db import connection, moves, reservations, schema
+from ironic_ownership.engine import suggestions
 from ironic_ownership.wiring import unknown_options
 
 Result = upgradecheck.Result
@@ -97,12 +98,14 @@ def _check_schema(database: connection.Database) -> Result:
 def _check_moves(database: connection.Database) -> Result:
     if schema.version(database) != schema.HEAD:
         return Result(Code.SUCCESS, 'Not read on this schema')
-    unfinished = moves.SqlMoves(database).moves(unfinished=True)
+    unfinished = moves.SqlMoves(database).moves(unfinished=True, limit=None)
     if not unfinished:
         return Result(Code.SUCCESS)
-    commands = ', '.join(
-        f'ironic-ownership move resume {move.request_id}'
-        for move in unfinished[:5]
+    commands = suggestions.listed(
+        [
+            f'ironic-ownership move resume {move.request_id}'
+            for move in unfinished
+        ]
     )
     return Result(
         Code.WARNING,
@@ -127,7 +130,7 @@ def _check_reservations(database: connection.Database) -> Result:
         'Only the release that made these reservations can release their '
         'nodes, which have no allocation in Ironic. With that release run '
         '"ironic-ownership reservation confirm" for those in use, and '
-        f'"reservation delete" for the others: {", ".join(found[:5])}',
+        f'"reservation delete" for the others: {suggestions.listed(found)}',
     )
 
 

@@ -206,7 +206,7 @@ node_moves = sa.Table(
     sa.Column('trial', _SHORT),
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.UniqueConstraint('request_id', 'node_uuid', name='uq_node_moves_node'),
-    sa.Index('ix_node_moves_state', 'state'),
+    sa.Index('ix_node_moves_unfinished', 'state', 'trial', 'request_id'),
     **_EXACT,
 )
 

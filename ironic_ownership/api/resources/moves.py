@@ -25,12 +25,6 @@ from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.shard_moves import ShardMoves
 from ironic_ownership.observe.columns import cells
 
-_LIMIT = 10_000
-"""The maximum number of listed moves, from the newest on."""
-
-_MAX_TIME = 10**16
-"""Microseconds: newer moves have smaller markers, and come first."""
-
 REQUEST_ID = Parameter(
     'request_id',
     'Id of the move, as "move list" shows it.',
@@ -46,16 +40,16 @@ _NODES = Parameter(
 
 def _list(request: Request) -> Answer:
     found = request.context.moves.moves(
-        unfinished=request.query.get('unfinished', False), limit=_LIMIT
+        unfinished=request.query.get('unfinished', False),
+        limit=request.limit + 1,
+        marker=request.query.get('marker'),
     )
-    return request.page(
-        'moves', found, _marker, lambda move: cells(move_answers.MOVE, move)
+    return request.part(
+        'moves',
+        found,
+        lambda move: move.request_id,
+        lambda move: cells(move_answers.MOVE, move),
     )
-
-
-def _marker(move: Move) -> str:
-    age = _MAX_TIME - int((move.created_at or 0) * 10**6)
-    return f'{age:017d}-{move.request_id}'
 
 
 def _find(request: Request) -> Move:
@@ -176,7 +170,7 @@ OPERATIONS = (
             ),
             *PAGE,
         ),
-        errors=(503,),
+        errors=(404, 503),
         columns=move_answers.MOVE,
     ),
     Operation(

@@ -115,7 +115,7 @@ class StandingOrders(Worker):
             rows = {row.host: row for row in records.services()}
             self._report_taken(rows.get(self.context.host))
             orders = decide(self.context.host, rows.values(), self.liveness())
-            stored = self.moves.moves.moves(unfinished=True)
+            stored = self.moves.moves.moves(unfinished=True, limit=None)
             rest = [move for move in stored if move.automatic]
             if not (orders.to_note or orders.due or rest):
                 self.conditions.clear(REFUSED, 'no standing order waits')

@@ -29,7 +29,6 @@ from ironic_ownership.engine.queries.service_status import ServiceStatus
 SUBJECTS = 100
 """The maximum number of subjects that a finding names."""
 
-_MOVES = 20
 _NOT_READ = 'not_read'
 _DRIFTED = frozenset(
     (Reason.RECORD_KEEPS, Reason.CONTESTED_KEEPS, Reason.FILTERED_KEEPS)
@@ -225,7 +224,7 @@ def read(
             _with_load(listing, tallies, seen),
             seen,
             tallies,
-            moves.moves(unfinished=True, limit=_MOVES),
+            moves.moves(unfinished=True, limit=None),
             last,
         ),
         warnings,

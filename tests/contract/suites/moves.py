@@ -368,6 +368,14 @@ class MoveContract(MoveCase):
             ids[:0:-1], [m.request_id for m in self.moves.moves(limit=2)]
         )
 
+    def test_moves_are_listed_after_a_marker(self) -> None:
+        ids = [self.planned(self.seen(n)) for n in (1, 2, 3)]
+        for unfinished in (False, True):
+            found = self.moves.moves(unfinished=unfinished, marker=ids[2])
+            self.assertEqual(ids[1::-1], [m.request_id for m in found])
+        with self.assertRaises(exceptions.NotFoundError):
+            self.moves.moves(marker='req-none')
+
     def test_unknown_move_is_none_and_cannot_be_carried_out(self) -> None:
         self.assertIsNone(self.moves.find('req-none'))
         self.assertEqual([], list(self.moves.nodes('req-none')))

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
 
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.db import queries
+from ironic_ownership.db import connection, moves, queries
 from tests.unit.db import sqlite
 
 FILTERS = (
@@ -16,19 +16,34 @@ FILTERS = (
 )
 
 
+def plan_of(database: connection.Database, statement: sa.Select) -> str:
+    """Return the steps by which SQLite runs a statement."""
+    text = statement.compile(
+        database.engine, compile_kwargs={'literal_binds': True}
+    )
+    steps = database.read(
+        lambda conn: conn.execute(sa.text(f'EXPLAIN QUERY PLAN {text}')).all()
+    )
+    return ' '.join(step.detail for step in steps)
+
+
+class TestMoves(sqlite.SqliteCase):
+    def test_unfinished_moves_are_found_by_an_index_alone(self) -> None:
+        steps = plan_of(self.open_with_schema(), sa.select(moves.UNFINISHED))
+        self.assertNotIn('SCAN node_moves', steps)
+        for search in ('(state=?)', '(state=? AND trial=?)'):
+            self.assertIn(
+                'SEARCH node_moves USING COVERING INDEX '
+                f'ix_node_moves_unfinished {search}',
+                steps,
+            )
+
+
 class TestPages(sqlite.SqliteCase):
     def test_sqlite_walks_the_primary_key_without_sorting(self) -> None:
         database = self.open_with_schema()
         for chosen in FILTERS:
-            statement = queries.page(chosen, 'a', 10).compile(
-                database.engine, compile_kwargs={'literal_binds': True}
-            )
-            plan = database.read(
-                lambda conn, text=f'EXPLAIN QUERY PLAN {statement}': (
-                    conn.execute(sa.text(text)).all()
-                )
-            )
-            steps = ' '.join(step.detail for step in plan)
+            steps = plan_of(database, queries.page(chosen, 'a', 10))
             self.assertIn('(uuid>?)', steps, chosen)
             self.assertNotIn('ORDER BY', steps, chosen)
 

@@ -13,7 +13,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
-from ironic_ownership.contracts.moves import StandingOrder
+from ironic_ownership.contracts.moves import Move, NodeMove, StandingOrder
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.outbox import SqlOrderTurn
 from ironic_ownership.engine.changes import moves as move_nodes
@@ -318,6 +318,16 @@ class TestOrders(OrderCase):
         self.step()
         self.assertEqual(self.left, self.taken())
         self.assertEqual([], [*self.moves.moves(unfinished=True)])
+
+    def test_many_newer_moves_do_not_hide_what_was_held(self) -> None:
+        self.hold_what_was_decided()
+        planned = [NodeMove('no-such-node', None, None, None)]
+        for number in range(100):
+            move = Move(f'req-{number}', 'new', 'operator', None)
+            self.moves.plan(move, planned)
+        self.records.end_pauses(OPERATOR, ['req-order'])
+        self.step()
+        self.assertEqual(self.left, self.taken())
 
     def test_nothing_moves_while_ironic_does_not_enforce(self) -> None:
         self.give()
