@@ -128,7 +128,9 @@ class ChangeCommand(base.Shown[Any]):
                 raise
             self.exit_code = errors.ExitCode.REFUSED
             return self.refused(proposal, exc)
-        self.warn(done)
+        known = proposal.get('warnings', ())
+        new = [text for text in done['warnings'] if text not in known]
+        self.warn({**done, 'warnings': new})
         return done
 
 

@@ -33,7 +33,8 @@ Without a shard key in the configuration every node that Ironic shows to the
 configured credential is listed, in any conductor group. With one, only
 nodes of a shard are ever listed: the configured one, or that of --shard.
 Records of the shard whose node is not in the list are looked up one by one,
-and shown as Ironic describes them now, so that an orphan is really gone."""
+and shown as Ironic describes them now, so that an orphan is really gone. If
+there are too many, a warning says how many are left out, with exit code 4."""
 
 
 def _shard(text: str) -> str:

@@ -196,6 +196,7 @@ def _list(request: Request) -> Answer:
         [*itertools.islice(following, request.limit + 1)],
         lambda status: status.uuid,
         lambda status: cells(LONG, status),
+        listing.warnings,
     )
 
 
@@ -311,7 +312,10 @@ OPERATIONS = (
         description='Without a shard key in the configuration every node '
         'that Ironic shows to the configured credential is listed. With one, '
         'only nodes of a shard are ever listed. The pages of one walk show '
-        'one moment, unless the walk takes longer than [api] list_lifetime.',
+        'one moment, unless the walk takes longer than [api] list_lifetime. '
+        "Of the records whose node is not in Ironic's list, the first "
+        f'{node_listing.MAX_LOOKUPS} are looked up one by one; a warning has '
+        'the number of the others, which are left out.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 502, 503),
         columns=LONG,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ironic_ownership.api import schemas
@@ -15,7 +16,7 @@ from ironic_ownership.api.operation import (
     Schema,
 )
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.records import Pause
+from ironic_ownership.contracts.records import NodeFilter, Pause, nodes_of
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns
 
@@ -84,6 +85,7 @@ def _begin(request: Request) -> Answer:
     group = body.get('conductor_group')
     shard, group = body.get('shard'), None if group is None else group.lower()
     dry_run, records = body.get('dry_run', False), request.context.records
+    warnings = [*_check_scope(request, shard, group)]
     if dry_run:
         now = records.now()
         pause = Pause(
@@ -94,7 +96,36 @@ def _begin(request: Request) -> Answer:
         pause = records.begin_pause(
             request.origin, seconds, reason, shard=shard, conductor_group=group
         )
-    return request.changed(columns.cells(PAUSE, pause), dry_run=dry_run)
+    return request.changed(
+        columns.cells(PAUSE, pause), dry_run=dry_run, warnings=warnings
+    )
+
+
+def _check_scope(
+    request: Request, shard: str | None, group: str | None
+) -> Iterator[str]:
+    """Yield a warning if no node on record is in the scope of a pause.
+
+    Ironic is asked only then: it may be what is going to be worked on.
+
+    :raises NotFoundError: for a shard or group that no node has.
+    """
+    chosen = NodeFilter(shard=shard, conductor_group=group)
+    if chosen == NodeFilter():
+        return
+    if request.context.records.compute_nodes_page(chosen, limit=1):
+        return
+    # Imported where it is called: a list of pauses does without Ironic.
+    from ironic_ownership.engine.queries import node_listing
+
+    with request.context.ports() as ports:
+        node_listing.check_place(
+            ports, node_listing.Filters(None, shard, group)
+        )
+    yield (
+        f'the pause holds nothing now: {nodes_of(shard, group)} are not on '
+        'record'
+    )
 
 
 def _end(request: Request) -> Answer:
@@ -149,7 +180,8 @@ OPERATIONS = (
         'is taken over, and none follows a hash ring. Moves that operators '
         'request go on, a node without an owner gets one, and a service that '
         'dies is still noticed and loses its right to write. Services of a '
-        'release without pauses ignore them.',
+        'release without pauses ignore them. 404 for a shard or conductor '
+        'group that no node has.',
         body={
             'description': f'has a "reason" and at most {DAY} "seconds", or '
             f'at most {LONGEST} with "force": true',
@@ -158,7 +190,7 @@ OPERATIONS = (
                 _body(LONGEST, {'enum': [True]}, 'force'),
             ],
         },
-        errors=(503,),
+        errors=(404, 502, 503),
         columns=PAUSE,
     ),
     Operation(

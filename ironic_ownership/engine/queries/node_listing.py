@@ -29,6 +29,10 @@ from ironic_ownership.engine.queries.node_status import NodeStatus
 _FEW = 3
 """Services that a remark names."""
 
+MAX_LOOKUPS = 100
+"""Records whose node is not listed that are looked up one by one: some
+seconds, while a lost rack may have thousands."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Filters:
@@ -72,10 +76,24 @@ class NodeListing:
     """Compute nodes of one moment, whose status is made when it is read.
 
     :param uuids: of the nodes and records that match, in order.
+    :param omitted: number of the records that match and were not looked up.
     """
 
     uuids: Sequence[str]
     deployment: Deployment
+    omitted: int = 0
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """One sentence if the list is not complete."""
+        if self.omitted:
+            yield (
+                f'{suggestions.counted(self.omitted, "compute node")} on '
+                'record left out: Ironic does not list them, and they are too '
+                'many to look up. Make sure that this is the right Ironic, '
+                'and that the credential sees all of its nodes. To list all '
+                'records: ironic-ownership compute node list --recorded'
+            )
 
     def after(self, uuid: str = '', size: int = BATCH) -> Iterator[NodeStatus]:
         """Yield those that follow a uuid, in the order of the uuids.
@@ -105,11 +123,13 @@ def list_nodes(
         )
     uuids = {*_placed(found, filters)}
     if not uuids:
-        _check_place(ports, filters)
+        check_place(ports, filters)
     if service is not None:
         records = found.records.values()
         uuids &= {record.uuid for record in records if record.host == service}
-    return NodeListing(sorted(uuids), found)
+    return NodeListing(
+        sorted(uuids - found.unverified), found, len(uuids & found.unverified)
+    )
 
 
 def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
@@ -117,7 +137,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
 
     A record whose node is not listed is no orphan before Ironic answers 404
     for its uuid, because the node may have left the scope: one request for
-    each such record.
+    each such record. Those beyond :data:`MAX_LOOKUPS` are unverified.
 
     :param scope: the caller keeps law 4.
     :param host: a service whose records are included in any scope.
@@ -132,7 +152,8 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         [uuid for uuid in nodes if uuid not in records]
     ):
         records[one.uuid] = one
-    for uuid in records.keys() - nodes.keys():
+    missing = sorted(records.keys() - nodes.keys())
+    for uuid in missing[:MAX_LOOKUPS]:
         node = ports.ironic.get(uuid)
         if node is not None:
             nodes[uuid] = node
@@ -146,6 +167,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         records,
         nodes,
         node_query.conductors_of(ports.ironic),
+        unverified=frozenset(missing[MAX_LOOKUPS:]),
         on_fault=tolerant(),
     )
 
@@ -167,7 +189,11 @@ def _is_there(one: model.Node | model.ComputeNode, filters: Filters) -> bool:
     )
 
 
-def _check_place(ports: Ports, filters: Filters) -> None:
+def check_place(ports: Ports, filters: Filters) -> None:
+    """Refuse a shard that Ironic does not have, and an unknown group.
+
+    :raises NotFoundError: with the nearest names.
+    """
     shard, group = filters.shard, filters.conductor_group
     if shard is not None:
         counted = ports.ironic.shard_counts()

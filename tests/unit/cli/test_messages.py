@@ -56,6 +56,31 @@ class MessagesTest(test_move.CommandCase):
         )
         self.assertIn('are paused for all nodes until', said)
 
+    def test_pause_of_what_no_node_has_is_refused(self) -> None:
+        for words, hint in (
+            (('--shard', 'A'), "shard 'A' is not known. Known are: a, b"),
+            (('--conductor-group', 'x'), "conductor group 'x' is not known"),
+        ):
+            with self.assertRaises(exceptions.NotFoundError) as caught:
+                self.run_command(pause.BeginPause, *PAUSE, *words)
+            self.assertIn(hint, str(caught.exception))
+        self.assertEqual([], self.records.pauses())
+
+    def test_pause_that_holds_nothing_yet_warns_once(self) -> None:
+        self.ironic.put(world.node(7, shard='new'))
+        with self.assertLogs('ironic_ownership.cli', 'WARNING') as logs:
+            code, _ = self.run_command(
+                pause.BeginPause, *PAUSE, '--shard', 'new'
+            )
+        self.assertEqual((4, 1), (code, len(self.records.pauses())))
+        (line,) = logs.output
+        self.assertIn("nodes of shard 'new' are not on record", line)
+
+    def test_pause_does_not_need_ironic(self) -> None:
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        code, _ = self.run_command(pause.BeginPause, *PAUSE, '--shard', 'a')
+        self.assertEqual(0, code)
+
     def test_longest_pause_is_named(self) -> None:
         said = self.refused(
             *(pause.BeginPause, '--for', '367d', '--force'),

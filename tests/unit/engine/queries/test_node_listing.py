@@ -51,6 +51,22 @@ class ReadTest(QueryCase):
         statuses = found.statuses({**found.nodes, **found.records})
         return {s.name: s.state.value for s in statuses}
 
+    def test_not_all_of_many_records_are_looked_up(self) -> None:
+        lost = [node(f'n{number:03}') for number in range(102)]
+        self.claim(*lost, node('a'))
+        self.ironic.put(node('a'))
+        found = node_listing.list_nodes(
+            self.ports, node_listing.Filters(), ALL, ''
+        )
+        looked_up = [c for c in self.ironic.calls if c[0] == 'get']
+        self.assertEqual(100, len(looked_up))
+        names = {s.name: s.state.value for s in found.after()}
+        self.assertEqual('owned', names.pop('a'))
+        self.assertEqual({'orphan'}, {*names.values()})
+        self.assertEqual((100, 2), (len(names), found.omitted))
+        (warning,) = found.warnings
+        self.assertTrue(warning.startswith('2 compute nodes on record left'))
+
     def test_listed_nodes_are_not_looked_up(self) -> None:
         self.ironic.put(node('a'), node('b'))
         self.claim(node('a'))
