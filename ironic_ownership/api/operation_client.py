@@ -82,7 +82,7 @@ class OperationClient(abc.ABC):
 
         A list is returned whole, over all its pages, and its ``next`` is
         always ``None``. The ``limit`` of a query is the maximum of the whole
-        list then.
+        list then; if it leaves something out, one of the ``notes`` says so.
 
         :param name: ``noun:verb``.
         :param path: parameters of the path.
@@ -105,15 +105,19 @@ class OperationClient(abc.ABC):
         key, limit = next(iter(found)), given.get('limit')
         items, warnings = found[key], found['warnings']
         while marker and (limit is None or len(items) < limit):
-            following = Sent(path, {**given, 'marker': marker})
-            found, marker = self._send(operation, following)
+            following = {**given, 'marker': marker}
+            if limit is not None:
+                following['limit'] = limit - len(items)
+            found, marker = self._send(operation, Sent(path, following))
             items += found[key]
             warnings += found['warnings']
+        more = f'more {operation.kind}s follow: raise --limit to see them'
         return {
             **found,
-            key: items[:limit],
+            key: items,
             'next': None,
             'warnings': list(dict.fromkeys(warnings)),
+            'notes': [more] if marker else [],
         }
 
     def pages(

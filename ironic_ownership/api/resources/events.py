@@ -135,9 +135,22 @@ def _list(request: Request) -> Answer:
         before=_position(query.get('marker')),
         limit=request.limit + 1,
     )
+    if service is not None and not found:
+        _check_service(service, records)
     return request.part(
         'events', found, _marker, lambda one: columns.cells(LONG, one)
     )
+
+
+def _check_service(text: str, records: Records) -> None:
+    """Refuse the name of a service that does not exist, and never did.
+
+    :raises NotFoundError: if there is no event of it either.
+    """
+    chosen = EventFilter(service=model.canonical_host(text))
+    if not records.events(chosen, limit=1):
+        known = [service.host for service in records.services()]
+        suggestions.known_service(text, known)
 
 
 def _uuid_of(text: str, records: Records) -> str:
