@@ -23,8 +23,8 @@ from ironic_ownership.api.operation_client import (
     RemoteClient,
     local,
 )
+from ironic_ownership.cli import completion, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
-from ironic_ownership.cli import errors, tasks
 from ironic_ownership.contracts import exceptions, extras
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.engine import suggestions
@@ -106,6 +106,7 @@ class App(app.App):
             deferred_help=True,
         )
         self.command_manager.add_command('help', tasks.Help)
+        self.command_manager.add_command('complete', completion.Complete)
 
     @functools.cached_property
     def wiring(self) -> Wiring:

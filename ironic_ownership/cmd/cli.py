@@ -1,7 +1,7 @@
 """``ironic-ownership``: the operators' command line.
 
-The version must stay cheap: only the standard library is imported here before
-the arguments are known.
+The version must stay cheap. What takes time to import is imported by ``main``,
+so that an interrupt at any moment ends the process quietly.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
 
-from ironic_ownership import program
+TYPE_CHECKING = False  # typing takes as long to import as all of this
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ERROR = 1
 _INTERRUPTED = 130
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as exc:
         _abandon_output()
         if code != _ERROR:  # else it has been reported already
-            sys.stderr.write(f'{program.DISTRIBUTION}: error: {exc}\n')
+            sys.stderr.write(f'ironic-ownership: error: {exc}\n')
         return _ERROR
     return code
 
@@ -59,6 +60,8 @@ def _abandon_output() -> None:
 
 
 def _version() -> int:
+    from ironic_ownership import program
+
     sys.stdout.write(f'{program.version()}\n')
     return 0
 

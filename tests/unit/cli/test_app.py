@@ -156,6 +156,34 @@ class AppTest(unittest.TestCase):
             self.assertIn(f'Did you mean service set HOST {option}? ', err)
             self.assertNotIn('drain', err)
 
+    def completed(self, script: str, *words: str) -> list[str]:
+        """Return what bash offers for the last word."""
+        stub = (
+            f'_get_comp_words_by_ref() {{ words=(x {" ".join(words)}); '
+            f'cur={words[-1]}; }}'
+        )
+        run = '_ironic_ownership; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(
+            ['bash', '-c', '\n'.join((stub, script, stub, run))],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    def test_bash_completes_the_words_of_commands(self) -> None:
+        code, script, _ = self.run_app('complete')
+        self.assertEqual(0, code)
+        for words, offered in (
+            (('pa',), ['pause']),
+            (('pause', 'l'), ['list']),
+            (('pause', '--fo'), ['--format', '--for', '--force']),
+            (('pause', 'list', '--li'), ['--limit']),
+            (('compute', 'node', 'check-'), ['check-action', 'check-delete']),
+            (('thing', 'l'), ['list']),
+        ):
+            self.assertEqual(offered, self.completed(script, *words))
+
     def test_without_a_command_the_help_is_shown(self) -> None:
         code, out, err = self.run_app()
         self.assertEqual((2, ''), (code, err))
