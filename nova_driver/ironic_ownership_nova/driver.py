@@ -12,7 +12,7 @@ import json
 import pathlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import nova.conf
@@ -65,6 +65,7 @@ class OwnershipMixin(GuardedOperations):
         own = CONF[options.GROUP]
         self._settings = settings.read(CONF)
         self._turn = threading.local()
+        self._cache_lock = threading.Lock()
         self._service = Service(
             self._embedded_host, self._follow, own.guard_patience
         )
@@ -264,15 +265,19 @@ class OwnershipMixin(GuardedOperations):
             raise exception.VirtDriverNotReady
         owned = feed.owned()
         offered = self._own_tracker.offer(admin_context(), owned)
-        self.node_cache = {
+        cache = {
             uuid: CachedNode.of(view.node)
             for uuid, view in owned.items()
             if uuid in offered
         }
+        with self._cache_lock:
+            self.node_cache = cache
         self._reserved = frozenset(
-            uuid for uuid in self.node_cache if owned[uuid].is_reserved
+            uuid for uuid in offered if owned[uuid].is_reserved
         )
         self.node_cache_time = time.time()
+        # Those whose loss was followed while their rows were read.
+        self._lose(owned.keys() - feed.owned().keys())
 
     @property
     def _own_tracker(self) -> Tracker:
@@ -281,15 +286,24 @@ class OwnershipMixin(GuardedOperations):
         return self._tracker
 
     def _follow(self, changes: FeedChanges) -> None:
-        cache, tracker = self.node_cache, self._own_tracker
         lost = (
-            cache.keys() - changes.gained.keys()
+            self.node_cache.keys() - changes.gained.keys()
             if changes.reset
             else changes.lost
         )
-        self.node_cache = {u: n for u, n in cache.items() if u not in lost}
-        tracker.lost(lost)
-        tracker.gained(admin_context(), changes.gained)
+        self._lose(lost)
+        self._own_tracker.gained(admin_context(), changes.gained)
+
+    def _lose(self, uuids: Collection[str]) -> None:
+        if not uuids:
+            return
+        with self._cache_lock:
+            # At once, because threads of Nova add nodes and take them.
+            cache = dict(self.node_cache)
+            for uuid in uuids:
+                cache.pop(uuid, None)
+            self.node_cache = cache
+        self._own_tracker.lost(uuids)
 
     def _embedded_host(self, on_lost_place: Any) -> EmbeddedHost:
         found = self._settings

@@ -152,6 +152,45 @@ class NodesTest(DriverCase):
         self.driver._follow(changes)
         self.assertEqual({}, self.tracker.compute_nodes)
 
+    def test_node_that_is_lost_while_its_row_is_read_is_not_offered(
+        self,
+    ) -> None:
+        rows = [
+            objects.ComputeNode(uuid=u, host='host1', hypervisor_hostname=u)
+            for u in (FREE, OTHER)
+        ]
+
+        def read(context: object, uuids: object) -> list[object]:
+            del self.host.feed.views[OTHER]
+            self.driver._follow(
+                types.SimpleNamespace(reset=False, gained={}, lost={OTHER})
+            )
+            return rows
+
+        self.rows.side_effect = read
+        self.assertEqual([FREE], self.driver.get_available_nodes())
+        self.assertEqual({FREE}, set(self.tracker.compute_nodes))
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.driver.get_available_resource(OTHER)
+
+    def test_lost_node_is_followed_while_nova_fills_the_cache(self) -> None:
+        cache = self.driver.node_cache
+
+        class Lost(frozenset[str]):
+            """Nodes between which another thread reads one from Ironic."""
+
+            def __contains__(self, uuid: object) -> bool:
+                cache[f'other than {uuid}'] = None
+                return super().__contains__(uuid)
+
+        self.driver.get_available_nodes()
+        cache = self.driver.node_cache
+        self.driver._follow(
+            types.SimpleNamespace(reset=False, gained={}, lost=Lost([OTHER]))
+        )
+        self.assertNotIn(OTHER, self.driver.node_cache)
+        self.assertIn(FREE, self.driver.node_cache)
+
     def test_new_service_claims_again_once_nova_has_added_it(self) -> None:
         self.service.return_value = None
         self.driver.init_host('host1')
