@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
+import inspect
 import io
 import pathlib
 import re
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ironic_ownership.cli import app
 from ironic_ownership.cmd import dbsync
+from ironic_ownership.observe import metrics
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
 _PAGES = sorted(
@@ -30,6 +33,16 @@ _IN_PROSE = re.compile(r'(?<!`)``(ironic-ownership(?:-dbsync)? [^`]+)``')
 _PATHS = re.compile(
     r'``((?:doc/source|etc|tests|tools|lab)/[\w./-]+)``(?! \(new\))'
 )
+_OPTION = re.compile(r'``\[(\w+)\] (\w+)(?: = [^`]*)?``')
+_OF_OTHERS = {
+    ('DEFAULT', 'manager_shutdown_timeout'),
+    ('DEFAULT', 'rpc_response_timeout'),
+    ('conductor', 'heartbeat_timeout'),
+    ('metrics', 'backend'),
+    ('oslo_messaging_rabbit', 'ssl'),
+}
+"""Options of Nova, Ironic and libraries, which these packages do not have."""
+_METRIC = re.compile(r"(?:\{PREFIX\}_|_single\(\s+health,\s+')(\w+)'")
 _REQUIRED = 'arguments are required'
 _WORDS_OF_SHELLS = {'|', '>', '&&', ';', '<'}
 
@@ -129,3 +142,39 @@ class PagesTest(unittest.TestCase):
             for name in _PATHS.findall(page.read_text()):
                 with self.subTest(page.relative_to(_CHECKOUT), name=name):
                     self.assertTrue((_CHECKOUT / name).exists())
+
+    def test_every_option_that_a_guide_names_exists(self) -> None:
+        """An operator copies it into a file; a program refuses others."""
+        known = _OF_OTHERS.union(
+            (getattr(group, 'name', group) or 'DEFAULT', option.dest)
+            for entry_point in importlib.metadata.entry_points(
+                group='oslo.config.opts'
+            )
+            if not entry_point.name.startswith('nova')
+            for group, options in entry_point.load()()
+            for option in options
+        )
+        seen = 0
+        for page in _PAGES:
+            # The other pages have examples of mistakes and of new options.
+            if page.parent.name not in ('contributor', 'configuration'):
+                for named in _OPTION.findall(
+                    ' '.join(page.read_text().split())
+                ):
+                    seen += 1
+                    with self.subTest(
+                        page.relative_to(_CHECKOUT), named=named
+                    ):
+                        self.assertIn(named, known)
+        self.assertGreater(seen, 80)
+
+    def test_every_metric_is_in_a_guide_and_no_other_one(self) -> None:
+        """An alert on a metric that is not there never fires."""
+        guides = ''.join(
+            (_CHECKOUT / 'doc/source/run' / name).read_text()
+            for name in ('health.rst', 'http-service.rst')
+        )
+        self.assertEqual(
+            set(_METRIC.findall(inspect.getsource(metrics))),
+            set(re.findall(r'``ironic_ownership_(\w+)', guides)),
+        )
