@@ -40,8 +40,9 @@ class LocalMember:
     :param settings: the settings that it advertises.
     :ivar is_member: whether it has joined, and knows of no loss since.
     :ivar on_change: called from the heartbeat's thread when members or
-        their settings changed, or this process became active; with the
-        hosts that have died. It is set before the first beat.
+        their settings changed, or this process became active, or its own
+        settings are on record; with the hosts that have died. It is set
+        before the first beat.
     :ivar next_expiry: when, by the clock, the first member of the last view
         expires unless it beats; ``None`` where the store does not tell.
     """
@@ -67,7 +68,7 @@ class LocalMember:
         self._notified: model.View | None = None
         self._notify_wanted = False
         self._died = _NO_HOSTS
-        self._notified_epoch: int | None = None
+        self._notified_state: State | None = None
         self.next_expiry: float | None = None
 
     @property
@@ -327,10 +328,11 @@ class LocalMember:
         self._registration.update(
             siblings.present | siblings.suspect if siblings.settled else None
         )
-        epoch = self.epoch
-        if epoch not in (None, self._notified_epoch):
+        # Also with other settings: the reload waits until they are on record.
+        state = self._registration.state
+        if isinstance(state, Active) and state is not self._notified_state:
             self._notify_wanted = True
-        self._notified_epoch = epoch
+        self._notified_state = state
 
     def _notify(self, view: model.View) -> None:
         if self._detector.wants_beat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from unittest import mock
 
 from ironic_ownership.backends import memory
@@ -118,6 +119,26 @@ class TestLocalMember(MemberCase):
         self.clock.elapse(5)
         self.member.beat()
         self.assertEqual([{'host2'}], self.died)
+
+    def test_settings_that_the_records_know_later_are_a_change(self) -> None:
+        """A reload waits for both, and a refresh follows."""
+        requests: list[Callable[[], None]] = []
+        self.member = self.build(
+            'host1', self.backend, run_in_background=requests.append
+        )
+        self.member.beat()
+        requests.pop()()
+        self.member.poll()
+        self.member.change_settings(world.RING)
+        self.member.beat()
+        self.assertFalse(self.member.advertises(world.RING))
+        before = self.changes
+        requests.pop()()
+        self.member.poll()
+        self.assertTrue(self.member.advertises(world.RING))
+        self.assertEqual(before + 1, self.changes)
+        self.member.poll()
+        self.assertEqual(before + 1, self.changes)
 
     def test_first_view_for_a_long_time_declares_no_death(self) -> None:
         """The clock of the store may have jumped since the last one."""
