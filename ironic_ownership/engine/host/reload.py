@@ -14,6 +14,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
@@ -127,6 +128,13 @@ class Reload:
         self.member.change_settings(wanted.advertised)
         if not self.member.advertises(wanted.advertised):
             return False
+        if not follows:
+            context = self.refresher.context
+            credential_probe.probe(
+                context.ports.ironic,
+                context.conditions,
+                trusted=wanted.limits.trusts_credential,
+            )
         changes = self.current.changes_to(wanted)
         self._use_policies(wanted)
         if follows:

@@ -104,6 +104,18 @@ class TestApplied(ReloadCase):
         self.assertEqual(70, self.host.reconciler.handover_limit)
         self.assertIs(limits, self.host.missing_nodes.limits)
 
+    def test_credential_that_is_trusted_now_is_no_fault(self) -> None:
+        self.ironic.failures = {
+            'shard_counts': exceptions.IronicError('Ironic answered 403')
+        }
+        with self.assertLogs(service.LOGGER, 'ERROR'):
+            self.host.process.prepare()
+        self.assertIn('credential', self.host.conditions.standing)
+        limits = dataclasses.replace(LIMITS, trusts_credential=True)
+        self.reload.request(service.tuning_of(A, limits))
+        self.turn()
+        self.assertNotIn('credential', self.host.conditions.standing)
+
     def test_every_changed_option_is_logged(self) -> None:
         limits = missing_nodes.Limits(1.0, 0.5, 7)
         logger = 'ironic_ownership.engine.host.reload'
