@@ -207,6 +207,25 @@ class NovaCommandsTest(ironics.IronicTestCase):
         )
         return found
 
+    def test_rows_of_a_service_that_is_gone_are_deleted_as_their_hint_says(
+        self,
+    ) -> None:
+        free = sorted(set(self.nodes) - set(self.instances))[:2]
+        rows = f'{self.cell.schema}.compute_nodes'
+        for node, host in zip(free, ("'gone'", 'NULL'), strict=True):
+            self.cell.query(
+                f"UPDATE {rows} SET host = {host} WHERE uuid = '{node}'"
+            )
+        found = {
+            one['subjects'][0]: one['hint']
+            for one in self.run_json('nova', 'check', code=4)
+            if one['code'] == 'no_service'
+        }
+        self.assertEqual({*free}, {*found})
+        for node, hint in found.items():
+            self.carry_out_statement(hint.replace('UUID', node))
+        self.assertEqual([], self.run_json('nova', 'check'))
+
     def carry_out_statement(self, hint: str) -> None:
         """Carry out the statement of a hint in the database of the cell."""
         [statement] = re.findall('UPDATE compute_nodes [^,;]+', hint)

@@ -19,6 +19,13 @@ from ironic_ownership_nova.cell.model import (
 from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
 
+_START = 'Start that nova-compute. If it is gone for good, delete the rows. '
+_DELETE = (
+    'For each node without a server: UPDATE compute_nodes SET deleted = id '
+    "WHERE uuid = 'UUID', in the cell's database; and openstack resource "
+    'provider delete UUID'
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
@@ -163,8 +170,7 @@ def _services(cell: CellSnapshot) -> Iterator[Finding]:
                 f'its row names {node.host or "no host"}, which is no '
                 'nova-compute service of the cell',
                 (node.name,),
-                'Start that nova-compute, or delete the row as Nova does: '
-                'openstack compute service delete',
+                _START + _DELETE if node.host else _DELETE,
                 prevents_adoption=True,
             )
         elif node.service_id != service.id:

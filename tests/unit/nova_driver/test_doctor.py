@@ -111,11 +111,17 @@ class FindingsTest(unittest.TestCase):
         self.assertTrue(found.prevents_adoption)
 
     def test_node_of_no_service(self) -> None:
-        self.assert_only(
+        found = self.assert_only(
             'no_service',
             [A, B],
             seen([row(A, 'x'), row(B, 'x')], node(A), node(B)),
         )
+        self.assertIn('Start that nova-compute', found.hint)
+        found = self.assert_only(
+            'no_service', [A], seen([row(A, None)], node(A))
+        )
+        # No service of that name can be deleted in Nova.
+        self.assertNotIn('Start that nova-compute', found.hint)
 
     def test_case_twins(self) -> None:
         rows = [row(A, 'HOST2', service_id=2), row(B, 'host2')]
