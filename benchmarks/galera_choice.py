@@ -191,12 +191,12 @@ class Choice:
             return kind, others[kind]
         if node is None:
             return 'take up', others['take up']
-        seen = SeenOwner(node.host, epoch), Origin(actor)
+        seen = SeenOwner(node.host, epoch), Origin(actor, reason='gone')
         on_node: dict[str, Operation] = {
             'remove': lambda p: p.removals.remove(node.uuid, *seen),
             'forget instance': lambda p: (
                 p.removals.forget_instance(
-                    node.uuid, str(node.instance_uuid), *seen, 'gone'
+                    node.uuid, str(node.instance_uuid), *seen
                 )
                 is None
             ),

@@ -40,14 +40,22 @@ REASON = Field('reason', 'Reason')
 _SKIP = Field('skip_invalid', 'Leave out what a gate refuses', 'flag', False)
 
 
+def _some(form: Form, *names: str) -> Body:
+    return {name: form[name] for name in names if form.get(name)}
+
+
+def _reason(target: str, form: Form) -> Body:
+    return _some(form, 'reason')
+
+
 @dataclasses.dataclass(frozen=True)
 class Action:
     """One thing that can be done.
 
     :param title: with the target in braces.
     :param path: likewise.
-    :param body: makes the body from the target and the form; ``None`` sends
-        none, and ``dry_run`` is in the query then.
+    :param body: makes the body from the target and the form. A deletion has
+        it in the query.
     :param note: what happens, in one sentence.
     :param page: to which the browser goes afterwards, with the target.
     :param back: the page of the target, if that is another one.
@@ -58,14 +66,10 @@ class Action:
     method: str
     path: str
     fields: tuple[Field, ...] = ()
-    body: Callable[[str, Form], Body] | None = None
+    body: Callable[[str, Form], Body] = _reason
     page: str = '/services/{}'
     dangerous: bool = False
     back: str = ''
-
-
-def _some(form: Form, *names: str) -> Body:
-    return {name: form[name] for name in names if form.get(name)}
 
 
 def _skipping(form: Form) -> Body:
@@ -110,6 +114,7 @@ BY_NAME = {
         'Only of a node that Ironic no longer has.',
         'DELETE',
         '/v1/compute-nodes/{}',
+        (REASON,),
         page='/nodes',
         dangerous=True,
         back='/nodes/{}',
@@ -168,13 +173,14 @@ BY_NAME = {
         'A standby process takes over.',
         'POST',
         '/v1/services/{}/failover',
-        body=lambda host, form: {},
+        (REASON,),
     ),
     'delete-service': Action(
         'Delete {}',
         'The service is forgotten.',
         'DELETE',
         '/v1/services/{}',
+        (REASON,),
         page='/services',
         dangerous=True,
         back='/services/{}',
@@ -227,7 +233,7 @@ def act(name: str, target: str) -> werkzeug.Response | tuple[str, int]:
         if action.fields:
             return _page(action, target, flask.request.args.to_dict())
         form = {'step': 'propose'}
-    proposed = json.dumps(_body(action, target, form), sort_keys=True)
+    proposed = json.dumps(action.body(target, form), sort_keys=True)
     try:
         # A form that was changed after the proposal gets another proposal.
         if form.get('step') == 'execute' and form.get('proposed') == proposed:
@@ -248,10 +254,6 @@ def act(name: str, target: str) -> werkzeug.Response | tuple[str, int]:
     )
 
 
-def _body(action: Action, target: str, form: Form) -> Body | None:
-    return None if action.body is None else action.body(target, form)
-
-
 def send(
     action: Action, target: str, form: Form, *, dry_run: bool
 ) -> dict[str, Any]:
@@ -259,15 +261,17 @@ def send(
 
     :raises ServiceError: if it is refused, or there is no answer.
     """
-    body = _body(action, target, form)
-    flag = {'dry_run': True} if dry_run else {}
+    body = action.body(target, form)
+    if dry_run:
+        body['dry_run'] = True
+    deletes = action.method == 'DELETE'
     path = pages.quoted(action.path, target)
     answer: dict[str, Any] = pages.service().call(
         flask.g.session.token,
         action.method,
         path,
-        query=flag if body is None else None,
-        body=None if body is None else {**body, **flag},
+        query=body if deletes else None,
+        body=None if deletes else body,
     )
     return answer
 

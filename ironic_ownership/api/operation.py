@@ -197,8 +197,9 @@ class Request:
 
     @property
     def origin(self) -> Origin:
-        """The caller and its request, for events."""
-        return Origin(self.actor, self.request_id)
+        """The caller, its request and its reason, for events."""
+        reason = (self.body or self.query).get('reason')
+        return Origin(self.actor, self.request_id, reason)
 
     @property
     def limit(self) -> int:

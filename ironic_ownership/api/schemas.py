@@ -134,6 +134,14 @@ DRY_RUN_PARAMETER = operation.Parameter(
     'dry_run', DRY_RUN['description'], FLAG
 )
 """That of a change without a body."""
+REASON = described(WORDS, 'Why; in the event.')
+OF_DELETION = (
+    operation.Parameter(
+        'reason', REASON['description'], WORDS, metavar='TEXT'
+    ),
+    DRY_RUN_PARAMETER,
+)
+"""Those of a deletion."""
 HINT = described(
     TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'
 )

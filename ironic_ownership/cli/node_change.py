@@ -60,12 +60,13 @@ class DeleteComputeNode(change.ItemsCommand):
     """
 
     operation, verb = 'compute_node:bulk_delete', 'delete'
+    reason = 'why; stored in the events'
     notes = _GATES.format(
         'The\naction for each that fails is in "compute node check-delete".'
     )
     examples = (
         'compute node delete 8d1f7a3e-6f5b-4f0c-9b55-0d0a2f6b7f11 --dry-run',
-        'compute node delete rack1-node7 rack1-node8 --yes',
+        'compute node delete rack1-node7 rack1-node8 --reason CHG-42 --yes',
     )
 
 

@@ -24,6 +24,7 @@ _VERBS = {
 """Verbs of a change, by the argument and its value."""
 
 _REASON = 'change the disable reason of'
+_WHY = 'why; stored in the event, see "event list"'
 
 
 class SetService(change.ChangeOne):
@@ -37,7 +38,7 @@ class SetService(change.ChangeOne):
     """
 
     operation = 'service:set'
-    reason = 'why; stored in the event, see "event list"'
+    reason = _WHY
     notes = (
         '"changed" names the settings that have changed; a repeated command '
         'changes\nnothing.'
@@ -173,7 +174,7 @@ class DeleteService(change.ChangeCommand, base.Lister):
     operation = 'service:delete'
     examples = (
         'service delete rack1 --dry-run',
-        'service delete rack1 --yes',
+        'service delete rack1 --reason CHG-42 --yes',
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
@@ -198,6 +199,7 @@ class FailoverService(change.ChangeOne):
     """
 
     operation = 'service:failover'
+    reason = _WHY
     notes = """\
 Refused, with exit code 3, if no process stands by, if several do and none is
 named with --to, or if the service is forced down. If the standby does not
@@ -219,7 +221,8 @@ that was active registers again automatically."""
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        return {'to': parsed_args.to} if parsed_args.to else {}
+        to = {'to': parsed_args.to} if parsed_args.to else {}
+        return {**super().body(parsed_args), **to}
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         return (

@@ -72,10 +72,12 @@ class Origin:
     """The request from which changes come, for their events.
 
     :param actor: the client or operator.
+    :param reason: of the operator.
     """
 
     actor: str
     request_id: str | None = None
+    reason: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -149,6 +149,7 @@ def fail_over(  # Model: FailOver
     *,
     incarnation: str,
     actor: str,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> model.Service:
     """Make another process of a host the active one.
@@ -157,6 +158,7 @@ def fail_over(  # Model: FailOver
     only the named one, or any once that one is dead, can register.
 
     :param incarnation: the standby that takes over.
+    :param reason: why, for the event.
     :returns: the service as it is now, ``fenced``.
     :raises NotFoundError: if there is no such service.
     """
@@ -176,6 +178,7 @@ def fail_over(  # Model: FailOver
         from_host=host,
         to_host=host,
         reason=f'incarnation={incarnation}',
+        note=reason,
         request_id=request_id,
     )
     return service_admin.lock_known(conn, host)

@@ -100,6 +100,7 @@ class SqlRemovals(connection.Port):
             node_uuid=uuid,
             from_host=seen.host,
             reason=reasons.Reason.NODE_GONE.value,
+            note=origin.reason,
             request_id=origin.request_id,
         )
         return True
@@ -112,7 +113,6 @@ class SqlRemovals(connection.Port):
         instance_uuid: str,
         seen: SeenOwner,
         origin: Origin,
-        reason: str,
     ) -> str | None:
         """Close the open instance of a node that Ironic does not have.
 
@@ -121,7 +121,6 @@ class SqlRemovals(connection.Port):
         :param uuid: of the node.
         :param seen: the owner on record when the gates were evaluated.
         :param origin: the operator's request, for the event.
-        :param reason: of the operator, for the event.
         :returns: why nothing was changed, in one line; ``None`` if the
             instance is closed.
         """
@@ -142,7 +141,7 @@ class SqlRemovals(connection.Port):
             node_uuid=uuid,
             from_host=seen.host,
             instance_uuid=instance_uuid,
-            reason=reason,
+            reason=origin.reason,
             request_id=origin.request_id,
         )
         return None

@@ -34,7 +34,7 @@ UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 
 _OF_EVENT = (
     *('node_uuid', 'from_host', 'to_host', 'instance_uuid', 'reason'),
-    'request_id',
+    *('request_id', 'note'),
 )
 _LONGEST_REASON = 255
 _REASONS = {reason.value: reason for reason in reasons.Reason}
@@ -157,8 +157,14 @@ def member(row: Any) -> model.Member:
 
 
 def event(row: Any) -> model.Event:
-    """Build an event from a row of ``events``."""
-    return model.Event(**row._mapping)
+    """Build an event from a row of ``events``.
+
+    The operator's reason follows the facts.
+    """
+    found = dict(row._mapping)
+    texts = found.pop('reason'), found.pop('note')
+    reason = '; '.join(text for text in texts if text)
+    return model.Event(**found, reason=reason or None)
 
 
 def new_event(
@@ -166,11 +172,12 @@ def new_event(
 ) -> dict[str, Any]:
     """Return the row of an event; ``at`` is the database's clock.
 
-    :param values: columns; a reason that is too long is cut.
+    :param values: columns; a reason or note that is too long is cut.
     """
     found = {name: values.get(name) for name in _OF_EVENT}
-    if reason := found['reason']:
-        found['reason'] = reason[:_LONGEST_REASON]
+    for name in 'reason', 'note':
+        if text := found[name]:
+            found[name] = text[:_LONGEST_REASON]
     return {'at': at, 'actor': actor, 'kind': kind.value, **found}
 
 

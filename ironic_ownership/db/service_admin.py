@@ -119,7 +119,8 @@ def change(  # Model: ForceDown, ForceUp
         if changed.get('forced_down')
         else EventKind.SERVICE_CHANGED,
         from_host=host,
-        reason=f'{what}; {reason}' if reason else what,
+        reason=what,
+        note=reason,
         request_id=request_id,
     )
     return lock_known(conn, host, linked)
@@ -137,12 +138,14 @@ def delete(
     host: str,
     *,
     actor: str,
+    reason: str | None = None,
     request_id: str | None = None,
 ) -> None:
     """Delete a service that nothing names any more, dead or alive.
 
     One that registers later has a greater epoch.
 
+    :param reason: why it is deleted, for the event.
     :raises NotFoundError: if there is no such service.
     :raises ServiceInUseError: if a compute node or an open instance
         names it; nothing is changed.
@@ -166,6 +169,7 @@ def delete(
         EventKind.SERVICE_DELETED,
         from_host=host,
         reason=f'{_EPOCH}{before.epoch}',
+        note=reason,
         request_id=request_id,
     )
 

@@ -146,6 +146,8 @@ events = sa.Table(
     sa.Column('reason', sa.String(255)),
     # Of the operator's request that caused it, if one did.
     sa.Column('request_id', _SHORT),
+    # The operator's reason, beside the facts in "reason".
+    sa.Column('note', sa.String(255)),
     sa.Index('ix_events_at', 'at', 'id'),
     sa.Index('ix_events_node_uuid', 'node_uuid'),
     sa.Index('ix_events_from_host', 'from_host'),

@@ -135,6 +135,11 @@ class ConsoleTest(_KeystoneCase):
             result = self.driver.find_element(By.CSS_SELECTOR, '[role=status]')
             self.assertRegex(result.text, r': (done|it runs)\.')
             self.assertTrue(step.is_done(), step.action)
+        found = [
+            event
+            for event in reversed(self.lab.records.events())
+            if re.fullmatch('[0-9a-f]{32}@all', event.actor)
+        ]
         self.assertEqual(
             [
                 *('service_fenced', 'node_moved', 'node_handed_over'),
@@ -144,11 +149,10 @@ class ConsoleTest(_KeystoneCase):
                 *('service_forced_down', 'service_changed'),
                 *('pause_began', 'pause_ended'),
             ],
-            [
-                event.kind
-                for event in reversed(self.lab.records.events())
-                if re.fullmatch('[0-9a-f]{32}@all', event.actor)
-            ],
+            [event.kind for event in found],
+        )
+        self.assertEqual(
+            [], [e for e in found if 'CHG-7' not in str(e.reason)]
         )
 
     def steps(self) -> tuple[Step, ...]:
@@ -168,12 +172,17 @@ class ConsoleTest(_KeystoneCase):
             ),
             Step(
                 *('delete', gone, lambda: gone not in self.owners()),
+                _REASON,
                 before=lambda: self.enrolment.delete(gone),
             ),
             Step('drain', 'old', self.is_owned(rest[-1], 'new'), _REASON),
-            Step('delete-service', 'old', lambda: 'old' not in self.rows()),
+            Step(
+                *('delete-service', 'old', lambda: 'old' not in self.rows()),
+                _REASON,
+            ),
             Step(
                 *('failover', 'new', self.has_failed_over),
+                _REASON,
                 before=self.stand_by,
             ),
             Step(

@@ -214,7 +214,6 @@ def _forget(request: Request) -> Answer:
             proposal,
             request.context.removals,
             request.origin,
-            reason=request.body['reason'],
         )
     return answer(
         request, 'instances', proposal.nodes, FORGOTTEN, dry_run=dry_run
@@ -257,7 +256,7 @@ OPERATIONS = (
         _DELETED,
         description=f'{_RULES} 409 lists them if one fails.',
         parameters=(_UUID,),
-        query=(schemas.DRY_RUN_PARAMETER,),
+        query=schemas.OF_DELETION,
         errors=(404, 409, 502, 503),
     ),
     Operation(
@@ -271,7 +270,7 @@ OPERATIONS = (
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
         'others are deleted; 409 lists the gates if every node is refused.',
-        body=body(_MAX_NODES, dry_run=schemas.DRY_RUN),
+        body=body(_MAX_NODES, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
         errors=(404, 409, 502, 503),
         columns=RESULTS,
     ),
@@ -311,7 +310,7 @@ OPERATIONS = (
             _MAX_INSTANCES,
             'reason',
             of='Of instances, or of their nodes.',
-            reason=schemas.described(schemas.WORDS, 'Why; in the event.'),
+            reason=schemas.REASON,
             dry_run=schemas.DRY_RUN,
         ),
         errors=(404, 409, 502, 503),

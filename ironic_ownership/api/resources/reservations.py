@@ -20,7 +20,6 @@ from ironic_ownership.contracts import (
     model,
     reservations,
 )
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     OPEN,
     Reservation,
@@ -209,7 +208,7 @@ def _create(request: Request) -> Answer:
             'client',
             hint='Check the uuid of the instance',
         )
-    made = reserver.create(wanted, origin=_origin(request))
+    made = reserver.create(wanted, origin=request.origin)
     answer = _shown(made)
     if before is not None and before.state is ReservationState.ACTIVE:
         return answer
@@ -227,7 +226,7 @@ def _confirm(request: Request) -> Answer:
 def _delete(request: Request) -> Answer:
     reserver = request.context.reserver
     found = _found(request)
-    return _shown(reserver.delete(found.id, origin=_origin(request)))
+    return _shown(reserver.delete(found.id, origin=request.origin))
 
 
 def _found(request: Request) -> Reservation:
@@ -243,10 +242,6 @@ def _found(request: Request) -> Reservation:
 
 def _is_open_to(request: Request, found: Reservation) -> bool:
     return not request.own_only or found.is_of(request.actor)
-
-
-def _origin(request: Request) -> Origin:
-    return Origin(request.actor, request.request_id)
 
 
 def _shown(one: Reservation) -> Answer:

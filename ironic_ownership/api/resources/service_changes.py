@@ -87,10 +87,7 @@ def _gates(of: Columns[GateResult]) -> dict[str, Any]:
     return schemas.array(schemas.thing(of))
 
 
-_COMMON = {
-    'reason': schemas.described(schemas.WORDS, 'Why; in the event.'),
-    'dry_run': schemas.DRY_RUN,
-}
+_COMMON = {'reason': schemas.REASON, 'dry_run': schemas.DRY_RUN}
 
 
 def _order(after: dict[str, Any], *required: str, **more: Any) -> Any:
@@ -195,7 +192,7 @@ def _set(request: Request) -> Answer:
         {name: body[name] for name in SETTINGS if name in body},
     )
     if not dry_run:
-        change = operation.execute(change, request.origin, body.get('reason'))
+        change = operation.execute(change, request.origin)
     return _changed(request, [change])
 
 
@@ -311,7 +308,7 @@ OPERATIONS = (
         description='The gates are those of "ironic-ownership service '
         'delete"; 409 lists them if one fails.',
         parameters=(HOST,),
-        query=(schemas.DRY_RUN_PARAMETER,),
+        query=schemas.OF_DELETION,
         errors=(404, 409, 502, 503),
         columns=GATES,
     ),
@@ -340,7 +337,7 @@ OPERATIONS = (
                     'The incarnation of the standby, or a '
                     'prefix of it; needed if there are several.',
                 ),
-                'dry_run': schemas.DRY_RUN,
+                **_COMMON,
             }
         ),
         errors=(404, 409, 503),

@@ -109,13 +109,11 @@ class DeleteNodes:
         removals: Removals,
         origin: Origin,
         *,
-        reason: str = '',
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
     ) -> Deletion:
         """Delete or forget those that no gate refuses, each evaluated again.
 
-        :param reason: why instances are forgotten, for the event.
         :param stopping: asked before each node; the remaining nodes keep the
             result that was proposed.
         """
@@ -130,7 +128,7 @@ class DeleteNodes:
             elif node.result is Result.WOULD_FORGET:
                 result = self._evaluate(record, batch, node.result)
                 if not result.refused:
-                    result = _forget(result, removals, seen, origin, reason)
+                    result = _forget(result, removals, seen, origin)
             done.append(result)
         rest = proposed.nodes[len(done) :]
         return dataclasses.replace(proposed, nodes=[*done, *rest])
@@ -174,10 +172,9 @@ def _forget(
     removals: Removals,
     seen: SeenOwner,
     origin: Origin,
-    reason: str,
 ) -> NodeDeletion:
     uuid, instance = node.record.uuid, node.record.instance_uuid or ''
-    objection = removals.forget_instance(uuid, instance, seen, origin, reason)
+    objection = removals.forget_instance(uuid, instance, seen, origin)
     if objection is not None:
         return node.refused_by(gates.late(uuid, gates.STILL_OWNER, objection))
     LOG.info('forgot instance %s of node %s', instance, uuid)

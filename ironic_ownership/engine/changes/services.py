@@ -82,23 +82,17 @@ class SetService:
         return ServiceChange(before, before.decided(**wanted), wanted)
 
     def execute(
-        self,
-        proposed: ServiceChange,
-        origin: Origin,
-        reason: str | None = None,
+        self, proposed: ServiceChange, origin: Origin
     ) -> ServiceChange:
         """Make the change; a proposal that changes nothing writes nothing.
 
-        :param reason: why, for the event.
         :raises NotFoundError: if the service was deleted meanwhile.
         """
         if not proposed.changed:
             return proposed
         after = self.records.set_service(
             proposed.before.host,
-            actor=origin.actor,
-            reason=reason,
-            request_id=origin.request_id,
+            **dataclasses.asdict(origin),
             **proposed.wanted,
         )
         return dataclasses.replace(proposed, after=after)
@@ -227,7 +221,7 @@ class DeleteService:
                 inventory_diff.service_uuid(proposed.host)
             )
         self.records.delete_service(
-            proposed.host, actor=origin.actor, request_id=origin.request_id
+            proposed.host, **dataclasses.asdict(origin)
         )
         return True
 
@@ -356,8 +350,7 @@ class FailOverService:
         self.records.fail_over(
             proposed.host,
             incarnation=proposed.target,
-            actor=origin.actor,
-            request_id=origin.request_id,
+            **dataclasses.asdict(origin),
         )
         return dataclasses.replace(proposed, after=self._wait(proposed.host))
 

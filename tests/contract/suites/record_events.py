@@ -122,6 +122,22 @@ class EventContract(records.RecordsContract):
             self.assertEqual((kind, 'alice'), (event.kind, event.actor))
         self.assertIsNone(self.records.events()[-1].request_id)
 
+    def test_reason_of_an_operator_follows_the_facts(self) -> None:
+        epoch = self.register('host3')
+        why = {'actor': 'alice', 'reason': 'CHG-42'}
+        self.records.fail_over('host3', incarnation='b', **why)
+        self.records.set_service('host3', disabled=True, **why)
+        self.records.delete_service('host3', **why)
+        found = self.records.events(EventFilter(actor='alice'))
+        self.assertEqual(
+            [
+                f'epoch {epoch + 1}; CHG-42',
+                'disabled=True; CHG-42',
+                'incarnation=b; CHG-42',
+            ],
+            [event.reason for event in found],
+        )
+
     def test_fence_and_take_over_state_their_reason(self) -> None:
         self.take_over()
         found = self.records.events(

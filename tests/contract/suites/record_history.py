@@ -203,8 +203,7 @@ class History:
                 node.uuid,
                 node.instance_uuid,
                 SeenOwner(node.source, node.source_epoch),
-                Origin('operator'),
-                'gone',
+                Origin('operator', reason='gone'),
             )
 
     def do_import(self, step: Step) -> None:

@@ -18,7 +18,7 @@ from ironic_ownership.engine.ports import Removals
 from tests.contract.suites import records
 
 ACTOR = 'operator@somewhere'
-BY = Origin(ACTOR)
+BY = Origin(ACTOR, reason='burnt')
 INSTANCE = records.uuid(901)
 
 
@@ -117,7 +117,7 @@ class RemovalContract(records.RecordsContract):
         self.assertIsNone(self.find(1))
         event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
         self.assertEqual(
-            (ACTOR, 'node_forgotten', 'host1', None, 'node_gone'),
+            (ACTOR, 'node_forgotten', 'host1', None, 'node_gone; burnt'),
             (
                 event.actor,
                 event.kind,
@@ -205,7 +205,7 @@ class RemovalContract(records.RecordsContract):
 
     def forget(self, instance: str = INSTANCE, **seen: object) -> str | None:
         return self.removals.forget_instance(
-            records.uuid(1), instance, self.seen(**seen), BY, 'burnt'
+            records.uuid(1), instance, self.seen(**seen), BY
         )
 
     def assert_nothing_is_forgotten(

@@ -61,11 +61,11 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertEqual('old', self.owner(1))
 
     def test_gate_that_fails_has_its_hint_and_no_button(self) -> None:
-        page = self.page('/act/failover/new')
+        page = self.send('/act/failover/new', step='propose', reason='x')
         self.assertIn('no process stands by for new', page)
         self.assertRegex(page, 'Start .*ironic-ownership-host<')
         self.assertNotIn('value="execute"', page)
-        page = self.page('/act/delete-service/old')
+        page = self.send('/act/delete-service/old', step='propose', reason='x')
         self.assertIn('6 left', page)
         self.assertNotIn('value="execute"', page)
 
@@ -127,9 +127,18 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertIsNone(self.owner(2))
 
     def test_record_of_a_node_that_is_gone_is_deleted(self) -> None:
-        page = self.page(f'/act/delete/{world.uuid(3)}')
+        page = self.send(
+            f'/act/delete/{world.uuid(3)}', step='propose', reason='x'
+        )
         self.assertIn('Ironic has the node', page)
         self.assertNotIn('value="execute"', page)
+
+    def test_deletion_states_its_reason(self) -> None:
+        self.execute('/act/drain/old', reason='it left')
+        self.execute('/act/delete-service/old', reason='CHG-9')
+        (event,) = self.records.events(limit=1)
+        self.assertEqual('service_deleted', event.kind)
+        self.assertTrue(str(event.reason).endswith('; CHG-9'), event)
 
     def test_pause_begins_and_ends(self) -> None:
         self.execute('/act/pause', minutes='30', reason='switches', shard='a')

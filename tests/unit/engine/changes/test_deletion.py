@@ -116,8 +116,7 @@ class TestForgetInstances(service.ServiceCase):
         done = self.operation.execute(
             self.proposed,
             SqlRemovals(self.database),
-            Origin('operator'),
-            reason='scrapped',
+            Origin('operator', reason='scrapped'),
         )
         (one,) = done.nodes
         self.refused = [result.gate for result in one.refused]

@@ -1,0 +1,19 @@
+"""Notes of events.
+
+Revision ID: 0021
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = '0021'
+down_revision = '0020'
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add a column that older processes neither read nor write."""
+    op.add_column('events', sa.Column('note', sa.String(255)))
