@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import io
 import json
 import subprocess
 import sys
@@ -15,6 +13,7 @@ from unittest import mock
 from ironic_ownership.cli import app, base, errors, tasks
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
+from tests.unit.output import captured
 
 
 class ThingLister(base.Lister):
@@ -43,11 +42,8 @@ class AppTest(unittest.TestCase):
     def run_app(self, *words, **attributes):
         """Run the program with one more command; return code and output."""
         kind = type('Thing', (ThingLister,), attributes)
-        out, err = io.StringIO(), io.StringIO()
         with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            mock.patch.object(app.logging.getLogger(), 'handlers', []),
+            captured() as (out, err),
             # No command asks for the configuration.
             mock.patch.object(app.conf, 'new', side_effect=AssertionError),
         ):
@@ -115,7 +111,7 @@ class AppTest(unittest.TestCase):
             self.assertEqual((2, ''), (code, out))
             self.assertIn('Did you mean thing list', err)
             self.assertNotIn('?.', err)
-            self.assertEqual(1, err.count('\n'))
+            self.assertEqual(1, err.count('\n'), err)
 
     def test_commands_of_a_satellite_name_its_distribution(self) -> None:
         for words, name in (
@@ -127,7 +123,7 @@ class AppTest(unittest.TestCase):
                 code, out, err = self.run_app(*words)
             self.assertEqual((2, ''), (code, out))
             self.assertRegex(err, rf'{name}. .*/pip install')
-            self.assertEqual(1, err.count('\n'))
+            self.assertEqual(1, err.count('\n'), err)
 
     def test_object_alone_lists_its_commands(self) -> None:
         for words in (('thing',), ('thing', '--long')):
@@ -141,7 +137,7 @@ class AppTest(unittest.TestCase):
             'service set, service show. ',
             err,
         )
-        self.assertEqual(1, err.count('\n'))
+        self.assertEqual(1, err.count('\n'), err)
 
     def test_other_programs_words_lead_to_service_set(self) -> None:
         for words, option in (

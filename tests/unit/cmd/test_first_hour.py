@@ -12,6 +12,7 @@ from unittest import mock
 
 from ironic_ownership.cmd import cli, dbsync, status
 from ironic_ownership.db import connection, schema
+from tests.unit.output import captured
 
 Main = Callable[[list[str]], int]
 
@@ -25,13 +26,7 @@ class FirstHourCase(unittest.TestCase):
         self.out = self.err = ''
 
     def run_main(self, main: Main, *words: str) -> int:
-        out, err = io.StringIO(), io.StringIO()
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            # Handlers of one run would write into the output of another.
-            mock.patch('logging.root.handlers', []),
-        ):
+        with captured() as (out, err):
             code = main(list(words))
         self.out, self.err = out.getvalue(), err.getvalue()
         return code

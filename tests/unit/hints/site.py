@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import io
 import json
 import logging
 import re
 import shlex
 from typing import Any
-from unittest import mock
 
 from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.cli import app
@@ -24,6 +22,7 @@ from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.deletion.missing_nodes import Limits
 from tests.contract.suites import placement
 from tests.unit.engine import service, world
+from tests.unit.output import captured
 from tests.unit.web import app_case
 
 PROGRAM = 'ironic-ownership'
@@ -113,17 +112,12 @@ class Site(service.ServiceCase):
 
     def run_command(self, words: str) -> tuple[int, str, str]:
         """Run a command of our program: exit code and output."""
-        out, err = io.StringIO(), io.StringIO()
         program = app.App()
         new_id = new_request_id()
         self.wired.request_id = new_id
         program.wiring = self.wired
         program.api = LocalClient(self.wired, 'operator', new_id)
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-            mock.patch.object(app.logging.getLogger(), 'handlers', []),
-        ):
+        with captured() as (out, err):
             program.stdout, program.stderr = out, err
             logging.disable(logging.NOTSET)
             try:
