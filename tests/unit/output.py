@@ -1,4 +1,4 @@
-"""What a program writes when it runs in the process of the tests."""
+"""Output of a program that runs in the process of the tests."""
 
 from __future__ import annotations
 
