@@ -11,9 +11,11 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oslo_log import log
 
+from ironic_ownership.api import schemas
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import overview, runner
@@ -176,6 +178,9 @@ def families_of(
 
 LOG = log.getLogger(__name__)
 
+_REMEMBERED = 1000
+"""Things of which the last task is remembered."""
+
 Work = Callable[[Callable[[], bool]], None]
 """Receives a function that tells whether the process is about to end."""
 
@@ -187,6 +192,39 @@ class BusyError(exceptions.OwnershipError):
     http_status = 503
 
 
+@dataclasses.dataclass
+class Task:
+    """The work of a thread of this process on one thing.
+
+    :ivar ended_at: by the monotonic clock; ``None`` while it runs.
+    """
+
+    warnings: Sequence[str] = ()
+    error: exceptions.OwnershipError | None = None
+    ended_at: float | None = None
+
+    def end(self, error: exceptions.OwnershipError | None = None) -> None:
+        """End it once; an error that may quote the configuration is left."""
+        if self.ended_at is None:
+            if error is not None and error.code not in schemas.SECRET:
+                self.error = error
+            self.ended_at = time.monotonic()
+
+    def body(self) -> dict[str, Any]:
+        """Return it in JSON."""
+        error, at = self.error, self.ended_at
+        return {
+            'age': None if at is None else time.monotonic() - at,
+            'warnings': list(self.warnings),
+            'error': error
+            and {
+                'code': error.code,
+                'message': str(error.args[0]),
+                'hint': error.hint,
+            },
+        }
+
+
 class BackgroundWork:
     """Runs long operations in threads of this process.
 
@@ -194,17 +232,25 @@ class BackgroundWork:
     check: after a batch. What they store is resumed by a later request.
 
     :param limit: the number that may run at the same time.
+    :ivar tasks: the last one on each thing, by the id of the thing.
     """
 
     def __init__(self, limit: int = 4) -> None:
         self._slots = threading.BoundedSemaphore(limit)
         self._limit = limit
+        self.tasks: dict[str, Task] = {}
 
     def start(
-        self, request_id: str, prepare: Callable[[], None], work: Work
+        self,
+        request_id: str,
+        prepare: Callable[[], None],
+        work: Work,
+        ids: Sequence[str] = (),
     ) -> None:
         """Prepare in this thread, then work in another one.
 
+        :param ids: of the things to work on; the work may end a task before
+            its own end.
         :raises BusyError: if too many run already; nothing was prepared.
         """
         if not self._slots.acquire(blocking=False):
@@ -214,21 +260,31 @@ class BackgroundWork:
             )
         try:
             prepare()
+            tasks = {one: Task() for one in ids}
+            self.tasks.update(tasks)
+            for oldest in [*self.tasks][:-_REMEMBERED]:
+                self.tasks.pop(oldest, None)
             threading.Thread(
-                target=self._run, args=(request_id, work), name=request_id
+                target=self._run,
+                args=(request_id, work, [*tasks.values()]),
+                name=request_id,
             ).start()
         except BaseException:
             self._slots.release()
             raise
 
-    def _run(self, request_id: str, work: Work) -> None:
+    def _run(self, request_id: str, work: Work, tasks: Sequence[Task]) -> None:
+        failure = None
         try:
             work(_process_ends)
         except exceptions.OwnershipError as exc:
+            failure = exc
             LOG.error('%s: failed in the background: %s', request_id, exc)
         except Exception:  # the edge of the thread: logged once
             LOG.exception('%s: failed in the background', request_id)
         finally:
+            for task in tasks:
+                task.end(failure)
             self._slots.release()
 
 

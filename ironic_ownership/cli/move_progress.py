@@ -38,6 +38,7 @@ def execute(
     :param deadline: the time limit, if there is one.
     :returns: the answer, with the nodes as they are in the end.
     """
+    began = time.monotonic()
     with Interruption(deadline) as interruption:
         progress = Progress(stream, interruption)
         answer = api.call(
@@ -50,7 +51,7 @@ def execute(
         moves = answer.get('moves', [answer])
         running = [move for move in moves if move['background']]
         if running:
-            _wait(api, running, progress, interruption)
+            _wait(api, running, progress, interruption, began)
         elif not interruption.deferred and (done := sum(map(_done, moves))):
             progress(done, done)  # the HTTP service has answered at the end
     for move in running:
@@ -125,17 +126,21 @@ def _wait(
     moves: list[dict[str, Any]],
     progress: Progress,
     interruption: Interruption,
+    began: float,
 ) -> None:
     """Poll moves until they are done, or the operator interrupts.
 
-    :raises OwnershipError: if a move makes no progress any more.
+    :param began: before they were requested, by the monotonic clock.
+    :raises OwnershipError: if the HTTP service reports the end of its work
+        with an error, or a move makes no progress any more.
     """
     total = sum(_planned(move) for move in moves)
     rows = (row for move in moves for row in move['nodes'])
     patience = TRIAL_TIME if any(r.get('trial') for r in rows) else STALL_TIME
     remaining, changed_at = total, time.monotonic()
+    runs = False
     progress(0, total)
-    while remaining and not interruption.is_requested():
+    while (remaining or runs) and not interruption.is_requested():
         time.sleep(INTERVAL)
         states = [
             api.call(
@@ -145,6 +150,12 @@ def _wait(
             )
             for move in moves
         ]
+        elapsed = time.monotonic() - began
+        runs = False
+        for move, state in zip(moves, states, strict=True):
+            if (task := current(state.get('task'), elapsed)) is not None:
+                runs |= task['age'] is None
+                move['warnings'] = task['warnings']
         now = sum(
             state[NodeState.PLANNED] + state.get('on_trial', 0)
             for state in states
@@ -153,10 +164,34 @@ def _wait(
             remaining, changed_at = now, time.monotonic()
             progress(total - remaining, total)
         elif time.monotonic() - changed_at > patience:
+            if not remaining:
+                return
             raise _stalled(
                 [s['request_id'] for s in states if s[NodeState.PLANNED]],
                 patience,
             )
+
+
+def current(
+    task: Mapping[str, Any] | None, elapsed: float
+) -> Mapping[str, Any] | None:
+    """Return the work of the HTTP service, unless it is that before.
+
+    A service of several processes does not know it in each of them.
+
+    :param elapsed: seconds since the move was requested.
+    :raises OwnershipError: if the work has failed.
+    """
+    if task is None or (task['age'] or 0.0) > elapsed:
+        return None
+    if (error := task['error']) is not None:
+        # Imported by now: only a client of the HTTP service gets here.
+        from ironic_ownership.clients import ownership
+
+        raise ownership.RemoteError(
+            error['code'], error['message'], hint=error['hint']
+        )
+    return task
 
 
 def _stalled(

@@ -270,6 +270,10 @@ def _take(
         'updated_at': now,
         'deleted_at': None,
         **change_set.attributes(node),
+        # An earlier release has ended, also for the request that made it.
+        'released_by': None,
+        'held_by': None,
+        'held_until': None,
         **mark,
     }
     if record is None:

@@ -35,9 +35,6 @@ CODES: Mapping[int, str] = {
 }
 """The codes of errors of WSGI layers, by their statuses."""
 
-SECRET = frozenset(('configuration', 'policy_settings', 'error'))
-"""Codes whose message may quote the configuration: for the log only."""
-
 _ERROR = schemas.body(
     {
         'code': schemas.described(schemas.TEXT, 'Reason code, stable.'),
@@ -95,7 +92,7 @@ def form_of(
     error: exceptions.OwnershipError, request_id: str
 ) -> dict[str, Any]:
     """Return the body for one of our own errors."""
-    if error.code in SECRET:
+    if error.code in schemas.SECRET:
         return unexpected(request_id, error.code)
     # The text alone: the hint has its own place.
     message = str(error.args[0]) if error.args else ''

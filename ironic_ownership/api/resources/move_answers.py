@@ -226,8 +226,6 @@ def executed_of(of: Sequence[Any]) -> dict[str, Any]:
 EXECUTED = executed_of(NODE)
 EITHER = {'oneOf': [PROPOSED, EXECUTED]}
 STORED = schemas.thing(MOVE)
-DETAILS = schemas.thing(MOVE, nodes=schemas.THINGS)
-DETAILS = DETAILS | {'required': STORED['required']}
 
 
 def _drain(move: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -349,11 +347,6 @@ def _sentence(gate: Mapping[str, Any]) -> str:
     return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
 
 
-def _log_findings(result: Proposal) -> None:
-    for finding in result.findings:
-        LOG.warning('%s: %s', result.order.request_id, finding)
-
-
 def run_in_background(
     request: Request, operation: MoveNodes, proposals: Sequence[Proposal]
 ) -> str | None:
@@ -364,9 +357,8 @@ def run_in_background(
     """
     number = sum(len(proposal.planned) for proposal in proposals)
     has_trial = any(one.has_trial or one.goes_back for one in proposals)
-    if request.background is None or (
-        number <= move_nodes.BATCH and not has_trial
-    ):
+    background = request.background
+    if background is None or (number <= move_nodes.BATCH and not has_trial):
         return None
 
     def store() -> None:
@@ -383,7 +375,10 @@ def run_in_background(
                 for result in operation.execute_all(
                     part, stopping=stopping, stored=True
                 ):
-                    _log_findings(result)
+                    request_id = result.order.request_id
+                    background.tasks[request_id].warnings = result.findings
+                    for finding in result.findings:
+                        LOG.warning('%s: %s', request_id, finding)
         finally:
             for proposal in proposals[ended:]:
                 LOG.error(
@@ -393,5 +388,6 @@ def run_in_background(
                     proposal.order.request_id,
                 )
 
-    request.background.start(request.request_id, store, carry_out)
+    ids = [proposal.order.request_id for proposal in proposals]
+    background.start(request.request_id, store, carry_out, ids)
     return f'/v1/moves/{proposals[0].order.request_id}'

@@ -36,6 +36,16 @@ _NODES = Parameter(
     'Whether to include the result of each node; by default it is.',
     schemas.FLAG,
 )
+_TASK = schemas.described(
+    schemas.THING,
+    'The last work of this process on the move, if there was any: the "age" '
+    'of its end in seconds, null while it runs; its "warnings"; and the '
+    '"code", "message" and "hint" of its "error", if it failed.',
+)
+_DETAILS = {
+    **schemas.thing(move_answers.MOVE, nodes=schemas.THINGS, task=_TASK),
+    'required': move_answers.STORED['required'],
+}
 
 
 def _list(request: Request) -> Answer:
@@ -62,6 +72,9 @@ def _show(request: Request) -> Answer:
     if request.query.get('nodes', True):
         nodes = request.context.moves.nodes(move.request_id)
         body['nodes'] = [cells(move_answers.STORED_NODE, n) for n in nodes]
+    tasks = request.background.tasks if request.background else {}
+    if (task := tasks.get(move.request_id)) is not None:
+        body['task'] = task.body()
     return Answer(body)
 
 
@@ -206,7 +219,7 @@ OPERATIONS = (
         'Show one move: caller, time, reason, and the result of each node.',
         _show,
         Access.READ,
-        {200: ('The move.', move_answers.DETAILS)},
+        {200: ('The move.', _DETAILS)},
         description='The counts show the progress of a move that runs: '
         'planned nodes are still to be moved. nodes=false leaves out the '
         'nodes, for polling.',

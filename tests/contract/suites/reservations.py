@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+import sqlalchemy as sa
+
 from ironic_ownership.contracts import events, exceptions, reasons
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Delete, Release, Update
@@ -15,6 +17,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
+from ironic_ownership.db import tables
 from ironic_ownership.engine.ports import Reservations
 from tests.contract.suites import records
 
@@ -242,6 +245,18 @@ class ActivationContract(ReservationContract):
             self.last_event(),
         )
         self.assertEqual(['node_reserved'], self.kinds(1))
+
+    def test_release_that_has_lapsed_ends(self) -> None:
+        held = {'held_by': 'req-move', 'held_until': 1.0}
+        nodes = tables.compute_nodes
+        columns = nodes.c.released_by, nodes.c.held_by, nodes.c.held_until
+        self.assert_applied('host1', self.epoch, records.claim(1))
+        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
+        database = self.records._database
+        database.write(lambda conn: conn.execute(nodes.update().values(held)))
+        self.reserve()
+        (row,) = database.select(sa.select(*columns), tuple)
+        self.assertEqual((None, None, None), row)
 
     def test_service_itself_writes_when_no_actor_is_named(self) -> None:
         begun = self.reservations.begin(wanted())

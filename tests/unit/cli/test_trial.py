@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import unittest
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.cli import move
+from ironic_ownership.cli import errors, move, move_progress
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.moves import SqlMoves
+from ironic_ownership.engine.changes.case import Proposal
+from ironic_ownership.engine.changes.verification import Verification
 from tests.unit.cli import test_move
 
 
@@ -81,6 +86,62 @@ class TrialTest(test_move.CommandCase):
             self.assertIn('owner_acts: new does not report', said)
             self.assertEqual({'old'}, {*self.owners().values()})
 
+    def test_trial_that_another_process_decided_ends_with_3(self) -> None:
+        self.refresh()
+        decide = SqlMoves.pass_trial
+
+        def decided(moves: SqlMoves, request_id: str) -> bool:
+            decide(moves, request_id)
+            return False
+
+        with (
+            mock.patch.object(SqlMoves, 'pass_trial', decided),
+            self.assertRaises(exceptions.OwnershipError) as caught,
+        ):
+            self.move('node1', 'node2', '--trial', '2', '--yes')
+        self.assertEqual(
+            ('trial_decided', 3),
+            (caught.exception.code, caught.exception.exit_code),
+        )
+        self.assertIn(
+            'another process evaluated its trial first: it passed',
+            errors.line(caught.exception),
+        )
+
+    def test_difference_that_is_found_at_the_end_ends_with_4(self) -> None:
+        self.refresh()
+
+        def compare(_: Verification, results: list[Proposal]) -> list[Any]:
+            found = ('the cell differs',)
+            return [dataclasses.replace(r, findings=found) for r in results]
+
+        with (
+            mock.patch.object(Verification, 'compare', compare),
+            self.assertLogs('test', 'WARNING') as logs,
+        ):
+            code, _ = self.move('node1', 'node2', '--trial', '1', '--yes')
+        self.assertEqual(4, code)
+        self.assertIn('the cell differs', logs.output[0])
+
+    def test_failure_ends_the_command_and_names_what_resumes(self) -> None:
+        self.refresh()
+        broken = exceptions.RecordsUnavailableError('no answer')
+        words = 'node1', 'node2', '--trial', '1', '--yes'
+        with (
+            mock.patch.object(SqlMoves, 'pass_trial', side_effect=broken),
+            self.assertRaises(exceptions.OwnershipError) as caught,
+        ):
+            self.move(*words)
+        self.assertEqual(
+            (broken.code, broken.exit_code),
+            (caught.exception.code, caught.exception.exit_code),
+        )
+        (stored,) = self.wired.moves.moves(unfinished=True)
+        said = errors.line(caught.exception)
+        self.assertIn(f'move resume {stored.request_id}', said)
+        code, _ = self.run_command(move.ResumeMove, stored.request_id, '--yes')
+        self.assertEqual(0, code, self.stderr.getvalue())
+
     def test_interrupted_trial_of_a_drain_is_resumed(self) -> None:
         self.refresh()
         with (
@@ -103,3 +164,15 @@ class TrialTest(test_move.CommandCase):
 
 class RemoteTrialTest(TrialTest):
     remote = True
+
+
+class TaskTest(unittest.TestCase):
+    def test_work_before_the_request_does_not_count(self) -> None:
+        error = {'code': 'error', 'message': 'x', 'hint': ''}
+        task = {'age': 3.0, 'warnings': [], 'error': error}
+        for none in (None, task):
+            self.assertIsNone(move_progress.current(none, 2.0))
+        with self.assertRaises(exceptions.OwnershipError):
+            move_progress.current(task, 4.0)
+        running = {**task, 'age': None, 'error': None}
+        self.assertEqual(running, move_progress.current(running, 0.0))
