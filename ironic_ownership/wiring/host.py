@@ -121,7 +121,7 @@ def _notification_loop(
     return NotificationLoop(
         wired.outbox,
         notifier,
-        f'{context.host} {member.incarnation}',
+        member.incarnation,
         wired.conf.notifications.max_age,
         context.conditions,
     )
@@ -144,7 +144,7 @@ def _standing_orders(
             permission_lifetime=wired.permission_lifetime,
         ),
         wired.order_turn,
-        f'{context.host} {member.incarnation}',
+        member.incarnation,
         member.liveness,
         wired.shared_key,
         interval,

@@ -6,7 +6,9 @@ from unittest import mock
 from ironic_ownership import plugins, wiring
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.db import tables
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
+from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
@@ -146,18 +148,29 @@ class TestIronic(third_party.ThirdPartyCase, configurations.ConfiguredCase):
 
 
 class TestHost(configurations.ConfiguredCase):
-    def test_standing_orders_follow_a_reloaded_interval(self) -> None:
+    def build(self, name: str = 'host1') -> process.Host:
         directory = self.enterContext(tempfile.TemporaryDirectory())
         wired = wiring.Wiring(
             self.configure(
-                '[DEFAULT]\nhost = host1\n[ownership]\npolicies = all\n'
+                f'[DEFAULT]\nhost = {name}\n[ownership]\npolicies = all\n'
                 'backend = memory\n[ironic]\nauth_type = none\n'
                 'endpoint_override = http://127.0.0.1:1\n'
                 f'[database]\nconnection = sqlite:///{directory}/records.sqlite'
             )
         )
         self.addCleanup(wired.close)
-        host = wired.host()
+        return wired.host()
+
+    def test_longest_name_of_a_host_leaves_room_for_that_of_a_process(
+        self,
+    ) -> None:
+        orders = self.build('h' * 255).workers[Loop.ORDERS]
+        assert isinstance(orders, StandingOrders)
+        longest = tables.outbox.c.sender.type.length
+        self.assertLessEqual(len(orders.sender), longest)
+
+    def test_standing_orders_follow_a_reloaded_interval(self) -> None:
+        host = self.build()
         orders = host.workers[Loop.ORDERS]
         assert isinstance(orders, StandingOrders)
         self.assertEqual(60.0, orders.interval())
