@@ -7,6 +7,7 @@ all of them, so that an operator sees every fault in one go.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -202,7 +203,7 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
         for opt in opts:
             value = opt.default
             try:
-                value = group[opt.name]
+                value = _finite(group[opt.name])
             except (ValueError, cfg.Error) as exc:
                 faults.append(
                     plugin_conf.unreadable(
@@ -213,6 +214,13 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
             if name != 'database':
                 values[opt.name] = value
     return values
+
+
+def _finite(value: Any) -> Any:
+    # A bound that is none: nothing is greater than it.
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f'{value} is not a finite number')
+    return value
 
 
 def _host(configured: str, faults: list[str]) -> str:

@@ -365,6 +365,11 @@ class TestCoreOptions(SettingsCase):
             ('ownership', 'mass_loss_minimum = -1'),
             ('membership', 'heartbeat_interval = 0'),
             ('membership', 'fence_margin = much'),
+            # With them, neither a fence nor a wait would end.
+            ('membership', 'fence_margin = nan'),
+            ('membership', 'member_ttl = 1e400'),
+            ('ownership', 'mass_loss_share = nan'),
+            ('ownership', 'refresh_interval = inf'),
         ):
             name = line.partition(' ')[0]
             self.assert_fault(f'[{group}]\n{line}', f'[{group}] {name}: ')
