@@ -180,13 +180,15 @@ class Tracker:
         self._reported.discard(gone)
         self._new -= frozenset(gone)
         self._own_rows -= frozenset(gone)
-        nova = self._nova
         for uuid in gone:
             self._sent.pop(uuid, None)
             self._epochs.pop(uuid, None)
-            if nova is not None:
-                _remove(nova, uuid)
-                self._virtapi.reportclient.invalidate_resource_provider(uuid)
+        nova = self._nova
+        if nova is None or not gone:
+            return
+        _remove(nova, gone)
+        for uuid in gone:
+            self._virtapi.reportclient.invalidate_resource_provider(uuid)
 
     def _rows(self, context: Any, uuids: list[str]) -> list[Any]:
         if not uuids:
@@ -249,9 +251,11 @@ class Tracker:
 
 
 @utils.synchronized(COMPUTE_RESOURCE_SEMAPHORE, fair=True)
-def _remove(nova: Any, uuid: str) -> None:
-    # Under the lock of Nova, so that no claim is in between.
-    nova.remove_node(uuid)
+def _remove(nova: Any, uuids: Iterable[str]) -> None:
+    # Under the lock of Nova, so that no claim is in between. Once for all:
+    # the lock is fair, and an update of another node would come before each.
+    for uuid in uuids:
+        nova.remove_node(uuid)
 
 
 def _written(row: Any) -> float | None:

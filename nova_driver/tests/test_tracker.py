@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import datetime
 import pathlib
+import threading
+import time
 import types
 import unittest
 from unittest import mock
 
-from nova import exception, objects
+from nova import exception, objects, utils
 from nova.compute import provider_tree, resource_tracker
+from oslo_concurrency import lockutils
 
 from ironic_ownership_nova import reported
 from ironic_ownership_nova import tracker as tracker_module
@@ -162,6 +165,39 @@ class ChangesTest(TrackerCase):
         self.tracker.lost([OTHER])
         self.assertEqual({FREE}, set(self.nova.compute_nodes))
         self.client.invalidate_resource_provider.assert_called_once_with(OTHER)
+
+    def test_updates_of_other_nodes_do_not_delay_the_loss_of_many(
+        self,
+    ) -> None:
+        """Their locks are fair: each removal would wait for an update."""
+        self.rows.return_value = [row(FREE), row(OTHER)]
+        self.offer()
+        lock = lockutils.internal_fair_lock(
+            resource_tracker.COMPUTE_RESOURCE_SEMAPHORE
+        )
+        order: list[str] = []
+        remove = self.nova.remove_node
+
+        @utils.synchronized(
+            resource_tracker.COMPUTE_RESOURCE_SEMAPHORE, fair=True
+        )
+        def update() -> None:
+            order.append('update')
+
+        update_of_another = threading.Thread(target=update)
+
+        def observed(uuid: str) -> None:
+            remove(uuid)
+            order.append(uuid)
+            if len(order) == 1:
+                update_of_another.start()
+                while not lock.has_pending_writers:
+                    time.sleep(0.001)
+
+        self.nova.remove_node = observed
+        self.tracker.lost([FREE, OTHER])
+        update_of_another.join()
+        self.assertEqual([FREE, OTHER, 'update'], order)
 
     def test_node_of_another_epoch_is_reported_again(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER)]
