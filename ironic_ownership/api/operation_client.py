@@ -13,6 +13,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     LIMIT,
     UNLIMITED,
@@ -171,10 +172,7 @@ class LocalClient(OperationClient):
         self, operation: Operation, sent: Sent, size: int = UNLIMITED
     ) -> Page:
         if operation.body is not None:
-            # Imported late: only commands with a body pay for its library.
-            from ironic_ownership.api import validation
-
-            validation.check(sent.body, operation.body, 'body')
+            schemas.check(sent.body, operation.body, 'body')
         answer = operation.handler(
             Request(
                 sent.path,

@@ -1,13 +1,23 @@
-"""JSON Schemas: the words of operations, and answers made from columns."""
+"""JSON Schemas: words of operations, answers of columns, and validation.
+
+All faults of a value are reported together, each with its place. The HTTP
+service and the client in the same process refuse the same.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.api import operation
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
+
+if TYPE_CHECKING:
+    import jsonschema
 
 TEXT = columns.TEXT
 TEXT_OR_NULL = {'type': ['string', 'null']}
@@ -150,3 +160,66 @@ HINT = described(
     TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'
 )
 NOTES = described(TEXTS, 'Remarks on a complete answer. Mostly empty.')
+
+_LONGEST = 80
+
+
+@functools.cache
+def _validator() -> Any:
+    # Imported late: only commands with a body pay for the library.
+    import jsonschema
+
+    def pattern(
+        validator: Any, pattern: str, value: Any, schema: operation.Schema
+    ) -> Iterator[jsonschema.ValidationError]:
+        # Each pattern is of the whole text. The "$" of JSON Schema is its
+        # end, that of Python also matches before a last line feed.
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            meaning = schema.get('description', '')
+            yield jsonschema.ValidationError(
+                f'{value!r} does not match {pattern} {meaning}'.rstrip(' .')
+            )
+
+    return jsonschema.validators.extend(
+        jsonschema.Draft202012Validator, {'pattern': pattern}
+    )
+
+
+def check(value: Any, schema: operation.Schema, where: str) -> None:
+    """Refuse a value that its schema does not allow.
+
+    :param where: the place of the value, for the error.
+    :raises RequestError: listing everything that is wrong.
+    """
+    refuse(faults(value, schema, where))
+
+
+def refuse(found: Sequence[str]) -> None:
+    """Refuse a request with these faults.
+
+    :raises RequestError: if there are any.
+    """
+    if found:
+        raise exceptions.RequestError(
+            list(dict.fromkeys(found)),
+            hint='GET /openapi.json describes requests',
+        )
+
+
+def faults(value: Any, schema: operation.Schema, where: str) -> list[str]:
+    """Return everything that is wrong with a value."""
+    found = sorted(
+        _validator()(schema).iter_errors(value), key=lambda e: e.json_path
+    )
+    return [_sentence(error, where) for error in found]
+
+
+def _sentence(error: jsonschema.ValidationError, where: str) -> str:
+    place = where + error.json_path.removeprefix('$')
+    if error.validator in ('oneOf', 'anyOf'):
+        text = error.schema.get('description', 'matches no alternative')
+        return f'{place}: {text}'
+    text = error.message
+    if len(text) > _LONGEST * 3:
+        text = f'{text[:_LONGEST]} ... {text[-_LONGEST:]}'
+    return f'{place}: {text}'

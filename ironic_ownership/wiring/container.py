@@ -7,16 +7,18 @@ import dataclasses
 import queue
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oslo_config import cfg
 
 from ironic_ownership import plugins
+from ironic_ownership.conf import database_url
 from ironic_ownership.conf.plugin import backend
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.calls import is_interrupt
 from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.engine.ports import Ports
@@ -26,36 +28,147 @@ from ironic_ownership.settings import (
     policy_names,
     read,
 )
-from ironic_ownership.wiring.stores import Stores, built
 
 if TYPE_CHECKING:
-    from ironic_ownership.contracts.reservations import Allocations
+    from ironic_ownership.db import connection
     from ironic_ownership.engine.deletion.missing_nodes import Limits
-    from ironic_ownership.engine.membership.service_context import (
-        ServiceContext,
+    from ironic_ownership.engine.ports import (
+        Moves,
+        NodeImports,
+        Records,
+        Removals,
+        Reservations,
     )
     from ironic_ownership.engine.queries import deployment
-    from ironic_ownership.engine.reservations.recovery import Recovery
-    from ironic_ownership.engine.reservations.reserver import Reserver
 
 T = TypeVar('T')
 
 
-class Container(Stores):
+class built(Generic[T]):  # noqa: N801 - a property, as functools has them
+    """A thing that is built on first use, by one thread for all."""
+
+    def __init__(self, build: Callable[[Any], T]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, wired: Container, owner: type) -> T:
+        with wired.lock:
+            if self._name not in wired.__dict__:
+                wired.__dict__[self._name] = self._build(wired)
+            found: T = wired.__dict__[self._name]
+        return found
+
+
+class Container:
     """The objects of one process, wired by its configuration.
 
     :param conf: a parsed configuration with the core options.
+    :ivar lock: held while something is built, and while options are read:
+        that registers some of them.
+    :ivar waits: whether stores are opened before the schema is in place, as
+        a service does that waits for its database.
     :ivar request_id: is sent to Ironic, where a process has one request.
     :ivar on_nodes_read: receives the number of nodes of a list while Ironic
         is read.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        super().__init__(conf)
+        self.conf = conf
+        self.lock = threading.RLock()
+        self.waits = False
         self.request_id: str | None = None
         self.on_nodes_read: Callable[[int], object] = int
         # A client of Ironic is used by one thread at a time.
         self._idle: queue.SimpleQueue[BareMetal] = queue.SimpleQueue()
+
+    @built
+    def database(self) -> connection.Database:
+        """The database, without a check of its schema.
+
+        :raises RecordsError: if the connection's URL can't work.
+        """
+        from ironic_ownership.db import connection
+
+        group, membership = self.conf.database, self.conf.membership
+        # The server has to roll back the transaction of a frozen process
+        # before other members may declare it dead.
+        before_death = (
+            membership.member_ttl
+            - membership.heartbeat_interval
+            - membership.fence_margin
+        )
+        return connection.open_database(
+            database_url(self.conf),
+            idle_timeout=max(1.0, min(connection.LONGEST_IDLE, before_death)),
+            **connection.engine_options(group),
+        )
+
+    @built
+    def companion(self) -> Companion | None:
+        """The other tables, without a check of the schema of the records.
+
+        ``None`` if none are configured.
+        """
+        opened = (
+            module.open_companion(self.conf, lambda: self.database)
+            for name, module in plugins.loaded_companions().items()
+            if name in self.conf
+        )
+        return next(filter(None, opened), None)
+
+    def ensure_schema(self, *, create: bool = False) -> None:
+        """Check that this release's schema is in place; upgrade SQLite's.
+
+        :param create: also creates one: for a service, and not for commands.
+        :raises RecordsError: if the database can't be used.
+        """
+        from ironic_ownership.db import schema
+
+        schema.ensure(self.database, create=create)
+
+    def _open(self, store: Callable[..., T]) -> T:
+        companion = self.companion
+        if not self.waits:
+            self.ensure_schema()
+        return store(self.database, companion and companion.transactions)
+
+    @built
+    def records(self) -> Records:
+        """The records."""
+        from ironic_ownership.db.records import SqlRecords
+
+        return self._open(SqlRecords)
+
+    @built
+    def moves(self) -> Moves:
+        """The moves."""
+        from ironic_ownership.db.moves import SqlMoves
+
+        return self._open(SqlMoves)
+
+    @built
+    def removals(self) -> Removals:
+        """The deletions by operators."""
+        from ironic_ownership.db.removals import SqlRemovals
+
+        return self._open(SqlRemovals)
+
+    @built
+    def node_imports(self) -> NodeImports:
+        """The imports by operators."""
+        from ironic_ownership.db.node_imports import SqlNodeImports
+
+        return self._open(SqlNodeImports)
+
+    @built
+    def reservations(self) -> Reservations:
+        """The reservations."""
+        from ironic_ownership.db.reservations import SqlReservations
+
+        return self._open(SqlReservations)
 
     @built
     def _client_settings(self) -> Settings:
@@ -225,42 +338,6 @@ class Container(Stores):
             return options.open_placement(self.conf, request_id)
 
     @built
-    def reports_inventory(self) -> bool:
-        """True if this configuration reports nodes to Placement.
-
-        Never next to a Nova cell: nova-compute reports them.
-
-        :raises ConfigurationError: if its options can't work.
-        """
-        from ironic_ownership.clients.placement import options
-
-        return self.companion is None and bool(
-            options.value(self.conf, 'report_inventory')
-        )
-
-    @built
-    def reports_status(self) -> bool:
-        """True if nodes of services that do not serve are not offered.
-
-        Not next to a Nova cell, whose scheduler sees to that; errors as for
-        :attr:`reports_inventory`.
-        """
-        from ironic_ownership.clients.placement import options
-
-        return self.companion is None and bool(
-            options.value(self.conf, 'disable_stopped')
-        )
-
-    def notifier(self) -> Callable[[model.Event], None] | None:
-        """Return what sends an event, if a message broker is configured.
-
-        :raises ConfigurationError: if its options can't work.
-        """
-        from ironic_ownership.clients import notifications
-
-        return notifications.open_notifier(self.conf, self.service)
-
-    @built
     def scope(self) -> model.Scope:
         """The scope of the policies configured here.
 
@@ -305,68 +382,6 @@ class Container(Stores):
         :raises ConfigurationError: if the configuration can't be used.
         """
         return self._client_settings.host
-
-    @built
-    def reserver(self) -> Reserver:
-        """The reserver; concurrent requests share its reads of Ironic.
-
-        :raises OwnershipError: if database or Ironic can't be used.
-        """
-        return self.new_reserver()
-
-    def new_reserver(self) -> Reserver:
-        """Build a reserver, for any number of threads."""
-        from ironic_ownership.engine.reservations.reserver import Reserver
-
-        return Reserver(
-            self.records,
-            self.reservations,
-            self.backend,
-            self.interpret,
-            *self._clients(self.request_id),
-        )
-
-    def recovery(self, context: ServiceContext) -> Recovery:
-        """Build the recovery of unfinished reservations of the service."""
-        from ironic_ownership.engine.reservations import lifecycle, recovery
-
-        fence = context.fence
-        return recovery.Recovery(
-            context.host,
-            lifecycle.Lifecycle(
-                self.reservations, *self._clients(None), epoch=fence.epoch
-            ),
-            fence,
-            context.conditions,
-        )
-
-    def _clients(
-        self, request_id: str | None
-    ) -> tuple[Callable[[], BareMetal], Callable[[], Allocations]]:
-        """Return functions that give each thread its own clients."""
-        from ironic_ownership.clients.ironic.allocations import (
-            open_allocations,
-        )
-
-        return (
-            self._of_thread(lambda: self.ironic_of(request_id)),
-            self._of_thread(
-                lambda: open_allocations(self.conf, request_id=request_id)
-            ),
-        )
-
-    def _of_thread(self, build: Callable[[], T]) -> Callable[[], T]:
-        """Return a function that gives each thread its own client."""
-        mine = threading.local()
-
-        def client() -> T:
-            if not hasattr(mine, 'client'):
-                with self.lock:
-                    mine.client = build()
-            found: T = mine.client
-            return found
-
-        return client
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -32,13 +32,12 @@ from ironic_ownership.engine.placement.scheduling_status import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.worker import Worker
-from ironic_ownership.wiring import heap
-from ironic_ownership.wiring.container import Container
+from ironic_ownership.wiring import Wiring, heap
 
 LOG = log.getLogger(__name__)
 
 
-def build(wired: Container, *, embedded: bool) -> Host:
+def build(wired: Wiring, *, embedded: bool) -> Host:
     """Build the host process of this configuration.
 
     :param embedded: whether a program reads the feed.
@@ -95,7 +94,7 @@ def build(wired: Container, *, embedded: bool) -> Host:
     return host
 
 
-def _context(wired: Container) -> ServiceContext:
+def _context(wired: Wiring) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -113,7 +112,7 @@ def _context(wired: Container) -> ServiceContext:
 
 
 def _notification_loop(
-    wired: Container, context: ServiceContext, member: LocalMember
+    wired: Wiring, context: ServiceContext, member: LocalMember
 ) -> NotificationLoop | None:
     notifier = wired.notifier()
     if notifier is None:
@@ -128,7 +127,7 @@ def _notification_loop(
 
 
 def _standing_orders(
-    wired: Container,
+    wired: Wiring,
     context: ServiceContext,
     member: LocalMember,
     interval: Callable[[], float],
@@ -152,7 +151,7 @@ def _standing_orders(
 
 
 def _placement_loop(
-    wired: Container, context: ServiceContext, member: LocalMember
+    wired: Wiring, context: ServiceContext, member: LocalMember
 ) -> PlacementLoop | None:
     placement = wired.placement_of()
     if placement is None:

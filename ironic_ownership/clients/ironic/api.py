@@ -98,8 +98,7 @@ class IronicAPI(transport.API):
         answer = self._send(
             'GET', path, self._minor, params, request_id=request_id
         )
-        errors.check_found(answer, about)
-        return self._json(answer)
+        return self._json(answer, about=about)
 
     def get_dated(
         self, path: str, params: Params = ()
@@ -141,11 +140,9 @@ class IronicAPI(transport.API):
         """
         path = self._ready() + path
         answer = self._send(method, path, self._minor, body=body)
-        errors.check_found(answer, about)
-        errors.check_accepted(answer)
         if answer.status_code in _DONE and not answer.content:
             return {}
-        return self._json(answer, _DONE)
+        return self._json(answer, _DONE, about)
 
     def answer_to_write(
         self, method: str, path: str, body: Any, sign: Sign
@@ -199,14 +196,17 @@ class IronicAPI(transport.API):
         return answer
 
     def _json(
-        self, answer: requests.Response, good: Collection[int] = (200,)
+        self,
+        answer: requests.Response,
+        good: Collection[int] = (200,),
+        about: str | None = None,
     ) -> dict[str, Any]:
         if answer.status_code not in good:
             # Perhaps Ironic was downgraded: the next request reads its
             # versions.
             if answer.status_code == 406:
                 self._prefix = None
-            raise errors.status_error(answer)
+            raise errors.status_error(answer, about)
         return errors.IRONIC.json(answer)
 
 

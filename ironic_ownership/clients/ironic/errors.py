@@ -55,30 +55,6 @@ _WRITE_ERRORS: Mapping[int, type[exceptions.IronicError]] = {
 }
 
 
-def check_found(answer: requests.Response, uuid: str | None) -> None:
-    """Separate Ironic's own "no such node" from every other 404."""
-    # A proxy, a wrong path or another service must never make a node look
-    # deleted: Ironic sends its version and names the node in its error.
-    if (
-        uuid is not None
-        and answer.status_code == 404
-        and _is_ironic(answer)
-        and uuid.lower() in _error_text(answer).lower()
-    ):
-        raise NotFoundError(f'Ironic does not have {uuid}')
-
-
-def check_accepted(answer: requests.Response) -> None:
-    """Raise Ironic's own refusals of a write."""
-    refusal = _WRITE_ERRORS.get(answer.status_code)
-    if refusal is not None and _is_ironic(answer):
-        raise refusal(str(status_error(answer)))
-
-
-def _is_ironic(answer: requests.Response) -> bool:
-    return _VERSION_HEADER in answer.headers
-
-
 def code_of(answer: requests.Response) -> str | None:
     """Return the reason code in an error of the middleware."""
     try:
@@ -99,8 +75,29 @@ def _error_text(answer: requests.Response) -> str:
         return ''
 
 
-def status_error(answer: requests.Response) -> exceptions.IronicError:
-    """Return the error for an answer with a status other than 200."""
+def status_error(
+    answer: requests.Response, about: str | None = None
+) -> exceptions.IronicError:
+    """Return the error for an answer with a status other than 200.
+
+    :param about: uuid of the object that the request names, if any. Ironic's
+        own "no such node" is separated from every other 404.
+    """
+    found = _error_of(answer)
+    # A proxy, a wrong path or another service must never make a node look
+    # deleted: Ironic sends its version and names the node in its error.
+    if _VERSION_HEADER not in answer.headers:
+        return found
+    if answer.status_code == 404 and about is not None:
+        if about.lower() in _error_text(answer).lower():
+            return NotFoundError(f'Ironic does not have {about}')
+    elif answer.request.method != 'GET':
+        refusal = _WRITE_ERRORS.get(answer.status_code)
+        return found if refusal is None else refusal(str(found))
+    return found
+
+
+def _error_of(answer: requests.Response) -> exceptions.IronicError:
     status = answer.status_code
     text = _error_text(answer) or answer.reason or ''
     message = (

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, OwnerChange
-from ironic_ownership.engine.changes.selection import (
-    Selected,
-    Selection,
-    read_nodes,
-)
+from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership.engine.gates import Item, Result, proposed
 from ironic_ownership.engine.ports import Moves, Ports
 
@@ -106,24 +102,6 @@ class Releaser:
         """
         return {}
 
-    def read(self, selected: Selection, destination: str | None) -> Selected:
-        """Read everything that the gates of the selected nodes need."""
-        return selection.read(
-            self.ports,
-            self.moves,
-            selected,
-            destination,
-            sharded=self.sharded,
-        )
-
-    def read_nodes(
-        self, uuids: Collection[str], shards: Collection[str | None]
-    ) -> dict[str, model.Node | None]:
-        """Read a summary of nodes that are expected in these shards."""
-        return read_nodes(
-            self.ports.ironic, uuids, shards, self.sharded, summary=True
-        )
-
     def occupied(self, instances: Mapping[str, str | None]) -> dict[str, str]:
         """Return why nodes cannot change owner, as Ironic has them now.
 
@@ -134,7 +112,9 @@ class Releaser:
         uuids = list(instances)
         records = self.ports.records.compute_nodes_by_uuid(uuids)
         shards = {record.shard for record in records}
-        nodes = self.read_nodes(uuids, shards)
+        nodes = selection.read_nodes(
+            self.ports.ironic, uuids, shards, self.sharded, summary=True
+        )
         found = {}
         for uuid, node in nodes.items():
             if node is None:
@@ -172,7 +152,8 @@ class ReleaseNodes(Releaser):
 
         :raises OwnershipError: if the records do not answer.
         """
-        read = self.read(Selection(list(dict.fromkeys(uuids))), None)
+        chosen = Selection(list(dict.fromkeys(uuids)))
+        read = selection.read(self, chosen, None)
         change = OwnerChange(None, read.snapshot, self.ports.interpret)
         return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 
