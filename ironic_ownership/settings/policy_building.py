@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
@@ -107,18 +107,26 @@ def _scope(shared: model.MemberSettings) -> list[model.Scope]:
     return []
 
 
-def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
+def interpret(
+    advertised: model.MemberSettings,
+    may_import: Callable[[str], bool] = lambda name: True,
+) -> policy_set.PolicySet | None:
     """Build the policies of any member from what it advertises.
 
+    :param may_import: whether this process may import a policy of another
+        package.
     :returns: ``None`` if this process can't build them: another contract
         version, or a policy that is not installed, fails or hangs.
     """
     if advertised.contract_version not in model.SUPPORTED_VERSIONS:
         return None
+    names = [policy.name for policy in advertised.policies]
+    ours = all(plugins.is_own(plugins.POLICIES, name) for name in names)
+    if not ours and not all(map(may_import, names)):
+        return None
     try:
-        names = [policy.name for policy in advertised.policies]
-        if all(plugins.is_own(plugins.POLICIES, name) for name in names):
-            return _built_for_member(advertised)
+        if ours:
+            return _our_own(advertised)
         with exit_refused():
             return _builds.result(
                 advertised,
@@ -129,6 +137,12 @@ def interpret(advertised: model.MemberSettings) -> policy_set.PolicySet | None:
         if is_interrupt(exc):
             raise
         return None
+
+
+@functools.lru_cache(500)
+def _our_own(advertised: model.MemberSettings) -> policy_set.PolicySet:
+    # Ours keep no state: one set serves all threads and all refreshes.
+    return _built_for_member(advertised)
 
 
 def _built_for_member(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import queue
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -201,16 +202,15 @@ class Container:
             or policy in self.policy_names
         )
 
-    def interpret(
-        self, advertised: model.MemberSettings
-    ) -> policy_set.PolicySet | None:
-        """Build the policies of any member; see ``policy_building``.
+    @built
+    def interpret(self) -> policy_set.Interpreter:
+        """The builder of the policies of any member.
 
-        :returns: ``None`` also if this process may not import one of them.
+        It returns ``None`` also if this process may not import one of them.
         """
-        if all(self.may_import(p.name) for p in advertised.policies):
-            return policy_building.interpret(advertised)
-        return None
+        return functools.partial(
+            policy_building.interpret, may_import=self.may_import
+        )
 
     @property
     def backend_name(self) -> str:
