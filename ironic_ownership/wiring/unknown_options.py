@@ -16,7 +16,7 @@ from oslo_config import cfg
 
 from ironic_ownership import conf as core_conf
 from ironic_ownership import plugins
-from ironic_ownership.clients import session
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.conf import core
@@ -219,8 +219,8 @@ def _of_clients(
     ):
         section = conf[group].auth_section or group
         for its_group in (group, section):
-            yield its_group, session.every_opt(service_type)
-        for its_group, opt in session.register_auth_opts(conf, group):
+            yield its_group, transport.every_opt(service_type)
+        for its_group, opt in transport.register_auth_opts(conf, group):
             yield its_group, [opt]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients import session
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import api, client, errors, nodes
 from ironic_ownership.contracts import exceptions, reservations
 
@@ -247,7 +247,7 @@ def open_allocations(
     :raises IronicError: naming the line that is missing or wrong.
     """
     client.register_opts(conf)
-    adapter = session.connect(
+    adapter = transport.connect(
         conf, client.GROUP, service_type=client.SERVICE_TYPE
     )
     return IronicAllocations(adapter, request_id=request_id)

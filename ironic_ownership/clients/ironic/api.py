@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import errors, nodes
 from ironic_ownership.contracts import bare_metal, exceptions, request_header
 from ironic_ownership.contracts.bare_metal import Enforcement
 
 if TYPE_CHECKING:
     import requests
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -46,11 +46,20 @@ class ListChangedError(Exception):
     """The list changed while it was read."""
 
 
-class IronicAPI(transport.API):
-    """Requests to one Ironic."""
+class IronicAPI:
+    """Requests to one Ironic; nothing is sent before the first.
+
+    :param request_id: "req-" and a uuid, for the server's log.
+    """
 
     _prefix: str | None = None
     _minor = 0
+
+    def __init__(
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
+    ) -> None:
+        self._adapter = adapter
+        self._request_id = request_id
 
     def negotiate(self) -> None:
         """Read the versions of the server, and choose one.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients import session
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import api, changes, errors
 from ironic_ownership.clients.ironic.nodes import (
     NodeReader,
@@ -352,12 +352,12 @@ def _conductor(data: object) -> model.Conductor | None:
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the client, after the files were read."""
     conf.register_opts(OPTS, group=GROUP)
-    session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+    transport.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
+    return [(GROUP, [*OPTS, *transport.list_opts(SERVICE_TYPE)])]
 
 
 def open_ironic(
@@ -373,8 +373,8 @@ def open_ironic(
     """
     register_opts(conf)
     return IronicClient(
-        session.connect(conf, GROUP, service_type=SERVICE_TYPE),
-        page_size=session.value(conf, GROUP, 'page_size'),
+        transport.connect(conf, GROUP, service_type=SERVICE_TYPE),
+        page_size=transport.value(conf, GROUP, 'page_size'),
         request_id=request_id,
         on_request=on_request,
         on_read=on_read,

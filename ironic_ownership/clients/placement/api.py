@@ -12,6 +12,7 @@ from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
     import requests
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -45,8 +46,17 @@ class DuplicateProviderError(exceptions.PlacementError):
     """A provider with that uuid or that name exists already."""
 
 
-class PlacementAPI(transport.API):
-    """Requests to one Placement."""
+class PlacementAPI:
+    """Requests to one Placement; nothing is sent before the first.
+
+    :param request_id: "req-" and a uuid, for the server's log.
+    """
+
+    def __init__(
+        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
+    ) -> None:
+        self._adapter = adapter
+        self._request_id = request_id
 
     def send(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients import session
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.placement import client
 from ironic_ownership.contracts import exceptions
 
@@ -74,13 +74,13 @@ _HINT = (
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *session.list_opts(SERVICE_TYPE)])]
+    return [(GROUP, [*OPTS, *transport.list_opts(SERVICE_TYPE)])]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the client, after the files were read."""
     conf.register_opts(OPTS, group=GROUP)
-    session.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+    transport.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
 
 
 def is_configured(conf: cfg.ConfigOpts) -> bool:
@@ -89,7 +89,7 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
     register_opts(conf)
-    enabled: bool | None = session.value(conf, GROUP, 'enabled')
+    enabled: bool | None = transport.value(conf, GROUP, 'enabled')
     if enabled is None:
         lines = written(conf)
         enabled = bool(lines.get(GROUP)) or _is_named(conf)
@@ -103,7 +103,7 @@ def value(conf: cfg.ConfigOpts, name: str) -> Any:
 
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
-    return session.value(conf, GROUP, name) if is_configured(conf) else None
+    return transport.value(conf, GROUP, name) if is_configured(conf) else None
 
 
 def open_placement(
@@ -119,7 +119,7 @@ def open_placement(
         return None
     try:
         return client.PlacementClient(
-            session.connect(conf, GROUP, service_type=SERVICE_TYPE),
+            transport.connect(conf, GROUP, service_type=SERVICE_TYPE),
             request_id,
         )
     except exceptions.IronicError as exc:

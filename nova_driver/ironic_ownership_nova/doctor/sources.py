@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients import session
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import api, options
 from ironic_ownership.contracts import exceptions, model
@@ -208,7 +208,7 @@ def of_options(
 
 def _ironic_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
     try:
-        return session.connect(
+        return transport.connect(
             conf, client.GROUP, service_type=client.SERVICE_TYPE
         )
     except exceptions.IronicError as exc:
@@ -220,6 +220,6 @@ def _placement_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
         raise exceptions.PlacementError(
             'auth_type is not set in [placement]', hint=_HINT
         )
-    return session.connect(
+    return transport.connect(
         conf, options.GROUP, service_type=options.SERVICE_TYPE
     )
