@@ -6,7 +6,8 @@ Shared by the refresh loop and the operator's commands.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
@@ -49,9 +50,8 @@ def fact(passes: bool, detail: str) -> Found:
     return Found(Outcome.PASSED if passes else Outcome.FAILED, detail)
 
 
-def _found(code: str) -> Callable[[Evidence], Found]:
-    unknown = Found(Outcome.UNKNOWN, 'not known')
-    return lambda evidence: evidence.found.get(code, unknown)
+def _found(code: str, evidence: Evidence) -> Found:
+    return evidence.found.get(code, Found(Outcome.UNKNOWN, 'not known'))
 
 
 GATES = (
@@ -60,28 +60,28 @@ GATES = (
         'Ironic answers 404 for its uuid, asked without any filter',
         'Keep the record: it is deleted after the node, with "openstack '
         'baremetal node delete {case.uuid}"',
-        _found(NODE_IS_GONE),
+        partial(_found, NODE_IS_GONE),
     ),
     Gate(
         NO_INSTANCE,
         'no instance is on record for it',
         'If the instance no longer exists: ironic-ownership instance forget '
         '{case.uuid} --reason TEXT',
-        _found(NO_INSTANCE),
+        partial(_found, NO_INSTANCE),
     ),
     Gate(
         NO_ALLOCATION,
         'its provider in Placement has no allocation',
         'Delete the servers that hold the allocations; if they no longer '
         'exist: openstack resource provider allocation delete CONSUMER',
-        _found(NO_ALLOCATION),
+        partial(_found, NO_ALLOCATION),
     ),
     Gate(
         STILL_OWNER,
         'the record still has the owner seen',
         'See "ironic-ownership compute node show {case.uuid}", and repeat '
         'this if there is still a record',
-        _found(STILL_OWNER),
+        partial(_found, STILL_OWNER),
     ),
     Gate(
         NO_MASS_LOSS,
@@ -89,14 +89,14 @@ GATES = (
         'If the nodes were deleted on purpose, set [ownership] '
         'mass_loss_share = 1 in a copy of the configuration, and repeat this '
         'with --config-file; over HTTP, for the HTTP service',
-        _found(NO_MASS_LOSS),
+        partial(_found, NO_MASS_LOSS),
     ),
     Gate(
         SEES_ALL_NODES,
         'the credential lists as many nodes as Ironic counts',
         'Give the user of [ironic] a role that sees all nodes, and repeat '
         'this',
-        _found(SEES_ALL_NODES),
+        partial(_found, SEES_ALL_NODES),
         unknown_hint='Repeat this when Ironic answers. Where it refuses '
         '/v1/shards: if the user of [ironic] sees all nodes, set [ownership] '
         'trust_credential = true',
