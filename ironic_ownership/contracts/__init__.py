@@ -63,7 +63,12 @@ from ironic_ownership.contracts.model import (
     View,
     canonical_host,
 )
-from ironic_ownership.contracts.options import Option, OptionType, as_map
+from ironic_ownership.contracts.options import (
+    Option,
+    OptionType,
+    Source,
+    as_map,
+)
 from ironic_ownership.contracts.policy import (
     AssignerPolicy,
     AssignmentRequest,
@@ -72,7 +77,6 @@ from ironic_ownership.contracts.policy import (
     Peer,
     Policy,
 )
-from ironic_ownership.contracts.sources import Source
 
 __all__ = [
     'CONTRACT_VERSION',

@@ -1,15 +1,21 @@
-"""Declarations of the options of a plugin: once, for all readers.
+"""Declarations of a plugin: its options, and the sources that it reads.
 
 The configuration, the generated sample, ``oslo-config-validator`` and the
-documentation are made from these declarations, so a plugin imports no
-configuration library.
+documentation are made from the options, so a plugin imports no configuration
+library.
+
+A source is what a policy decides from besides Ironic, its members and options.
+The service that runs the policy reads it in the background, and advertises the
+snapshot that it read with the settings of the policy. So all processes decide
+from the same snapshot, also those that cannot read the source, and the policy
+stays a pure function.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import model
 
@@ -74,6 +80,38 @@ class Option:
     secret: bool = False
     per_member: bool = False
     check: Callable[[model.Value], str | None] | None = None
+
+
+Read = Callable[[Mapping[str, model.Value]], model.Value]
+"""Returns a snapshot, from a value for each option of the policy."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file, a table or a request that a policy takes a value from.
+
+    Since contract version 2.
+
+    :param name: of the snapshot among the settings of the policy. There it is
+        ``None`` until the source was read; a service joins only after that.
+    :param read: called in a thread of the service, never for other members,
+        with a value for each option of the policy, secret ones included. It
+        may block and may raise anything: the service then goes on with the
+        last snapshot, and ``check`` names the source. A text, a number, a
+        tuple of texts, or ``None``; equal for equal contents, so sort it.
+    :param help: one or more sentences: what it is, and where it is from.
+    :param interval: seconds between two reads, at least 1.
+    :param timeout: seconds after which a read has failed, at most 60.
+    :param per_member: the snapshot is advertised for this service alone, and
+        no part of what makes peers: see :attr:`Option.per_member`.
+    """
+
+    name: str
+    read: Read
+    help: str
+    interval: float = 60.0
+    timeout: float = 10.0
+    per_member: bool = False
 
 
 def as_map(value: model.Value) -> dict[str, str]:

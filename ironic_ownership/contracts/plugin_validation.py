@@ -14,7 +14,6 @@ from ironic_ownership.contracts import (
     model,
     options,
     policy,
-    sources,
 )
 
 _FLAGS = ('node_by_node', 'reads_owners', 'rebalancing', 'releases_free')
@@ -124,7 +123,7 @@ def _options_fault(declared: object, version: int) -> str | None:
 
 def _sources_fault(declared: object, names: set[str]) -> str | None:
     if not isinstance(declared, tuple) or not all(
-        isinstance(source, sources.Source) for source in declared
+        isinstance(source, options.Source) for source in declared
     ):
         return 'its sources are not a tuple of Source'
     called = [source.name for source in declared]

@@ -23,8 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.options import Option
-from ironic_ownership.contracts.sources import Source
+from ironic_ownership.contracts.options import Option, Source
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from ironic_ownership.contracts import (
     exceptions,
     model,
     options,
-    sources,
     texts,
 )
 from ironic_ownership.contracts.calls import (
@@ -188,7 +187,7 @@ def _split(text: str) -> dict[str, str]:
 
 
 def snapshot_of(
-    source: sources.Source, settings: Mapping[str, model.Value]
+    source: options.Source, settings: Mapping[str, model.Value]
 ) -> tuple[model.Value, str]:
     """Read a source as a service does, and again.
 
@@ -204,7 +203,7 @@ def snapshot_of(
 
 
 def _read(
-    source: sources.Source, settings: Mapping[str, model.Value]
+    source: options.Source, settings: Mapping[str, model.Value]
 ) -> tuple[model.Value, str]:
     calls: KeyedCalls[model.Value] = KeyedCalls()
     try:

@@ -11,7 +11,6 @@ from ironic_ownership.contracts import (
     model,
     options,
     plugin_validation,
-    sources,
 )
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership_plugin_kit import (
@@ -30,7 +29,7 @@ class SettingsLaws(policy_case.PolicyCase):
     def test_class_is_one_that_a_host_loads(self) -> None:
         target = self.policy_class
         self.assertIsNone(plugin_validation.policy_fault(target))
-        declared: Sequence[options.Option | sources.Source]
+        declared: Sequence[options.Option | options.Source]
         declared = (*target.options, *target.sources)
         for one in declared:
             self.assertTrue(one.help.strip(), f'{one.name} has no help')

@@ -10,7 +10,7 @@ import unittest
 from collections.abc import Sequence
 
 from ironic_ownership.cli import errors
-from ironic_ownership.contracts import model, sources
+from ironic_ownership.contracts import model, options
 from ironic_ownership_plugin_kit import check_input
 
 _UUID = '6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77'
@@ -99,13 +99,13 @@ class TestRead(unittest.TestCase):
 
 class TestSources(unittest.TestCase):
     def test_equal_snapshots_are_one(self) -> None:
-        sound = sources.Source('racks', lambda given: ('r1', 'r2'), 'Racks.')
+        sound = options.Source('racks', lambda given: ('r1', 'r2'), 'Racks.')
         self.assertEqual(
             (('r1', 'r2'), ''), check_input.snapshot_of(sound, {})
         )
 
     def test_source_that_differs_from_read_to_read_is_a_fault(self) -> None:
         numbers = itertools.count()
-        flaps = sources.Source('racks', lambda given: next(numbers), 'Racks.')
+        flaps = options.Source('racks', lambda given: next(numbers), 'Racks.')
         _, error = check_input.snapshot_of(flaps, {})
         self.assertIn('two reads', error)

@@ -10,8 +10,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import model
+from ironic_ownership.contracts.options import Source
 from ironic_ownership.contracts.records import UNLIMITED, Budget
-from ironic_ownership.contracts.sources import Source
 from ironic_ownership.engine.decision.peer_groups import settings_items
 from ironic_ownership.engine.decision.policy_set import PolicySet
 from ironic_ownership.engine.deletion.missing_nodes import Limits

@@ -322,11 +322,11 @@ class TestRefused(ReloadingCase):
 
 
 SOURCED = """
-from ironic_ownership.contracts import policy, sources
+from ironic_ownership.contracts import options, policy
 
 class Policy(policy.FilterPolicy):
     contract_version = 2
-    sources = (sources.Source('rack', lambda options: 'r', 'A rack.'),)
+    sources = (options.Source('rack', lambda options: 'r', 'A rack.'),)
 """
 
 

@@ -7,7 +7,7 @@ import threading
 import unittest
 from collections.abc import Mapping
 
-from ironic_ownership.contracts import exceptions, model, sources
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.source_reader import SourceReader
@@ -46,7 +46,7 @@ class SourceCase(unittest.TestCase):
     ) -> Tuning:
         if self.refused in snapshots.values():
             raise exceptions.PolicySettingsError('no such zone')
-        declared = sources.Source(
+        declared = options.Source(
             'table', self.read, 'A table.', interval=30, timeout=60
         )
         return dataclasses.replace(
