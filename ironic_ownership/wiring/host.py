@@ -32,12 +32,13 @@ from ironic_ownership.engine.placement.scheduling_status import (
 )
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.worker import Worker
-from ironic_ownership.wiring import Wiring, heap
+from ironic_ownership.wiring import heap
+from ironic_ownership.wiring.service import ServiceContainer
 
 LOG = log.getLogger(__name__)
 
 
-def build(wired: Wiring, *, embedded: bool) -> Host:
+def build(wired: ServiceContainer, *, embedded: bool) -> Host:
     """Build the host process of this configuration.
 
     :param embedded: whether a program reads the feed.
@@ -94,7 +95,7 @@ def build(wired: Wiring, *, embedded: bool) -> Host:
     return host
 
 
-def _context(wired: Wiring) -> ServiceContext:
+def _context(wired: ServiceContainer) -> ServiceContext:
     settings = wired.settings
     return ServiceContext(
         settings.host,
@@ -112,7 +113,7 @@ def _context(wired: Wiring) -> ServiceContext:
 
 
 def _notification_loop(
-    wired: Wiring, context: ServiceContext, member: LocalMember
+    wired: ServiceContainer, context: ServiceContext, member: LocalMember
 ) -> NotificationLoop | None:
     notifier = wired.notifier()
     if notifier is None:
@@ -127,7 +128,7 @@ def _notification_loop(
 
 
 def _standing_orders(
-    wired: Wiring,
+    wired: ServiceContainer,
     context: ServiceContext,
     member: LocalMember,
     interval: Callable[[], float],
@@ -151,7 +152,7 @@ def _standing_orders(
 
 
 def _placement_loop(
-    wired: Wiring, context: ServiceContext, member: LocalMember
+    wired: ServiceContainer, context: ServiceContext, member: LocalMember
 ) -> PlacementLoop | None:
     placement = wired.placement_of()
     if placement is None:

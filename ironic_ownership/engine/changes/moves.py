@@ -85,7 +85,13 @@ class MoveNodes(Releaser):
         :raises NotFoundError: if the selection is empty.
         :raises OwnershipError: if the selection can't be read.
         """
-        read = selection.read(self, selected, order.destination)
+        read = selection.read(
+            self.ports,
+            self.moves,
+            selected,
+            order.destination,
+            sharded=self.sharded,
+        )
         if not read.uuids:
             raise EmptySelectionError
         return self.evaluate(order, read)
@@ -133,7 +139,14 @@ class MoveNodes(Releaser):
             return Proposal(order, _shown(order, back), resumed=True)
         selected = Selection([node.uuid for node in rest])
         now = self._evaluate(
-            order, selection.read(self, selected, order.destination)
+            order,
+            selection.read(
+                self.ports,
+                self.moves,
+                selected,
+                order.destination,
+                sharded=self.sharded,
+            ),
         )
         LOG.info(
             '%s: resumed by %s, %s nodes', move.request_id, actor, len(rest)

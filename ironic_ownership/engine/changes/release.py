@@ -153,7 +153,9 @@ class ReleaseNodes(Releaser):
         :raises OwnershipError: if the records do not answer.
         """
         chosen = Selection(list(dict.fromkeys(uuids)))
-        read = selection.read(self, chosen, None)
+        read = selection.read(
+            self.ports, self.moves, chosen, None, sharded=self.sharded
+        )
         change = OwnerChange(None, read.snapshot, self.ports.interpret)
         return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.changes.case import ChangeSnapshot
-from ironic_ownership.engine.ports import Ports
-
-if TYPE_CHECKING:
-    from ironic_ownership.engine.changes.release import Releaser
+from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
 """The maximum number of nodes that are read one by one."""
@@ -69,7 +65,12 @@ def scope_of(
 
 
 def read(
-    operation: Releaser, selection: Selection, destination: str | None
+    ports: Ports,
+    moves: Moves,
+    selection: Selection,
+    destination: str | None,
+    *,
+    sharded: bool,
 ) -> Selected:
     """Read everything that the gates of the selected nodes need.
 
@@ -79,10 +80,9 @@ def read(
     :param destination: canonical name of the service that gets the nodes;
         what its policies check decides which fields of nodes are read.
         ``None`` if any service may get them.
+    :param sharded: whether every list has to name a shard.
     :raises OwnershipError: if the selection can't be read.
     """
-    ports, moves = operation.ports, operation.moves
-    sharded = operation.sharded
     services = {s.host: s for s in ports.records.services()}
     records = _records(ports, selection)
     summary = destination is not None and _checks_scope_only(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.contracts.options import Source
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.source_reader import SourceReader
 from ironic_ownership.engine.host.tuning import PolicySource, Snapshots, Tuning
@@ -46,7 +47,7 @@ class SourceCase(unittest.TestCase):
     ) -> Tuning:
         if self.refused in snapshots.values():
             raise exceptions.PolicySettingsError('no such zone')
-        declared = options.Source(
+        declared = Source(
             'table', self.read, 'A table.', interval=30, timeout=60
         )
         return dataclasses.replace(

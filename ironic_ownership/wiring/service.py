@@ -1,0 +1,138 @@
+"""The objects that only services and reservations need."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from ironic_ownership.wiring.container import Container, built
+
+if TYPE_CHECKING:
+    from ironic_ownership.contracts import model
+    from ironic_ownership.contracts.bare_metal import BareMetal
+    from ironic_ownership.contracts.reservations import Allocations
+    from ironic_ownership.engine.membership.service_context import (
+        ServiceContext,
+    )
+    from ironic_ownership.engine.ports import Outbox
+    from ironic_ownership.engine.reservations.recovery import Recovery
+    from ironic_ownership.engine.reservations.reserver import Reserver
+
+T = TypeVar('T')
+
+
+class ServiceContainer(Container):
+    """The objects of one process, also those that serve and reserve."""
+
+    @built
+    def reports_inventory(self) -> bool:
+        """True if this configuration reports nodes to Placement.
+
+        Never next to a Nova cell: nova-compute reports them.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return self.companion is None and bool(
+            options.value(self.conf, 'report_inventory')
+        )
+
+    @built
+    def reports_status(self) -> bool:
+        """True if nodes of services that do not serve are not offered.
+
+        Not next to a Nova cell, whose scheduler sees to that; errors as for
+        :attr:`reports_inventory`.
+        """
+        from ironic_ownership.clients.placement import options
+
+        return self.companion is None and bool(
+            options.value(self.conf, 'disable_stopped')
+        )
+
+    def notifier(self) -> Callable[[model.Event], None] | None:
+        """Return what sends an event, if a message broker is configured.
+
+        :raises ConfigurationError: if its options can't work.
+        """
+        from ironic_ownership.clients import notifications
+
+        return notifications.open_notifier(self.conf, self.service)
+
+    @property
+    def outbox(self) -> Outbox:
+        """The events to send."""
+        from ironic_ownership.db.outbox import SqlOutbox
+
+        return SqlOutbox(self.database)
+
+    @property
+    def order_turn(self) -> Outbox:
+        """The turn to carry out standing orders."""
+        from ironic_ownership.db.outbox import SqlOrderTurn
+
+        return SqlOrderTurn(self.database)
+
+    @built
+    def reserver(self) -> Reserver:
+        """The reserver; concurrent requests share its reads of Ironic.
+
+        :raises OwnershipError: if database or Ironic can't be used.
+        """
+        return self.new_reserver()
+
+    def new_reserver(self) -> Reserver:
+        """Build a reserver, for any number of threads."""
+        from ironic_ownership.engine.reservations.reserver import Reserver
+
+        return Reserver(
+            self.records,
+            self.reservations,
+            self.backend,
+            self.interpret,
+            *self._clients(self.request_id),
+        )
+
+    def recovery(self, context: ServiceContext) -> Recovery:
+        """Build the recovery of unfinished reservations of the service."""
+        from ironic_ownership.engine.reservations import lifecycle, recovery
+
+        fence = context.fence
+        return recovery.Recovery(
+            context.host,
+            lifecycle.Lifecycle(
+                self.reservations, *self._clients(None), epoch=fence.epoch
+            ),
+            fence,
+            context.conditions,
+        )
+
+    def _clients(
+        self, request_id: str | None
+    ) -> tuple[Callable[[], BareMetal], Callable[[], Allocations]]:
+        """Return functions that give each thread its own clients."""
+        from ironic_ownership.clients.ironic.allocations import (
+            open_allocations,
+        )
+
+        return (
+            self._of_thread(lambda: self.ironic_of(request_id)),
+            self._of_thread(
+                lambda: open_allocations(self.conf, request_id=request_id)
+            ),
+        )
+
+    def _of_thread(self, build: Callable[[], T]) -> Callable[[], T]:
+        """Return a function that gives each thread its own client."""
+        mine = threading.local()
+
+        def client() -> T:
+            if not hasattr(mine, 'client'):
+                with self.lock:
+                    mine.client = build()
+            found: T = mine.client
+            return found
+
+        return client
