@@ -23,7 +23,7 @@ from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import read_members
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.worker import Worker
+from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 LOG = log.getLogger(__name__)
 
@@ -66,6 +66,13 @@ class TakeOver(Worker):
         if not died:
             self.refresh()
             return
+        liveness = self.liveness()
+        for host in sorted(died):
+            cause = liveness.cause_of_death(host)
+            LOG.info(
+                '%s died: %s, seen missing by %s',
+                *(host, cause, self.context.host),
+            )
         with self._lock:
             self._pending |= died
         self.wake()
@@ -78,12 +85,17 @@ class TakeOver(Worker):
             self._record_deaths(hosts)
             while self.take_over(hosts):
                 LOG.debug('handover limit reached, the take-over continues')
+        except exceptions.RecordsUnavailableError:
+            # No refresh records a death.
+            with self._lock:
+                self._pending |= hosts
+            raise
         finally:
             # After an error too: the refresh does what is left.
             self.refresh()
         self.conditions.succeeded(Loop.TAKE_OVER)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> float | None:
         """Report the error: the refresh that follows does the rest."""
         if isinstance(error, exceptions.FencedError):
             LOG.debug('take-over skipped: %s', error)
@@ -93,17 +105,16 @@ class TakeOver(Worker):
                 f'take-over failed, left to the next refresh: {error}',
                 error,
             )
+            if self._pending:
+                return back_off(self.failures, LONGEST_PAUSE)
         else:
             super().failed(error)
+        return None
 
     def _record_deaths(self, hosts: Collection[str]) -> None:
         context, liveness = self.context, self.liveness()
         records = context.ports.records
         causes = {h: liveness.cause_of_death(h) for h in sorted(hosts)}
-        for host, cause in causes.items():
-            LOG.info(
-                '%s died: %s, seen missing by %s', host, cause, context.host
-            )
         if not causes:
             return
         rows = {row.host: row for row in records.services()}

@@ -348,6 +348,29 @@ class TestSteps(TakeOverCase):
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertNotIn('take-over', self.host.conditions.standing)
 
+    def test_death_during_an_outage_of_the_records_is_recorded_later(
+        self,
+    ) -> None:
+        self.die()
+        down = exceptions.RecordsUnavailableError('down')
+        with (
+            unittest.mock.patch.object(
+                self.records, 'record_death', side_effect=down
+            ),
+            self.assertLogs(service.LOGGER, 'INFO') as logged,
+        ):
+            self.change('host1')
+            again_in = self.host.takeover.run_step()
+        self.assertEqual(2.0, again_in)
+        lines = [one for one in logged.output if 'host1 died' in one]
+        self.assertEqual(1, len(lines), lines)
+        self.assertIsNone(self.host.takeover.run_step())
+        deaths = EventFilter(kinds=['service_died'])
+        (event,) = self.records.events(deaths)
+        self.assertIn('last heartbeat at least', event.reason or '')
+        self.assertEqual({'host2'}, set(self.owners().values()))
+        self.assertNotIn('take-over', self.host.conditions.standing)
+
     def test_refresh_that_did_the_rest_ends_the_condition(self) -> None:
         self.die()
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
