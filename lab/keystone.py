@@ -25,7 +25,8 @@ _CONFIGURATION = """\
 [DEFAULT]
 log_file = {directory}/keystone.log
 [cache]
-enabled = false
+# Validating a token without it takes eight times as long.
+backend = dogpile.cache.memory
 [credential]
 key_repository = {directory}/credential-keys
 [database]
