@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from lab import ironic_api, venvs
+from lab import ironic_api
 from lab.process import LabError, Process, free_port
 
 HEARTBEAT_TIMEOUT = 15
@@ -61,15 +61,14 @@ class Conductor:
     :ivar hostname: the name under which Ironic lists it.
     """
 
-    def __init__(self, argv: Sequence[str], log: pathlib.Path, port: int):
+    def __init__(self, make: Callable[[], Process], port: int) -> None:
         self.hostname = f'127.0.0.1:{port}'
-        self._argv = argv
-        self._log = log
+        self._make = make
         self._process: Process | None = None
 
     def start(self) -> None:
         """Start it, for the first time or again, and do not wait for it."""
-        self._process = Process(self._argv, self._log).start()
+        self._process = self._make().start()
 
     def stop(self) -> None:
         """Stop it cleanly: it deregisters from Ironic."""
@@ -113,13 +112,14 @@ class Conductors(ironic_api.IronicAPI):
                 timeout=HEARTBEAT_TIMEOUT,
             )
         )
+        dbsync = ironic_api.environment() / 'bin' / 'ironic-dbsync'
         schema = Process(
-            [*self._command('ironic-dbsync'), 'create_schema'],
+            [str(dbsync), '--config-file', str(config), 'create_schema'],
             self.directory / 'dbsync.log',
         ).start()
         if schema.wait():
             raise LabError(f'Ironic has no schema: {schema.tail()}')
-        return Process(self._command('ironic-api'), self.directory / 'api.log')
+        return self._program('api')
 
     def _works(self) -> bool:
         return True  # without a conductor no further request would succeed
@@ -136,12 +136,7 @@ class Conductors(ironic_api.IronicAPI):
             _OF_ONE.format(drivers=','.join(drivers), port=port, group=group)
         )
         made = Conductor(
-            [
-                *self._command('ironic-conductor'),
-                *('--config-file', str(config)),
-            ],
-            self.directory / f'conductor-{port}.log',
-            port,
+            functools.partial(self._program, 'conductor', config), port
         )
         self._conductors.append(made)
         made.start()
@@ -169,7 +164,11 @@ class Conductors(ironic_api.IronicAPI):
             one.kill()
         super().stop()
 
-    def _command(self, program: str) -> list[str]:
-        binaries = venvs.ensure('ironic', ironic_api.REQUIREMENTS) / 'bin'
-        config = self.directory / 'ironic.conf'
-        return [str(binaries / program), '--config-file', str(config)]
+    def _program(self, module: str, *more: pathlib.Path) -> Process:
+        files = [self.directory / 'ironic.conf', *more]
+        return ironic_api.program(
+            ironic_api.environment(),
+            module,
+            [f'--config-file={path}' for path in files],
+            self.directory / f'{files[-1].stem}.log',
+        )

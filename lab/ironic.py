@@ -118,11 +118,12 @@ class Ironic(ironic_api.IronicAPI):
                 self.database,
                 lambda: self._create_schema(binaries, config, log),
             )
-        return process.Process(
-            [str(binaries / 'ironic'), '--config-file', str(config)],
-            log,
-            env=self._environment,
-        )
+        words = ['--config-file', str(config)]
+        if self._environment is not None:
+            return process.Process(
+                [str(binaries / 'ironic'), *words], log, env=self._environment
+            )
+        return ironic_api.program(binaries.parent, 'singleprocess', words, log)
 
     def _create_schema(
         self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path

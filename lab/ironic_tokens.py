@@ -59,7 +59,7 @@ class TokenAPI(service.Service):
         self._middleware = middleware
 
     def _prepare(self) -> process.Process:
-        binaries = ironic_api.environment(self._middleware) / 'bin'
+        venv = ironic_api.environment(self._middleware)
         config = self.directory / 'ironic.conf'
         common = ironic_api.CONFIGURATION.replace('= noauth', '= keystone')
         own = _CONFIGURATION.format(
@@ -70,8 +70,10 @@ class TokenAPI(service.Service):
         tokens = ''.join(f'{k} = {v}\n' for k, v in self._keystone.items())
         more = ironic_api.middleware_text(self._middleware)
         config.write_text(common + own + tokens + more)
-        return process.Process(
-            [str(binaries / 'ironic-api'), '--config-file', str(config)],
+        return ironic_api.program(
+            venv,
+            'api',
+            ['--config-file', str(config)],
             self.directory / 'ironic.log',
         )
 

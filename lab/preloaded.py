@@ -5,6 +5,8 @@ See ``forks`` for that process.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import pathlib
@@ -135,6 +137,27 @@ class Forks:
         """End the process; those that it has started stay."""
         self._control.close()
         self._process.wait()
+
+
+_starting = threading.Lock()
+
+
+def shared(python: pathlib.Path, imports: pathlib.Path) -> Forks:
+    """Return the process of this Python that has done these imports.
+
+    It starts for the first program that needs it, and ends with this process.
+    """
+    with _starting:
+        return _started(python, imports)
+
+
+@functools.cache
+def _started(python: pathlib.Path, imports: pathlib.Path) -> Forks:
+    directory = tempfile.TemporaryDirectory(prefix='ironic-ownership-forks-')
+    atexit.register(directory.cleanup)
+    made = Forks(python, imports, pathlib.Path(directory.name) / 'forks.log')
+    atexit.register(made.stop)
+    return made
 
 
 class Preloaded(process.Process):
