@@ -90,7 +90,8 @@ class IronicCache:
                 self.asked += 1
                 version = self._check_version()
                 known = self._answers.get(key)
-            if known is not None:
+            # What is known is repeated only while Ironic could say it.
+            if known is not None and process.answers_tcp(self._target):
                 return known
             answer = self.ask('GET', path, headers, None)
             with self._lock:

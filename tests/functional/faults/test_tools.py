@@ -196,6 +196,13 @@ class CacheTest(unittest.TestCase):
         self.assertEqual('/v1 3', self.ask('/v1'))
         self.assertEqual('/v1 3', self.ask('/v1'))
 
+    def test_server_that_is_down_has_no_answers(self) -> None:
+        self.assertEqual('/v1 1', self.ask('/v1'))
+        self.server.shutdown()
+        self.server.server_close()
+        with self.assertRaises(OSError):
+            self.ask('/v1')
+
     def test_writes_are_passed_on(self) -> None:
         posted = urllib.request.Request(
             f'http://127.0.0.1:{self.cache.port}/v1', b'{}', method='POST'

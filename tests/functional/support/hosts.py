@@ -306,7 +306,7 @@ class HostsTestCase(ironics.IronicTestCase):
 
     def deploy(self, connection: str | None = None) -> Deployment:
         """Prepare a deployment whose history is checked at the end."""
-        deployment = Deployment(self.server.endpoint, connection)
+        deployment = Deployment(self.endpoint, connection)
         self.addCleanup(deployment.close)
         self.addCleanup(self.assert_lawful, deployment)
         self.addCleanup(deployment.stop)

@@ -16,7 +16,7 @@ import testtools
 from oslo_config import cfg
 
 from ironic_ownership.clients.ironic import client
-from lab import certificates, ironic
+from lab import certificates, ironic, ironic_cache
 from lab.enrolment import Enrolment
 from tests.functional.support import databases
 
@@ -50,11 +50,23 @@ def _enrolment() -> Enrolment:
     return Enrolment(server, repeatable=True)
 
 
+@functools.cache
+def _cache() -> ironic_cache.IronicCache:
+    """Return what repeats the answers of this test process's Ironic."""
+    server = _enrolment().server
+    return ironic_cache.IronicCache(server.port, server.database)
+
+
 class IronicTestCase(testtools.TestCase):
     """Tests of one process share a real Ironic, without nodes at first."""
 
     server: ironic.Ironic
     enrolment: Enrolment
+
+    @property
+    def endpoint(self) -> str:
+        """URL for programs that read the same nodes again and again."""
+        return f'http://127.0.0.1:{_cache().port}'
 
     def setUp(self) -> None:
         super().setUp()
