@@ -158,7 +158,6 @@ class Nova:
         self._services: dict[str, Process] = {}
         self._computes: list[Compute] = []
         self._preloads = preloads
-        self._forks: preloaded.Forks | None = None
 
     def _home(self, name: str) -> pathlib.Path:
         home = self.directory / name
@@ -276,22 +275,16 @@ class Nova:
         if self._preloads and executable is None:
             argv = ['nova-compute', *files]
             runs = str(program or _COMPUTE)
+            # With the driver, also if the first one has that of Nova.
+            python = nova_environment.with_driver() / 'bin' / 'python'
             return lambda log: preloaded.Preloaded(
-                self._forking(), runs, argv, log
+                preloaded.shared(python, _IMPORTS), runs, argv, log
             )
         started = [str(executable or self._program('nova-compute')[0])]
         if program is not None:
             # Its directory may have modules of the same name.
             started = [*self._program('python'), '-P', str(program)]
         return lambda log: Process([*started, *files], log)
-
-    def _forking(self) -> preloaded.Forks:
-        if self._forks is None:
-            # With the driver, also if the first one has that of Nova.
-            python = nova_environment.with_driver() / 'bin' / 'python'
-            log = self.directory / 'forks.log'
-            self._forks = preloaded.Forks(python, _IMPORTS, log)
-        return self._forks
 
     def manage(self, *words: str) -> Process:
         """Run ``nova-manage`` to its end; the result has its output."""
@@ -379,8 +372,6 @@ class Nova:
         """End everything that runs."""
         for compute in self._computes:
             compute.kill()
-        if self._forks is not None:
-            self._forks.stop()
         for name in list(self._services):
             self._services.pop(name).kill()
         self.api.stop()

@@ -5,18 +5,15 @@ That is most of what a short command costs, and half of the start of a host.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import pathlib
 import subprocess
 import sys
-import threading
 import types
 from collections.abc import Mapping, Sequence
 
 from lab import preloaded, process
-from tests.functional.support import databases, own_imports
+from tests.functional.support import own_imports
 
 Done = subprocess.CompletedProcess[str]
 
@@ -26,7 +23,6 @@ DBSYNC = 'ironic_ownership.cmd.dbsync'
 HOST = 'ironic_ownership.cmd.host'
 
 _ROOT = pathlib.Path('/')
-_starting = threading.Lock()
 
 
 def run(
@@ -72,16 +68,6 @@ def begin(
 
 
 def _forks() -> preloaded.Forks:
-    with _starting:
-        return _started()
-
-
-@functools.cache
-def _started() -> preloaded.Forks:
-    made = preloaded.Forks(
-        pathlib.Path(sys.executable),
-        pathlib.Path(own_imports.__file__),
-        databases.temporary_directory('programs') / 'forks.log',
+    return preloaded.shared(
+        pathlib.Path(sys.executable), pathlib.Path(own_imports.__file__)
     )
-    atexit.register(made.stop)
-    return made
