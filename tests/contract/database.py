@@ -19,6 +19,7 @@ from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.outbox import SqlOutbox
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
+from tests import compiled_statements  # noqa: F401
 from tests.contract.suites.records import uuid
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.db import connection, schema
+from tests import compiled_statements  # noqa: F401
 
 
 def create(path: pathlib.Path) -> None:
