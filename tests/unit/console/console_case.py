@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import jinja2
 import requests
+from jinja2 import bccache
 from requests import adapters
 from werkzeug import test
 
@@ -14,6 +16,23 @@ from ironic_ownership_console.service import Service
 from tests.unit.web import app_case
 
 LOCAL = 'http://127.0.0.1/'
+
+
+class _Compiled(jinja2.BytecodeCache):
+    """Templates are compiled once for all tests."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: bccache.Bucket) -> None:
+        if bucket.key in self._codes:
+            bucket.bytecode_from_string(self._codes[bucket.key])
+
+    def dump_bytecode(self, bucket: bccache.Bucket) -> None:
+        self._codes[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
 
 
 class _InProcess(adapters.BaseAdapter):
@@ -63,6 +82,7 @@ class ConsoleCase(app_case.SiteCase):
             clock=lambda: self.now,
             sign_in=self.sign_in,
         )
+        self.pages.jinja_env.bytecode_cache = _COMPILED
         self.browser = test.Client(self.pages)
 
     def instead_of(self, path: str) -> int:

@@ -112,7 +112,11 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         self.claim('old', self.epoch, *self.ironic.nodes.values())
         self.records.set_service('old', actor='test', disabled=True)
         self.wired = Wired(database, self.ironic, self.backend)
-        self.client = self.build()
+
+    @functools.cached_property
+    def client(self) -> Any:
+        """A client of the application, which many tests do not need."""
+        return self.build()
 
     def claim(self, host: str, epoch: int, *nodes: model.Node) -> None:
         self.records.apply(
