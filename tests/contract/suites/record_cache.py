@@ -49,7 +49,7 @@ class RecordCacheContract(records.RecordsContract):
     """
 
     database: connection.Database
-    histories: ClassVar[int] = 30
+    histories: ClassVar[int] = 12
 
     def make_moves(self) -> SqlMoves:
         """Return an access to the moves of this test's records."""

@@ -5,7 +5,7 @@ import pathlib
 import re
 import unittest
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ironic_ownership.api import schemas
@@ -77,6 +77,7 @@ class TestReading(unittest.TestCase):
         self.assertEqual('some-uuid', found.image_id)
         self.assertEqual({'a': 'b'}, found.image_properties)
 
+    @settings(max_examples=settings().max_examples // 3)
     @given(_bodies)
     def test_what_is_written_is_read_again(self, body) -> None:
         found = read(**body)

@@ -13,8 +13,8 @@ from schemathesis import GenerationMode, checks
 from ironic_ownership.web import routes
 from tests.unit.web import app_case
 
-EXAMPLES = 15
-"""Requests of one kind for one operation: some 20 operations, two kinds."""
+EXAMPLES = 8
+"""Requests of one kind for one operation: some 40 operations, two kinds."""
 
 SETTINGS = hypothesis.settings(
     max_examples=EXAMPLES,

@@ -51,8 +51,8 @@ _INTERRUPTED = st.tuples(
 _STEP = st.one_of(_BRIEF, _INTERRUPTED, _INTERRUPTED)
 _STORY = st.lists(_STEP, min_size=5, max_size=40)
 
-_HALF = settings(max_examples=settings().max_examples // 2)
-"""Two tests of a law share its examples: no test takes seconds."""
+_FEW = settings(max_examples=settings().max_examples // 6)
+"""The simulation runs many more, with threads and faults of all kinds."""
 
 _AT_WORK = [('deploy', 1), *(('turn', host) for host in HOSTS[:2] * 2)]
 """A deployment that runs already."""
@@ -269,12 +269,12 @@ class ConvergenceCase(sqlite.SqliteCase):
 
 
 class TestRing(ConvergenceCase):
-    @_HALF
+    @_FEW
     @given(_STORY)
     def test_free_nodes_end_with_their_one_owner(self, steps) -> None:
         self.converge(steps)
 
-    @_HALF
+    @_FEW
     @given(_STORY)
     def test_free_nodes_of_a_ring_at_work_do_so_too(self, steps) -> None:
         self.converge([*_AT_WORK, *steps])
@@ -291,12 +291,12 @@ class TestRing(ConvergenceCase):
 
 
 class TestExclusive(ConvergenceCase):
-    @_HALF
+    @_FEW
     @given(_STORY)
     def test_one_filter_twice_never_gives_a_node_to_two(self, steps) -> None:
         self.converge(steps)
 
-    @_HALF
+    @_FEW
     @given(_STORY)
     def test_services_at_work_never_share_a_node_either(self, steps) -> None:
         self.converge([*_AT_WORK, *steps])
