@@ -35,7 +35,7 @@ auth_strategy = noauth
 host_ip = 127.0.0.1
 [conductor]
 automated_clean = false
-heartbeat_interval = 1
+heartbeat_interval = 3
 heartbeat_timeout = {timeout}
 # It would lock each node once a minute, and the code under test leaves a node
 # that a conductor has locked to the next request.
