@@ -15,7 +15,7 @@ Sections = Mapping[str, Mapping[str, object]]
 
 FAST: Sections = {
     'DEFAULT': {
-        'update_resources_interval': 2,
+        'update_resources_interval': 4,
         'report_interval': 2,
         'service_down_time': 10,
         'periodic_fuzzy_delay': 0,
