@@ -41,7 +41,7 @@ _STESTR = 'stestr', 'run', '--concurrency', '2'
 _UNITTEST = 'python', '-m', 'unittest'
 _RUNNERS = {
     'aisle_filter': ('pytest',),
-    'bounded_ring': _STESTR,
+    'bounded_ring': _UNITTEST,
     'even_spread': _UNITTEST,
     'rack_affinity': ('pytest',),
     'resource_class': ('pytest',),
@@ -177,17 +177,15 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
         self.assertEqual(0, status, said)
         self.assertGreater(said.count('"pass"'), 25, said)
 
-    def test_policies_pass_the_check_of_plugins(self) -> None:
-        for name, *options in (
-            ('even_spread',),
-            ('rack_affinity', '--option', 'places=rack=rack1, building=b1'),
-        ):
-            # Ends with 1, and so raises here, if a law is broken.
-            said = self.run_program(
-                *('ironic-ownership', 'plugin', 'check', name, *options),
-                *('-f', 'csv', '-c', 'plugin', '-c', 'result'),
-            )
-            self.assertGreater(said.count(f'"{name}","pass"'), 15, said)
+    def test_policy_passes_the_check_of_plugins(self) -> None:
+        # One from "plugin new" is checked by the steps that it prints.
+        # Ends with 1, and so raises here, if a law is broken.
+        said = self.run_program(
+            *('ironic-ownership', 'plugin', 'check', 'rack_affinity'),
+            *('--option', 'places=rack=rack1, building=b1'),
+            *('-f', 'csv', '-c', 'plugin', '-c', 'result'),
+        )
+        self.assertGreater(said.count('"rack_affinity","pass"'), 15, said)
 
     def test_plugins_are_listed_with_distribution_and_version(self) -> None:
         listed = {
