@@ -102,7 +102,7 @@ class ReadingTest(_BothWays):
     options = {'policies': 'shard_key', 'ironic': 'shard_key = rack1'}
 
     def populate(self) -> None:
-        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.proxy = ironics.RecordingProxy(self.endpoint)
         self.addCleanup(self.proxy.stop)
         self.lab = command_line.Deployment(self.proxy.url)
         epoch = self.lab.serve('rack1', command_line.shard('rack1'))

@@ -55,7 +55,7 @@ class EmbeddingCase(hosts.HostsTestCase):
             ('ownership', 'policies'): ['all'],
             ('database', 'connection'): self.deployment.connection,
             ('ironic', 'auth_type'): 'none',
-            ('ironic', 'endpoint_override'): self.server.endpoint,
+            ('ironic', 'endpoint_override'): self.endpoint,
         }
         return values | {
             (name.split('__')[0], name.split('__')[1]): value

@@ -125,7 +125,7 @@ class KilledTest(move_case.MoveTestCase):
         self.seen = [self.bare_metal.get(uuid) for uuid in self.nodes[:3]]
 
     def fresh(self, url: str | None = None) -> command_line.Deployment:
-        lab = command_line.Deployment(self.server.endpoint, url)
+        lab = command_line.Deployment(self.endpoint, url)
         self.addCleanup(lab.close)
         epoch = lab.serve('old', command_line.ALL, alive=False)
         lab.serve('new', command_line.ALL)

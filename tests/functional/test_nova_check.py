@@ -49,7 +49,7 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
         self.directory = databases.temporary_directory('doctor')
         (self.directory / 'clouds.yaml').write_text(
             _CLOUD.format(
-                ironic=self.server.endpoint,
+                ironic=self.endpoint,
                 placement=self.placement_server.endpoint,
                 token=placement.TOKEN,
             )
@@ -314,7 +314,7 @@ class DoctorTest(placements.PlacementTestCase, ironics.IronicTestCase):
                 {
                     'ironic': {
                         'auth_type': 'none',
-                        'endpoint_override': self.server.endpoint,
+                        'endpoint_override': self.endpoint,
                     },
                     'placement': self.placement_server.options(),
                 }

@@ -66,7 +66,7 @@ class OpenStackClientTest(ironics.IronicTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.lab = command_line.Deployment(self.server.endpoint)
+        self.lab = command_line.Deployment(self.endpoint)
         self.addCleanup(self.lab.close)
         (self.node,) = self.enrolment.enrol(1, shard='rack1')
         epoch = self.lab.serve('rack1', command_line.shard('rack1'))

@@ -101,7 +101,7 @@ class ApiCase(ironics.IronicTestCase):
 
     def populate(self) -> None:
         """Fill the records before anything is asked."""
-        self.lab = command_line.Deployment(self.server.endpoint)
+        self.lab = command_line.Deployment(self.endpoint)
         old = self.lab.serve('old', command_line.ALL, alive=False)
         self.lab.serve('new', command_line.ALL)
         self.nodes = sorted(

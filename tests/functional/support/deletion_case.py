@@ -41,7 +41,7 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
         self, ironic: str | None = None, placement: str | None = None
     ) -> command_line.Deployment:
         """Configure the program, for other URLs of the servers perhaps."""
-        lab = command_line.Deployment(ironic or self.server.endpoint)
+        lab = command_line.Deployment(ironic or self.endpoint)
         self.addCleanup(lab.close)
         self.addCleanup(self.assert_lawful, lab)
         lab.config = lab.configure(more=self.placement_section(placement))

@@ -23,7 +23,7 @@ class MoveTestCase(ironics.IronicTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.proxy = ironics.RecordingProxy(self.server.endpoint)
+        self.proxy = ironics.RecordingProxy(self.endpoint)
         self.addCleanup(self.proxy.stop)
         self.lab = command_line.Deployment(self.proxy.url)
         self.addCleanup(self.lab.close)
