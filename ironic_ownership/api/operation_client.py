@@ -112,14 +112,12 @@ class OperationClient(abc.ABC):
             found, marker = self._send(operation, Sent(path, following))
             items += found[key]
             warnings += found['warnings']
-        more = f'more {operation.kind}s follow: raise --limit to see them'
-        return {
-            **found,
-            key: items,
-            'next': None,
-            'warnings': list(dict.fromkeys(warnings)),
-            'notes': [more] if marker else [],
-        }
+        whole = {**found, key: items, 'next': None}
+        whole['warnings'] = list(dict.fromkeys(warnings))
+        if marker:
+            more = f'more {operation.kind}s follow: raise --limit to see them'
+            whole['notes'] = [*found.get('notes', ()), more]
+        return whole
 
     def pages(
         self, name: str, *, query: Mapping[str, Any] = NOTHING
