@@ -34,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     code = 0
+    for name in ('stdin', 'stdout', 'stderr'):
+        if getattr(sys, name) is None:  # the caller has closed it
+            opened = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(opened, 'r+'))
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A reason or a name may have characters that the terminal has not.
         sys.stdout.reconfigure(errors='backslashreplace')

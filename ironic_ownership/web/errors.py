@@ -123,6 +123,8 @@ FORMED = 'ironic_ownership.formed'
 _HINTS = {
     401: 'Send a valid token of Keystone in the header X-Auth-Token; or user '
     'and password, where the service runs with auth_strategy = http_basic',
+    404: 'GET /openapi.json shows all paths. The URL of the service does not '
+    'end with /v1',
     413: 'Send less, or raise [oslo_middleware] max_request_body_size',
 }
 _KEPT = frozenset(('allow', 'www-authenticate', 'retry-after'))

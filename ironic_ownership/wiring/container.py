@@ -285,16 +285,17 @@ class Container:
     @contextlib.contextmanager
     def ports(self) -> Iterator[Ports]:
         """Lend records, a client of Ironic, and the membership."""
+        records = self.records  # reports first that there is no configuration
         with self._lent_ironic() as ironic:
-            yield Ports(self.records, ironic, self.backend, self.interpret)
+            yield Ports(records, ironic, self.backend, self.interpret)
 
     def ports_of(self, request_id: str, fields: Collection[str] = ()) -> Ports:
         """Return ports whose client sends the request id to Ironic.
 
         :param fields: of nodes that are read as well.
         """
-        ironic = self.ironic_of(request_id, fields)
-        return Ports(self.records, ironic, self.backend, self.interpret)
+        records, ironic = self.records, self.ironic_of(request_id, fields)
+        return Ports(records, ironic, self.backend, self.interpret)
 
     def overview(
         self, *, complete: bool = True, placement: bool = False

@@ -25,6 +25,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.reservations.reserver import unknown
 from ironic_ownership.engine.reservations.selection import Choice
 from ironic_ownership.observe import columns
@@ -186,12 +187,29 @@ def _list(request: Request) -> Answer:
         limit=request.limit + 1,
         marker=request.query.get('marker'),
     )
+    if host is not None and not found:
+        _check_service(request, host)
     return request.part(
         'reservations',
         found,
         lambda one: one.id,
         lambda one: cells(RESERVATION, one),
     )
+
+
+def _check_service(request: Request, text: str) -> None:
+    """Refuse the name of a service that does not exist, and never reserved.
+
+    :raises NotFoundError: if there is no reservation of it either.
+    """
+    closed = request.context.reservations.reservations(
+        host=model.canonical_host(text),
+        states=frozenset(ReservationState),
+        limit=1,
+    )
+    if not closed:
+        known = [row.host for row in request.context.records.services()]
+        suggestions.known_service(text, known)
 
 
 def _create(request: Request) -> Answer:

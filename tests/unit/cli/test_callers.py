@@ -123,6 +123,7 @@ ROWS = (
     ('event list --service odl --since 1d', 1),
     ('reservation list', 0),
     ('reservation list --all --limit 1 --service OLD', 0),
+    ('reservation list --service odl', 1),
     (f'reservation show {UNKNOWN}', 1),
     (f'reservation delete {UNKNOWN} --yes', 1),
     (f'reservation confirm {UNKNOWN}', 1),

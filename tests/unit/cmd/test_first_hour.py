@@ -64,6 +64,8 @@ class TestWithoutConfiguration(FirstHourCase):
         for main, words in (
             (cli.main, ['service', 'list']),
             (cli.main, ['check']),
+            (cli.main, ['compute', 'node', 'list']),
+            (cli.main, ['compute', 'node', 'move', 'x', '--to', 'y', '-y']),
             (dbsync.main, ['version']),
             (status.main, ['upgrade', 'check']),
         ):

@@ -41,3 +41,9 @@ class DocumentTest(app_case.SiteCase):
         self.assertLess(5, len(patterns))
         for pattern in patterns:
             self.assertRegex(pattern, r'^\^.*\$$')
+
+
+class UnknownPathTest(app_case.SiteCase):
+    def test_hint_names_what_is_too_much_in_the_url(self) -> None:
+        error = self.refused('GET', '/v1/v1/services', 404)
+        self.assertIn('does not end with /v1', error['hint'])
