@@ -135,6 +135,8 @@ class Reload:
                 context.conditions,
                 trusted=wanted.limits.trusts_credential,
             )
+            self._report(None)
+        # What follows cannot fail, so it is not repeated.
         changes = self.current.changes_to(wanted)
         self._use_policies(wanted)
         if follows:
@@ -142,7 +144,6 @@ class Reload:
             return True
         self.refresher.reconfigure(wanted)
         self.change_intervals(wanted.intervals)
-        self._report(None)
         LOG.info(
             'configuration reloaded: %s',
             '; '.join(changes) or 'no option has changed',

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import missing_nodes
@@ -103,6 +104,24 @@ class TestApplied(ReloadCase):
         self.assertEqual(tuning.Intervals(5, 1, 9, 30), self.loop.intervals)
         self.assertEqual(70, self.host.reconciler.handover_limit)
         self.assertIs(limits, self.host.missing_nodes.limits)
+
+    def test_changes_are_logged_also_if_the_records_fail_meanwhile(
+        self,
+    ) -> None:
+        self.reload.refuse('no such shard')
+        self.turn()
+        self.reload.request(service.tuning_of(A, refresh_interval=9))
+        logger = 'ironic_ownership.engine.host.reload'
+        with self.assertLogs(logger, 'INFO') as logs:
+            with (
+                mock.patch.object(self.records, 'report', failing),
+                self.assertRaises(exceptions.RecordsUnavailableError),
+            ):
+                self.turn()
+            self.turn()
+        self.assertEqual(1, len(logs.output))
+        self.assertIn('refresh_interval: 60 -> 9', logs.output[0])
+        self.assertIsNone(self.row().config_error)
 
     def test_credential_that_is_trusted_now_is_no_fault(self) -> None:
         self.ironic.failures = {
