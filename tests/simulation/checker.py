@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.simulation.links import EPOCH
+from tests.simulation.trials import Trials
 
 if TYPE_CHECKING:
     from tests.simulation.deployment import ServiceProcess, Site
@@ -51,6 +52,7 @@ class Event(NamedTuple):
     target: str | None
     instance: str | None
     reason: str | None
+    request: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Rows:
     :param owners: of the nodes with a record.
     :param instances: open instance and its host, by node.
     :param pauses: shard and end of each, by the database's clock.
+    :param holds: request and end of each, by node.
+    :param trials: the part in a trial and the state, by request and node.
     """
 
     services: dict[str, Service]
@@ -67,6 +71,12 @@ class Rows:
     instances: dict[str, tuple[str, str | None]]
     last_event: int = 0
     pauses: tuple[tuple[str | None, float], ...] = ()
+    holds: dict[str, tuple[str, float]] = dataclasses.field(
+        default_factory=dict
+    )
+    trials: dict[str, dict[str, tuple[str | None, str]]] = dataclasses.field(
+        default_factory=dict
+    )
 
 
 class ViolationError(AssertionError):
@@ -103,6 +113,9 @@ class Checker:
         self.ended: dict[tuple[str, str], float] = {}
         self.restored_at = self.emptied_at = float('-inf')
         self._writer = ''
+        self._away: dict[str, tuple[int, float]] = {}
+        self._looked_at: dict[str, float] = {}
+        self.trials = Trials(self)
         self.history: list[dict[str, Any]] = []
         self._site: Site
         self._query: Callable[..., Any]
@@ -112,6 +125,7 @@ class Checker:
             'node_reserved': self._reserved,
             'node_handed_over': self._handed_over,
             'node_forgotten': self._forgotten,
+            'service_retired': self._retired,
             'service_died': self._died,
             'service_fenced': self._fenced,
             'nodes_taken_over': self._taken_over,
@@ -127,6 +141,14 @@ class Checker:
     def listed(self, method: str, scope: Any) -> None:
         """Law 4: with a shard key, all nodes are never listed."""
         process = self._site.loop.process
+        self.trials.listed(getattr(process, 'host', ''))
+        # A take-over looks for itself, in a thread of its own.
+        if (
+            method == 'instances'
+            and self._site.bare_metal.sees == 1
+            and self._site.loop.current.name != 'take-over'
+        ):
+            self._looked_at[process.name] = self._site.loop.now
         if (
             self._runs('shard_key')
             and hasattr(process, 'host')
@@ -159,6 +181,8 @@ class Checker:
     def restored(self) -> None:
         """Take the records as they are: an older copy."""
         self.restored_at = self.emptied_at = self._site.loop.now
+        self._away.clear()
+        self.trials.restored()
         (last,) = self._query('SELECT MAX(id) FROM events').fetchone()
         self.rows = dataclasses.replace(self._read(), last_event=last or 0)
         self._known = {row[0] for row in self._query('SELECT id FROM events')}
@@ -172,7 +196,7 @@ class Checker:
             Event(*row)
             for row in self._query(
                 'SELECT id, at, actor, kind, node_uuid, from_host, to_host, '
-                'instance_uuid, reason FROM events '
+                'instance_uuid, reason, request_id FROM events '
                 f'WHERE id > {before.last_event - _OUT_OF_ORDER} ORDER BY id'
             )
             if row[0] not in self._known
@@ -194,10 +218,12 @@ class Checker:
         self._check_writer(process, before, now, events)
         self._check_epochs(before, now)
         self._check_owners(process, before, now, events)
+        self._check_holds(before, now, events)
         self._writer = process.name
         for event in events:
             if (check := self._follow.get(event.kind)) is not None:
                 check(event, before, now)
+        self.trials.written(before, now)
         self._note_ends(before, now)
 
     def _read(self) -> Rows:
@@ -209,11 +235,10 @@ class Checker:
                 'incarnation FROM services'
             )
         }
-        owners = dict(
-            query(
-                'SELECT uuid, host FROM compute_nodes WHERE deleted_at IS NULL'
-            ).fetchall()
-        )
+        nodes = query(
+            'SELECT uuid, host, held_by, held_until FROM compute_nodes '
+            'WHERE deleted_at IS NULL'
+        ).fetchall()
         instances = {
             node: (uuid, host)
             for node, uuid, host in query(
@@ -223,7 +248,19 @@ class Checker:
         }
         pauses = query('SELECT shard, ends_at FROM pauses').fetchall()
         last = self.rows.last_event
-        return Rows(services, owners, instances, last, tuple(pauses))
+        return Rows(
+            services,
+            {uuid: host for uuid, host, *_ in nodes},
+            instances,
+            last,
+            tuple(pauses),
+            {
+                uuid: (request, until)
+                for uuid, host, request, until in nodes
+                if host is None and request is not None
+            },
+            self.trials.read(query),
+        )
 
     def _check_writer(
         self, process: Process, before: Rows, now: Rows, events: list[Event]
@@ -307,6 +344,7 @@ class Checker:
             if not (old and is_service):
                 continue
             self._check_paused(uuid, old, now)
+            self._check_grace(uuid, old, now)
             if uuid in moved:
                 self._check_order(uuid, old, now)
                 continue
@@ -314,22 +352,27 @@ class Checker:
             instances = now if self.reserves else before
             if uuid in instances.instances:
                 self.violate('law 2', f'{uuid}: {old} to {new}, deployed')
-            self._check_deployed(uuid, old, new)
+            self._check_deployed(process, uuid, old, new)
             if new and not self.rebalances:
                 self.violate('law 5', f'{uuid}: {old} to {new}')
         for uuid, (instance, host) in now.instances.items():
-            if now.owners.get(uuid) != host:
+            if now.owners.get(uuid) != host and not self.trials.releases(
+                now, uuid
+            ):
                 self.violate(
                     'law 7',
                     f'instance {instance} belongs to {host}, its node to '
                     f'{now.owners.get(uuid)}',
                 )
 
-    def _check_deployed(self, uuid: str, old: str, new: str | None) -> None:
+    def _check_deployed(
+        self, process: Process, uuid: str, old: str, new: str | None
+    ) -> None:
         """Law 2, as Ironic knows it.
 
         What a service has read is at most a refresh old, or as old as a
-        process may stand still before it loses its right.
+        process may stand still before it loses its right. Under a ring, a
+        list of the instances has all nodes.
         """
         bare_metal, times = self._site.bare_metal, self._site.times
         found = bare_metal.nodes.get(uuid)
@@ -343,6 +386,15 @@ class Checker:
                 'law 2',
                 f'{uuid}: {old} to {new}, with an instance for {since:.0f} s',
             )
+        looked_at = self._looked_at.get(process.name, 0.0)
+        if (
+            found
+            and found.instance_uuid
+            and new is None
+            and self.rebalances
+            and looked_at > bare_metal.deployed_at.get(uuid, looked_at)
+        ):
+            self.violate('law 2', f'{old} releases {uuid}, seen deployed')
 
     def _check_order(self, uuid: str, old: str, now: Rows) -> None:
         """Law 2: a service moves a node only by an order that is due."""
@@ -355,7 +407,7 @@ class Checker:
         row = now.services[old]
         if not (order and row.fenced and row.epoch == epoch):
             self.violate('law 2', f'{uuid} of {old} is moved without an order')
-        elif self._site.loop.now - database.jumped_at > database.idle:
+        elif not self._has_jumped:
             left = since + json.loads(order)['after'] - database.clock()
             if left > 0:
                 self.violate('law 2', f'{uuid} is moved {left:.1f} s early')
@@ -363,10 +415,7 @@ class Checker:
     def _check_paused(self, uuid: str, old: str, now: Rows) -> None:
         """Law 13: no owner changes automatically under a pause."""
         database = self._site.database
-        if (
-            uuid not in now.owners
-            or self._site.loop.now - database.jumped_at <= database.idle
-        ):
+        if uuid not in now.owners or self._has_jumped:
             return
         (shard,) = self._query(
             'SELECT shard FROM compute_nodes WHERE uuid = ?', (uuid,)
@@ -376,11 +425,59 @@ class Checker:
                 new = now.owners[uuid]
                 self.violate('law 13', f'{uuid}: {old} to {new}, paused')
 
+    @property
+    def _has_jumped(self) -> bool:
+        """True if a transaction may have read the clock before its jump."""
+        database = self._site.database
+        return self._site.loop.now - database.jumped_at <= database.idle
+
+    def _check_holds(
+        self, before: Rows, now: Rows, events: list[Event]
+    ) -> None:
+        """Law 1: only its request gives a released node to a service."""
+        moved = {(e.node, e.request) for e in events if e.kind == 'node_moved'}
+        for uuid, (request, until) in before.holds.items():
+            if (
+                now.owners.get(uuid)
+                and (uuid, request) not in moved
+                and until > self._site.database.clock()
+                and not self._has_jumped
+            ):
+                self.violate(
+                    'law 1', f'{uuid} is held by {request}, and claimed'
+                )
+
+    def _retired(self, event: Event, before: Rows, now: Rows) -> None:
+        host = str(event.source)
+        until = self._site.database.clock() + self._site.times.grace
+        self._away[host] = now.services[host].epoch, until
+
+    def _check_grace(self, uuid: str, old: str, now: Rows) -> None:
+        """No node leaves a service while it is expected back."""
+        epoch, until = self._away.get(old, (0, 0.0))
+        row = now.services.get(old)
+        if (
+            row is not None
+            and row.epoch == epoch
+            and not row.forced_down
+            and not self._has_jumped
+            and (left := until - self._site.database.clock()) > 0
+        ):
+            self.violate(
+                'grace',
+                f'{uuid}: {old} to {now.owners.get(uuid)}, {left:.1f} s early',
+            )
+
     def _owner_changed(self, event: Event, before: Rows, now: Rows) -> None:
         source, target = event.source, event.target
         gains = source if target is None else target
         if event.actor != gains and event.actor != 'operator':
             self.violate('law 1', f'{event.actor} gives {event.node} away')
+        instance, host = before.instances.get(str(event.node), ('', gains))
+        if source is None and event.actor != 'operator' and host != gains:
+            self.violate(
+                'law 2', f'{gains} claims {event.node}, {instance} of {host}'
+            )
         if before.owners.get(str(event.node)) != source:
             self.violate('law 1', f'{event.node} was not of {source}')
         if source and target:
@@ -399,6 +496,7 @@ class Checker:
             self.violate('law 7', f'{node} was not of {event.source}')
         if event.source:
             self._ended(event, event.source, now)
+        self.trials.moved(event, before)
 
     def _reserved(self, event: Event, before: Rows, now: Rows) -> None:
         node, owner = str(event.node), str(event.target)
@@ -409,7 +507,9 @@ class Checker:
             self.violate('law 1', f'{owner} reserves {node}, not serving')
 
     def _handed_over(self, event: Event, before: Rows, now: Rows) -> None:
-        if str(event.node) in before.instances:
+        if str(event.node) in before.instances and not self.trials.releases(
+            now, str(event.node)
+        ):
             self.violate('law 2', f'{event.node} is released, deployed')
 
     def _forgotten(self, event: Event, before: Rows, now: Rows) -> None:

@@ -61,10 +61,12 @@ class Times:
 
     :param scale: of all of them, against those of production.
     :param refreshes: heartbeats between two refreshes.
+    :param graces: those for which a stopped service is expected back.
     """
 
     scale: float = 1.0
     refreshes: float = 6.0
+    graces: float = 0.0
 
     @property
     def heartbeat(self) -> float:
@@ -81,6 +83,10 @@ class Times:
     @property
     def refresh(self) -> float:
         return self.refreshes * self.heartbeat
+
+    @property
+    def grace(self) -> float:
+        return self.graces * self.heartbeat
 
 
 class Ironic(fake_bare_metal.FakeBareMetal):
@@ -172,6 +178,7 @@ class Site:
     :ivar enforced: Ironic's API, with the middleware.
     :ivar named: targets and calls that the next fault takes, if they exist.
     :ivar lasts: seconds that a story gives it; zero if it leaves them open.
+    :ivar has_trials: whether a move with a trial was ever ordered.
     :ivar pairs: how often a fault came at a step, by both names.
     """
 
@@ -220,6 +227,7 @@ class Site:
         self.machines: dict[str, ServiceProcess] = {}
         self.started = collections.Counter[str]()
         self.commands = self.instances = 0
+        self.has_trials = False
         self.named: list[str] = []
         self.lasts = 0.0
         self.pairs = collections.Counter[tuple[str, str]]()
@@ -269,6 +277,7 @@ class Site:
     def order(self, name: str, **request: Any) -> Command:
         """Let an operator run a command."""
         self.commands += 1
+        self.has_trials |= 'trial' in request.get('body', ())
         return Command(self, name, request)
 
     def tuning(self, host: str, **changed: Any) -> Tuning:
@@ -279,7 +288,7 @@ class Site:
             'heartbeat': times.heartbeat,
             'watch': times.heartbeat,
             'refresh': times.refresh,
-            'restart_grace': 0.0,
+            'restart_grace': times.grace,
             **changed,
         }
         return Tuning(

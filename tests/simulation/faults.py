@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.simulation.deployment import Command, ServiceProcess, Site
 from tests.simulation.links import Link, Server
@@ -20,6 +20,9 @@ Begin = Callable[[Site], Undo]
 FAULTS: dict[str, Begin] = {}
 CHANGES: dict[str, Begin] = {}
 COMMANDS: dict[str, Begin] = {}
+
+_STANDING = ('compute_node:release', 'move:create')
+"""Commands that stand still at the calls that their line of a story names."""
 
 
 def _of(table: dict[str, Begin]) -> Callable[[Begin], Begin]:
@@ -220,6 +223,13 @@ def slow(site: Site) -> Undo:
 @_of(FAULTS)
 def lossy(site: Site) -> Undo:
     return _path(site, loses=site.loop.rng.choice((0.1, 0.4)))
+
+
+@_of(FAULTS)
+def flaky(site: Site) -> Undo:
+    rng = site.loop.rng
+    most = rng.choice((0.5, 1.5)) * site.times.heartbeat
+    return _path(site, latency=most, loses=rng.choice((0.1, 0.4)))
 
 
 def _server(site: Site, state: str) -> Undo:
@@ -456,9 +466,23 @@ def _at_work(site: Site, name: str, do: Callable[[], None]) -> None:
         at_a_step(one, do)
 
 
-def _order(site: Site, name: str, **request: object) -> None:
+def _order(
+    site: Site,
+    name: str,
+    *,
+    after: str = '',
+    dies_at: Sequence[str] = (),
+    **request: object,
+) -> None:
+    """Run a command, which may die or stand still.
+
+    :param after: a call that half of those have made then.
+    :param dies_at: the calls at whose end it dies, if a story names some.
+    """
     command = site.order(name, **request)
     site.checker.tell(f'{command.name} runs {name} {request}')
+
+    stands = site.lasts if name in _STANDING and _named_calls(site) else 0.0
 
     def die() -> None:
         site.checker.tell(f'{command.name} dies at {command.last_step}')
@@ -467,16 +491,25 @@ def _order(site: Site, name: str, **request: object) -> None:
         site.database.abort_all(command)
 
     def stand_still() -> None:
-        seconds = site.loop.rng.uniform(0, 2) * site.times.ttl
+        seconds = stands or site.loop.rng.uniform(0, 2) * site.times.ttl
         site.checker.tell(
             f'{command.name} stands still at {command.last_step}'
         )
         site.note('freeze-command', command.last_step)
         command.frozen_until = site.loop.now + seconds
 
-    chance = site.loop.rng.random()
-    if chance < 0.4:
-        at_a_step(command, die if chance < 0.2 else stand_still)
+    rng = site.loop.rng
+    chance = rng.random()
+    if dies_at:
+        command.before_call(dies_at, 0, die)
+    elif stands:
+        command.before_call(_named_calls(site), 0, stand_still)
+    elif chance < 0.4:
+        do = die if chance < 0.2 else stand_still
+        if after and rng.random() < 0.5:
+            command.before_call([after], rng.randint(0, 60), do)
+        else:
+            at_a_step(command, do)
 
 
 def _set(site: Site, name: str, **values: bool) -> None:
@@ -525,13 +558,24 @@ def standing_order(site: Site) -> Undo:
     return lambda: order(path=path, body={'take_over_deployed_after': None})
 
 
+def _elsewhere(site: Site) -> dict[str, object]:
+    """Return how nodes move, also where policies give them to others."""
+    if site.checker.rebalances:
+        return {'skip_invalid': True}
+    return {
+        'skip_invalid': True,
+        'override': ['destination_admits'],
+        'reason': 'a rack moves',
+    }
+
+
 @_of(COMMANDS)
 def move(site: Site) -> Undo:
     uuids = sorted({node(site), node(site)})
     body = {
         'service': host(site),
         'select': {'uuids': uuids},
-        'skip_invalid': True,
+        **_elsewhere(site),
     }
     _order(site, 'move:create', body=body)
     return nothing
@@ -557,6 +601,41 @@ def evacuate(site: Site) -> Undo:
 
     _at_work(site, name, down)
     return lambda: _set(site, name, forced_down=False)
+
+
+@_of(COMMANDS)
+def trial(site: Site) -> Undo:
+    """Move nodes of a service, with a trial, or drain it so.
+
+    It has been forced down, or serves: then its free nodes move only.
+    """
+    rng, source = site.loop.rng, host(site)
+    others = sorted({*site.policies} - {source})
+    named = [one for one in site.named if one in others]
+    target = named[0] if named else rng.choice(others)
+    body = {**_elsewhere(site), 'trial': rng.choice((1, 1, 2))}
+
+    dies_at = _named_calls(site)
+
+    def begin() -> None:
+        # It may die while the trial waits for the new owner, or later.
+        order = functools.partial(
+            _order, site, after='SELECT-cond', dies_at=dies_at
+        )
+        if not named and rng.random() < 0.3:
+            order('service:drain', path={'host': source}, body=body)
+            return
+        select = {'service': source}
+        body.update(service=target, select=select)
+        order('move:create', body=body)
+
+    if not named and rng.random() < 0.3:
+        begin()
+        return nothing
+    _set(site, source, forced_down=True)
+    later = rng.uniform(0.2, 2) * site.times.heartbeat
+    site.loop.spawn(site.loop.world, 'trial', begin, later)
+    return lambda: _set(site, source, forced_down=False)
 
 
 @_of(COMMANDS)
@@ -634,6 +713,7 @@ OFTEN = (
     'fail-over',
     'move',
     'pause',
+    'trial',
 )
 """Kinds that are chosen more often than others."""
 

@@ -53,6 +53,7 @@ _GUARD = 'engine/host/action_guard.py'
 _CHANGES = 'db/change_set.py'
 _ORDERS = 'db/standing_orders.py'
 _MOVE = 'db/move_transaction.py'
+_TRIAL = 'engine/changes/trial.py'
 _BEATS = 'db/heartbeats.py'
 _BACKEND = 'backends/db.py'
 _MIDDLEWARE = '../ironic_middleware/ironic_ownership_middleware'
@@ -156,7 +157,7 @@ MUTANTS = (
         'if self._owner(node.uuid) != self.host:\n            return False\n'
         '        row',
         'row',
-        story='forced-down-in-a-refresh',
+        story='deployed-during-a-move',
     ),
     Mutant(
         'a node is taken from an owner that came back',
@@ -469,7 +470,86 @@ MUTANTS = (
         'db/release_transaction.py',
         'if instance != (node.instance_uuid if hand_over.deployed else None):',
         'if instance is node:',
-        story='moved-back-and-forth',
+        story='deployed-during-a-move',
+    ),
+    # Restarts and trials.
+    Mutant(
+        'a service that was stopped is not expected back',
+        'db/registration.py',
+        'away_until=now + grace if grace > 0 else None,',
+        'away_until=None,',
+        story='stopped-for-an-upgrade',
+    ),
+    Mutant(
+        'a service that was stopped is expected back for ever',
+        'db/rows.py',
+        'away = row.away_until is not None and row.away_until > row.now',
+        'away = row.away_until is not None',
+        also=((_CHANGES, '            and self.away_until > now\n', ''),),
+        story='stopped-for-an-upgrade',
+    ),
+    Mutant(
+        'a claim does not read that a service is expected back',
+        _CHANGES,
+        'if owner.is_away(self.now):',
+        'if owner is claim:',
+        story='stopped-for-an-upgrade',
+    ),
+    Mutant(
+        'a trial is not verified',
+        _TRIAL,
+        'if not any(differences):',
+        'if differences:',
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'all nodes move before the trial has a result',
+        _TRIAL,
+        'done = move([one.of_trial for one in results])',
+        'done = move(results)',
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'the others follow a trial that has failed',
+        'engine/changes/moves.py',
+        'if not passed:\n                return results',
+        'if passed is None:\n                return results',
+        also=(
+            (
+                _TRIAL,
+                "batches([n for n in planned if n.trial != 'back'], _BATCH)",
+                'batches([], _BATCH)',
+            ),
+        ),
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'a trial that is resumed is no trial any more',
+        'engine/changes/moves.py',
+        'has_trial=bool(first),',
+        'has_trial=False,',
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'a node that was released cannot go back later',
+        'db/release_transaction.py',
+        "is_released = owner is None and row['released_by'] == node.source",
+        'is_released = False',
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'nodes that go back are held for a moment only',
+        _TRIAL,
+        'HOLD = 86400.0',
+        'HOLD = 0.0',
+        story='trial-cut-off',
+    ),
+    Mutant(
+        'a claim does not read that a node is held',
+        _CHANGES,
+        '            row, self.now\n        ) or self',
+        '            None, self.now\n        ) or self',
+        story='trial-cut-off',
     ),
     # Standing orders and reservations.
     Mutant(

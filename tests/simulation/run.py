@@ -19,7 +19,12 @@ from tooz import hashring
 from ironic_ownership.contracts import model
 from tests.simulation import faults, threads
 from tests.simulation.checker import Checker, ViolationError
-from tests.simulation.deployment import Command, Site, Times
+from tests.simulation.deployment import (
+    Command,
+    ServiceProcess,
+    Site,
+    Times,
+)
 from tests.simulation.faults import Planned
 from tests.simulation.loop import Loop, SpinningError
 from tests.unit.engine import world
@@ -32,6 +37,9 @@ class Plan:
     :param seed: of everything that the plan leaves open.
     :param churns: whether nodes get and lose instances all the time.
     :param storm: time in which faults begin, in heartbeats.
+    :param grace: for which a service that was stopped is expected back, in
+        heartbeats.
+    :param absent: the service that does not return when the faults end.
     """
 
     seed: int
@@ -47,6 +55,8 @@ class Plan:
     churns: bool
     storm: float
     faults: tuple[Planned, ...]
+    grace: float = 0.0
+    absent: str = ''
 
     @classmethod
     def of(cls, seed: int) -> Plan:
@@ -74,6 +84,8 @@ class Plan:
                 Planned(at, rng.choice(kinds), rng.expovariate(1 / 5))
                 for at in times
             ),
+            rng.choice((0, 0, 2, 6, 12)),
+            rng.choice(hosts) if rng.random() < 0.2 else '',
         )
 
 
@@ -116,7 +128,9 @@ class Schedule:
 
     def __init__(self, plan: Plan, times: Times, sums: Result) -> None:
         self.plan, self.sums = plan, sums
-        self.times = dataclasses.replace(times, refreshes=plan.refreshes)
+        self.times = dataclasses.replace(
+            times, refreshes=plan.refreshes, graces=plan.grace
+        )
         self.loop = Loop(plan.seed)
         self.checker = Checker()
         self.undos: list[faults.Undo] = []
@@ -241,8 +255,11 @@ class Schedule:
         for process in self.loop.processes:
             process.countdown = 0
             process.frozen_until = 0.0
-        for machine in site.hosts:
+        for machine, host in site.hosts.items():
             one = site.machines.get(machine)
+            if host == self.plan.absent:
+                self._dismiss(one)
+                continue
             if one is not None and (one.is_stopping or one.main.ended):
                 site.kill(machine)
             if machine not in site.machines:
@@ -258,6 +275,25 @@ class Schedule:
             )
         site.order('pause:end')
 
+    def _dismiss(self, one: ServiceProcess | None) -> None:
+        """Stop a process that does not return."""
+        if one is None:
+            return
+        self.checker.tell(f'{one.name} is stopped, and does not return')
+        if one.built is None:
+            self.site.kill(one.name)
+        elif not one.is_stopping:
+            one.stop()
+
+    def _resume(self) -> None:
+        """Let an operator resume the trials that were cut off."""
+        for request_id in self.checker.trials.unfinished():
+            self.site.order(
+                'move:resume',
+                path={'request_id': request_id},
+                body={'skip_invalid': True},
+            )
+
     def _commands(self) -> bool:
         """Tell whether a command runs, or the run is not over anyhow."""
         return self.checker.broken is None and any(
@@ -270,9 +306,12 @@ class Schedule:
         heartbeat = self.times.heartbeat
         began = self.loop.now
         longest = 60 + 4 * self.times.ttl + 8 * self.times.refresh
+        longest += self.times.grace
         missing = ['']
         while missing and self.loop.now < began + longest:
-            self._until(self.loop.now + 2 * heartbeat)
+            if not self._commands():
+                self._resume()
+            self._until(self.loop.now + heartbeat / 2)
             if self.checker.broken is not None:
                 return
             missing = self._missing()
@@ -301,6 +340,10 @@ class Schedule:
             if not task.process.is_dead
         ]
         for name, one in site.machines.items():
+            if one.host == self.plan.absent:
+                if not one.main.ended:
+                    found.append(f'{name} has not ended')
+                continue
             if one.built is None or one.main.ended:
                 found.append(f'{name} has ended')
                 continue
@@ -308,7 +351,7 @@ class Schedule:
                 f'{name}: {loop} has ended'
                 for loop in one.built.scheduler.dead
             ]
-        for host in site.policies:
+        for host in self._serving:
             row = rows.services.get(host)
             active = [
                 one
@@ -322,6 +365,10 @@ class Schedule:
                 found.append(f'no process of {host} may act')
         return found
 
+    @property
+    def _serving(self) -> list[str]:
+        return [host for host in self.plan.hosts if host != self.plan.absent]
+
     def _other_settings(self) -> list[str]:
         """Return the services whose row differs from their configuration."""
         stored = self.site.database.query(
@@ -330,11 +377,12 @@ class Schedule:
         return [
             f'{host} has other settings on record'
             for host, settings in sorted(stored)
-            if settings != self.site.tuning(host).advertised.to_json()
+            if host != self.plan.absent
+            and settings != self.site.tuning(host).advertised.to_json()
         ]
 
     def _unfinished(self) -> list[str]:
-        """Return the reservations that differ from what Ironic holds."""
+        """Return trials, and reservations unlike what Ironic holds."""
         site = self.site
         opened = site.database.query(
             'SELECT instance_uuid, node_uuid, state FROM reservations '
@@ -346,8 +394,14 @@ class Schedule:
             for one in site.allocations.mine(host)
         }
         return [
-            f'on record or in Ironic only: {one}'
-            for one in sorted(set(opened) ^ held, key=str)
+            *(
+                f'the trial of {request_id} has no result'
+                for request_id in self.checker.trials.unfinished()
+            ),
+            *(
+                f'on record or in Ironic only: {one}'
+                for one in sorted(set(opened) ^ held, key=str)
+            ),
         ]
 
     def _strays(self) -> list[str]:
@@ -361,7 +415,10 @@ class Schedule:
                     f'node {uuid[-4:]} belongs to {owner}, not {wanted}'
                 )
             instance = rows.instances.get(uuid, (None, None))[0]
-            if owner and instance != one.instance_uuid:
+            if (
+                owner not in (None, self.plan.absent)
+                and instance != one.instance_uuid
+            ):
                 found.append(f'node {uuid[-4:]} has {instance} on record')
         gone = rows.owners.keys() - site.bare_metal.nodes.keys()
         if len(gone) > 3:
@@ -370,6 +427,7 @@ class Schedule:
             f'node {uuid[-4:]} is gone, and has a record'
             for uuid in sorted(gone)
             if uuid not in rows.instances
+            and rows.owners[uuid] != self.plan.absent
         ]
         return found
 
@@ -384,7 +442,7 @@ class Schedule:
         if deployed and owner is not None:
             return hosts
         if self.plan.policy == 'ring':
-            ring = hashring.HashRing(hosts, hash_function='md5')
+            ring = hashring.HashRing(self._serving, hash_function='md5')
             (found,) = ring.get_nodes(node.uuid.encode())
             return [found]
         if self.plan.policy == 'pool':
@@ -394,7 +452,8 @@ class Schedule:
         if owner is not None:
             return hosts
         shards = dict(zip('abcd', hosts, strict=False))
-        return [shards.get(str(node.shard))]
+        wanted = shards.get(str(node.shard))
+        return [None if wanted == self.plan.absent else wanted]
 
     def _count(self) -> None:
         sums, checker = self.sums, self.checker
@@ -416,12 +475,13 @@ class Schedule:
     def _record(self) -> None:
         """Write the history, unless the model has no such one.
 
-        The records went back in time, or nodes were reserved.
+        The records went back in time, nodes were reserved, or those of a
+        trial went back with their instances.
         """
         kinds = {planned.kind for planned in self.plan.faults}
         if (
             self.sums.histories is not None
-            and 'restore' not in kinds
+            and not kinds & {'restore', 'trial'}
             and self.plan.policy != 'pool'
         ):
             path = self.sums.histories / f'{self.plan.seed}.jsonl'

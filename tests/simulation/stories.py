@@ -25,7 +25,9 @@ _SITE = re.compile(
     r'  (?P<policy>\w+): (?P<hosts>[\w ]+?)'
     r'(, standby of (?P<standbys>[\w ]+?))?'
     r', (?P<nodes>\d+) nodes(?P<store>, members in a store)?'
-    r'(?P<writers>, several writers)?$'
+    r'(?P<writers>, several writers)?'
+    r'(, expected back for (?P<grace>\d+) s)?'
+    r'(, without (?P<absent>\w+) in the end)?$'
 )
 _FAULT = re.compile(
     r' +(?P<at>\d+) s  (?P<kind>[\w-]+)(?P<named>( (?!for\b)[\w-]+)*)'
@@ -57,6 +59,8 @@ def plan(text: str, seed: int) -> Plan:
         seed % 2 == 0,
         max(one.at + min(one.lasts, 4) for one in planned) + 1,
         planned,
+        int(site['grace'] or 0) / HEARTBEAT,
+        site['absent'] or '',
     )
 
 

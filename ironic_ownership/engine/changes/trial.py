@@ -253,10 +253,19 @@ def _give_back(
     operation: Releaser, result: Proposal, nodes: Sequence[NodeMove]
 ) -> None:
     order, moves = result.order, operation.moves
-    registered = {row.host for row in operation.ports.records.services()}
-    instances = {n.uuid: n.instance_uuid for n in nodes if n.instance_uuid}
-    # Before their release: an instance needs an owner at any time.
-    kept = operation.occupied(instances) | {
+    records = operation.ports.records
+    registered = {row.host for row in records.services()}
+    rows = records.compute_nodes_by_uuid([node.uuid for node in nodes])
+    owned = {row.uuid for row in rows if row.host is not None}
+    # Before their release: an instance needs an owner at any time. One that
+    # an interrupted command has released can't stay with the new owner.
+    kept = operation.occupied(
+        {
+            n.uuid: n.instance_uuid
+            for n in nodes
+            if n.instance_uuid and n.uuid in owned
+        }
+    ) | {
         node.uuid: f'{node.source} is not registered'
         for node in nodes
         if node.source not in (None, *registered)
@@ -280,7 +289,7 @@ def _give_back(
         ),
     )
     # Another process may have given them back, or their source claimed them.
-    owners = operation.ports.records.compute_nodes_by_uuid(refused)
+    owners = records.compute_nodes_by_uuid(refused)
     operation.set_scope(
         order, {n.uuid: n.host or order.destination for n in owners}
     )

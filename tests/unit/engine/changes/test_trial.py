@@ -322,7 +322,26 @@ class InterruptedTest(TrialCase):
             with self.subTest(name):
                 self.killed_at(name)
 
-    def killed_at(self, name: str) -> None:
+    def test_node_that_was_released_goes_back_also_with_another_instance(
+        self,
+    ) -> None:
+        """No service has it, so it can't stay with the new owner."""
+        self.frozen = True
+        (uuid, *_) = (
+            n.uuid for n in self.with_trial().trial if n.instance_uuid
+        )
+        self.killed_at(
+            'carry_out',
+            lambda: self.ironic.put(
+                dataclasses.replace(
+                    self.ironic.nodes[uuid], instance_uuid=world.uuid(999)
+                )
+            ),
+        )
+
+    def killed_at(
+        self, name: str, then: Callable[[], object] = lambda: None
+    ) -> None:
         proposal = self.with_trial()
         real = getattr(type(self.moves), name)
 
@@ -348,6 +367,7 @@ class InterruptedTest(TrialCase):
                     'new', epoch, [Claim(node, reasons.Reason.EXCLUSIVE)]
                 )
                 self.assertEqual(1, len(outcome.refused))
+        then()
         result = self.execute(self.plan_rest(proposal))
         self.assertEqual({'old'}, {*self.owners().values()})
         self.assertEqual([], list(result.planned))
