@@ -153,7 +153,7 @@ class HeartbeatLog:
     def __init__(self, member_ttl: float) -> None:
         self._ttl = member_ttl
         self._lock = threading.Lock()
-        self._read_at = float('-inf')
+        self._read_at = self._asked_at = float('-inf')
         self._stamps: dict[_Key, float] = {}
         self._alive_until: dict[_Key, float] = {}
         self._leads: dict[_Key, collections.deque[float]] = {}
@@ -178,6 +178,8 @@ class HeartbeatLog:
         with self._lock:
             # After a longer gap it is unknown when a heartbeat was.
             fresh = started - self._read_at <= self._ttl
+            # One that a later read has overtaken: its heartbeats are known.
+            late = started < self._asked_at
             left: dict[model.Member, float] = {}
             kept = set()
             beaten_at = {}
@@ -186,11 +188,14 @@ class HeartbeatLog:
                 beaten_at[beat.member.incarnation] = (
                     beat.expires_at - self._ttl
                 )
-                until = self._expiry(beat, started, ended, fresh=fresh)
+                until = self._alive_until.get(_key(beat.member))
+                if until is None or not late:
+                    until = self._expiry(beat, started, ended, fresh=fresh)
                 if until > started:
                     left[beat.member] = until - started
-            self._forget(kept)
-            self._read_at = ended
+            if not late:
+                self._forget(kept)
+                self._read_at, self._asked_at = ended, started
             ahead = self._ahead()
         return model.View.of(
             left, min(left.values(), default=None), ahead, beaten_at

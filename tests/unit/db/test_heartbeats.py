@@ -69,6 +69,21 @@ class TestHeartbeatLog(unittest.TestCase):
         self.now = 9 + TTL - 0.1
         self.assertEqual({'host1'}, self.read(took=1, skew=3600).hosts)
 
+    def test_answer_that_was_overtaken_is_no_heartbeat(self) -> None:
+        """Two threads read; the first one gets its answer last."""
+        self.live(6)
+        first, asked_at = self.beat_at, self.now
+        self.beat_at = self.now = asked_at + 1
+        self.read()
+        dies_at = self.now + TTL
+        last, self.beat_at = self.beat_at, first
+        self.now = asked_at
+        self.read(took=4)
+        self.beat_at, self.now = last, dies_at - 0.1
+        self.assertEqual({'host1'}, self.read().hosts)
+        self.now = dies_at
+        self.assertEqual(set(), self.read().hosts)
+
     def test_slow_first_answer_hastens_no_death(self) -> None:
         # The server may have told its time at the end of the read.
         self.read(took=4)
