@@ -187,18 +187,17 @@ class OwnershipMixin(GuardedOperations):
         )
 
     def _confirm(self, nodename: str) -> None:
-        """Check that Nova may still write the row of a node.
+        """Check that Nova may still write the row of a node, and report it.
 
         The process may have been frozen for a long time, and the node was
-        lost meanwhile.
+        lost meanwhile. Its next owner does not correct what is written then:
+        it reports what has changed.
 
         :raises ComputeHostNotFound: which makes Nova skip the node.
         """
-        tracker, feed = self._own_tracker, self._service.feed
-        tracker.require(nodename)
-        if not tracker.knows(nodename) and (
-            feed is None or nodename not in feed.owned()
-        ):
+        self._own_tracker.require(nodename)
+        feed = self._service.feed
+        if feed is None or nodename not in feed.owned():
             raise exception.ComputeHostNotFound(host=nodename)
 
     def prepare_for_spawn(self, instance: Any) -> None:

@@ -110,11 +110,6 @@ class Tracker:
         if uuid not in self._known and uuid not in self._new:
             raise exception.ComputeHostNotFound(host=uuid)
 
-    def knows(self, uuid: str) -> bool:
-        """Tell whether Nova knows a node, and so does not rewrite its row."""
-        nova = self._nova
-        return nova is not None and uuid in nova.compute_nodes
-
     def can_skip(self, uuid: str, digest: str) -> bool:
         """Tell whether a pass has nothing to do for a node."""
         return (

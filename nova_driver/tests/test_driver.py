@@ -357,6 +357,22 @@ class PassTest(DriverCase):
                 self.run_pass()
             self.assertEqual('host2', row.host)
 
+    def test_known_node_of_a_process_that_was_frozen_is_not_reported(
+        self,
+    ) -> None:
+        """Its new owner reports it, and would not correct what is written."""
+        for ends in ('is_complete', 'views'):
+            self.embedded_host(on_lost_place=None)
+            self.driver._service._host = self.host
+            self.driver.get_available_nodes()
+            self.tracker.compute_nodes[FREE] = objects.ComputeNode(
+                uuid=FREE, host='host1', hypervisor_hostname=FREE
+            )
+            self.interrupt(lambda name=ends: setattr(self.host.feed, name, {}))
+            with self.assertRaises(exception.ComputeHostNotFound):
+                self.run_pass()
+            self.tracker._update.assert_not_called()
+
     def test_node_that_is_out_of_service_is_reserved_until_it_is_back(
         self,
     ) -> None:
