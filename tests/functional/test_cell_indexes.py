@@ -80,3 +80,9 @@ class IndexTest(test_cell._WithCell, suite.RecordsContract):
         self.claim()
         cell = port.SqlCell(self.database, self.companion)
         self.assert_reads_few(lambda: cell.drift('host1'))
+
+    def test_deletion_of_a_service(self) -> None:
+        self.register('host3')
+        self.assert_reads_few(
+            lambda: self.records.delete_service('host3', actor='operator')
+        )

@@ -20,7 +20,7 @@ from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
 
 _START = 'Start that nova-compute. If it is gone for good, delete the rows. '
-_DELETE = (
+DELETED_ROWS = (
     'For each node without a server: UPDATE compute_nodes SET deleted = id '
     "WHERE uuid = 'UUID', in the cell's database; and openstack resource "
     'provider delete UUID'
@@ -170,7 +170,7 @@ def _services(cell: CellSnapshot) -> Iterator[Finding]:
                 f'its row names {node.host or "no host"}, which is no '
                 'nova-compute service of the cell',
                 (node.name,),
-                _START + _DELETE if node.host else _DELETE,
+                _START + DELETED_ROWS if node.host else DELETED_ROWS,
                 prevents_adoption=True,
             )
         elif node.service_id != service.id:

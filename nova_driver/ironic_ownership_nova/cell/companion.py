@@ -231,18 +231,25 @@ class Cell(linked_tables.LinkedTables):
     def usage(self, conn: sa.Connection, host: str) -> tuple[int, int]:
         node, instance = self.tables.compute_nodes.c, self.tables.instances.c
 
-        def count(*which: sa.ColumnElement[bool]) -> int:
+        def count(
+            column: sa.Column[Any], *which: sa.ColumnElement[bool]
+        ) -> int:
+            # An index finds the hosts, and each in its own spelling.
+            hosts = conn.scalars(
+                sa.select(column).where(column.is_not(None)).distinct()
+            )
+            spellings = [h for h in hosts if canonical_host(h) == host]
             return conn.execute(
-                sa.select(sa.func.count()).where(*which)
+                sa.select(sa.func.count()).where(column.in_(spellings), *which)
             ).scalar_one()
 
         return (
             count(
-                sa.func.lower(node.host) == host,
+                node.host,
                 node.hypervisor_type == HYPERVISOR_TYPE,
                 node.deleted == 0,
             ),
-            count(sa.func.lower(instance.host) == host, self._is_running),
+            count(instance.host, instance.deleted == 0),
         )
 
     def is_up(self, services: sa.FromClause) -> sa.ColumnElement[bool]:

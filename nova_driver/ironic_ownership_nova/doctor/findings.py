@@ -123,6 +123,7 @@ def _incomplete(seen: Snapshot, listed: int) -> Finding:
 
 def _missing_nodes(seen: Snapshot) -> Iterator[Finding]:
     assert seen.nodes is not None
+    known = {canonical_host(one.host) for one in seen.cell.services}
     for name, row in seen.row_of.items():
         if name in seen.nodes or name in seen.changing:
             continue
@@ -133,7 +134,9 @@ def _missing_nodes(seen: Snapshot) -> Iterator[Finding]:
             (name,),
             f'If {host} is up, wait for its next pass, which deletes row and '
             'provider. Otherwise start it, or delete its service: openstack '
-            'compute service delete',
+            'compute service delete'
+            if canonical_host(host) in known
+            else check.DELETED_ROWS,
         )
 
 

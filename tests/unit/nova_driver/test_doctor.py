@@ -174,7 +174,17 @@ class FindingsTest(unittest.TestCase):
         )
 
     def test_row_without_a_node(self) -> None:
-        self.assert_only('row_orphaned', [B], seen([row(A), row(B)], node(A)))
+        found = self.assert_only(
+            'row_orphaned', [B], seen([row(A), row(B)], node(A))
+        )
+        self.assertIn('compute service delete', found.hint)
+
+    def test_row_without_a_node_and_without_a_service(self) -> None:
+        found = self.found(seen([row(A), row(B, None)], node(A)))
+        self.assertEqual({'no_service', 'row_orphaned'}, {*found})
+        for one in found.values():
+            self.assertNotIn('no host is up', one.hint)
+            self.assertIn('UPDATE compute_nodes', one.hint)
 
     def test_list_of_a_project_is_not_taken_for_all_nodes(self) -> None:
         rows = [row(world.uuid(number)) for number in range(1, 9)]
