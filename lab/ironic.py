@@ -65,7 +65,9 @@ class Ironic(ironic_api.IronicAPI):
     :param directory: created if missing; existing files are used again.
     :param port: where to listen on 127.0.0.1; a free port if not given.
     :param middleware: its options; the next start takes changes.
-    :param environment: variables of its process.
+    :param environment: variables of its process, if it does not preload.
+    :param preloads: whether it is a fork of a process in which all imports
+        are done: see ``preloaded``. Such a one is not known by its name.
     """
 
     def __init__(
@@ -75,9 +77,11 @@ class Ironic(ironic_api.IronicAPI):
         port: int | None = None,
         middleware: ironic_api.Middleware = None,
         environment: Mapping[str, str] | None = None,
+        preloads: bool = False,
     ) -> None:
         super().__init__(directory, port=port)
         self._environment = environment
+        self._preloads = preloads
         self.middleware = middleware
         self.database = self.directory / 'ironic.db'
         self.writing = threading.RLock()
@@ -119,11 +123,12 @@ class Ironic(ironic_api.IronicAPI):
                 lambda: self._create_schema(binaries, config, log),
             )
         words = ['--config-file', str(config)]
-        if self._environment is not None:
-            return process.Process(
-                [str(binaries / 'ironic'), *words], log, env=self._environment
-            )
-        return ironic_api.program(binaries.parent, 'singleprocess', words, log)
+        if self._preloads:
+            venv = binaries.parent
+            return ironic_api.program(venv, 'singleprocess', words, log)
+        return process.Process(
+            [str(binaries / 'ironic'), *words], log, env=self._environment
+        )
 
     def _create_schema(
         self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path

@@ -52,7 +52,7 @@ def program(
     """Return a process of Ironic, which is not started.
 
     It is a fork of one that has done all imports, which take longer than the
-    rest of a start.
+    rest of a start: see ``preloaded``.
 
     :param venv: see :func:`environment`.
     :param module: of its program, in ``ironic.command``.

@@ -47,6 +47,7 @@ def _shared() -> _Shared:
     server = ironic.Ironic(
         databases.temporary_directory('enforcing'),
         middleware={'connection': url, 'shared_keys': f'{"x" * 32},{KEY}'},
+        preloads=True,
     )
     atexit.register(server.stop)
     enrolment = Enrolment(server)

@@ -44,7 +44,9 @@ def _enrolment() -> Enrolment:
 
     It starts when the first test asks for it and ends with the process.
     """
-    server = ironic.Ironic(databases.temporary_directory('ironic'))
+    server = ironic.Ironic(
+        databases.temporary_directory('ironic'), preloads=True
+    )
     # Registered after the directory's removal, so it runs before it.
     atexit.register(server.stop)
     return Enrolment(server, repeatable=True)

@@ -40,7 +40,7 @@ def cloud() -> nova.Nova:
     directory = databases.temporary_directory('nova')
     # Servers that run as other users have their files below it.
     directory.chmod(0o755)
-    server = ironic.Ironic(directory / 'ironic')
+    server = ironic.Ironic(directory / 'ironic', preloads=True)
     atexit.register(server.stop)
     server.start()
     made = nova.Nova(directory / 'nova', server, preloads=True)
