@@ -23,6 +23,14 @@ class Loop(Worker):
         """Do nothing."""
 
 
+class TestWorker(unittest.TestCase):
+    def test_wake_in_the_middle_of_a_step_makes_the_next_one_due(self) -> None:
+        loop = Loop()
+        loop.step = loop.wake
+        loop.run_step()
+        self.assertTrue(loop._wanted.is_set())
+
+
 class TestScheduler(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
