@@ -33,10 +33,14 @@ _MAX_REASON = 255
 
 
 def positive(text: str) -> int:
-    """Return a number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number from 1')
-    return int(text)
+    """Return a number from 1 to a billion, more than any request takes."""
+    # Python refuses to read thousands of digits.
+    number = int(text) if text.isdecimal() and len(text) < 20 else 0
+    if not 1 <= number <= 10**9:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number from 1 to {10**9}'
+        )
+    return number
 
 
 class ChangeCommand(base.Shown[Any]):

@@ -153,8 +153,12 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
         raise errors.UsageError(
             '--from needs --all, --shard or --conductor-group'
         )
-    if parsed_args.shard == '':
-        raise errors.UsageError('the name of a shard cannot be empty')
+    for what, name in (
+        ('shard', parsed_args.shard),
+        ('service', parsed_args.source),
+    ):
+        if name == '':
+            raise errors.UsageError(f'the name of a {what} cannot be empty')
 
 
 class ListMove(base.Lister):

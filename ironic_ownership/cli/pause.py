@@ -76,6 +76,8 @@ class BeginPause(change.ChangeOne):
                 hint='Shorten it, or add --force: meanwhile no free node of a '
                 'dead service gets another owner',
             )
+        if parsed_args.shard == '':
+            raise errors.UsageError('the name of a shard cannot be empty')
         if parsed_args.seconds > LONGEST:
             raise errors.UsageError(
                 f'the pause is longer than {LONGEST // DAY} days'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import io
 import re
@@ -10,6 +11,7 @@ from unittest import mock
 
 from ironic_ownership.cli import (
     base,
+    change,
     check,
     compute_node,
     errors,
@@ -103,6 +105,28 @@ class MessagesTest(test_move.CommandCase):
             said = self.refused(service_change.SetService, 'old', *words)
             self.assertIn(expected, said)
             self.assertNotIn('body', said)
+
+    def test_fault_of_an_option_is_not_one_of_the_body(self) -> None:
+        empty = 'cannot be empty'
+        for kind, words, expected in (
+            (pause.BeginPause, (*PAUSE, '--shard', ''), empty),
+            (
+                move.MoveComputeNode,
+                ('--all', '--from', '', '--to', 'new', '--dry-run'),
+                empty,
+            ),
+            (
+                move.MoveComputeNode,
+                ('--shard', '', '--to', 'new', '--dry-run'),
+                empty,
+            ),
+        ):
+            said = self.refused(kind, *words)
+            self.assertIn(expected, said)
+            self.assertNotIn('body', said)
+        for text in ('0', '-1', 'x', '1.5', '1000000001', '9' * 5000):
+            with self.assertRaises(argparse.ArgumentTypeError):
+                change.positive(text)
 
     def test_column_of_long_is_named(self) -> None:
         for option in ('-c', '--sort-column'):
