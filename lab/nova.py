@@ -275,11 +275,7 @@ class Nova:
         if self._preloads and executable is None:
             argv = ['nova-compute', *files]
             runs = str(program or _COMPUTE)
-            # With the driver, also if the first one has that of Nova.
-            python = nova_environment.with_driver() / 'bin' / 'python'
-            return lambda log: preloaded.Preloaded(
-                preloaded.shared(python, _IMPORTS), runs, argv, log
-            )
+            return lambda log: preloaded.Preloaded(_forks(), runs, argv, log)
         started = [str(executable or self._program('nova-compute')[0])]
         if program is not None:
             # Its directory may have modules of the same name.
@@ -383,6 +379,12 @@ class Nova:
     @staticmethod
     def _program(name: str) -> list[str]:
         return [str(nova_environment.stock() / 'bin' / name)]
+
+
+def _forks() -> preloaded.Forks:
+    # With the driver, also if the first one has that of Nova.
+    python = nova_environment.with_driver() / 'bin' / 'python'
+    return preloaded.shared(python, _IMPORTS)
 
 
 def _at_the_same_time(*calls: Callable[[], object]) -> None:

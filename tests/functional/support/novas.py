@@ -14,7 +14,15 @@ from testtools import content
 
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.records import SqlRecords
-from lab import ironic, nova, nova_api, nova_schema, process
+from lab import (
+    ironic,
+    ironic_cache,
+    nova,
+    nova_api,
+    nova_config,
+    nova_schema,
+    process,
+)
 from lab.enrolment import Enrolment
 from tests.functional.support import command_line, databases, hosts
 
@@ -43,7 +51,10 @@ def cloud() -> nova.Nova:
     server = ironic.Ironic(directory / 'ironic', preloads=True)
     atexit.register(server.stop)
     server.start()
-    made = nova.Nova(directory / 'nova', server, preloads=True)
+    cache = ironic_cache.IronicCache(server.port, server.database)
+    cached = {'endpoint_override': f'http://127.0.0.1:{cache.port}'}
+    options = {**nova_config.FAST, 'ironic': cached}
+    made = nova.Nova(directory / 'nova', server, options, preloads=True)
     atexit.register(made.stop)
     made.start()
     return made
