@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import linked_tables, queries, tables
+from ironic_ownership.db import linked_tables, queries, tables, url
 from ironic_ownership_nova.cell.locked_rows import LockedRows, Row, utc_now
 from ironic_ownership_nova.cell.tables import (
     BINARY,
@@ -132,21 +132,25 @@ class Cell(linked_tables.LinkedTables):
         """Return the keys of the running instances on some nodes.
 
         Nova has no index that begins with the node, but one of host, node and
-        deleted: few hosts and nodes are looked up in it. For many the whole
-        index is read, which is why no other column is selected.
+        deleted. MariaDB looks few hosts and nodes up in it, and reads the
+        whole index for many, which is why no other column is selected.
+        PostgreSQL would read the whole table to find the hosts, and less of it
+        by the index that begins with deleted.
         """
         instance = self.tables.instances.c
-        hosts = conn.scalars(
-            sa.select(instance.host)
-            .where(instance.host.is_not(None))
-            .distinct()
-        ).all()
+        hosts: Sequence[str] | None = None
+        if conn.dialect.name in url.MYSQL:
+            hosts = conn.scalars(
+                sa.select(instance.host)
+                .where(instance.host.is_not(None))
+                .distinct()
+            ).all()
         found: list[int] = []
         for some in queries.chunks(sorted(uuids)):
             statement = sa.select(instance.id).where(
                 instance.node.in_(some), self._is_running
             )
-            if len(hosts) * len(some) <= _LOOKED_UP:
+            if hosts is not None and len(hosts) * len(some) <= _LOOKED_UP:
                 statement = statement.where(instance.host.in_(hosts))
             found += conn.scalars(statement)
         return found
