@@ -15,7 +15,6 @@ from typing import Any
 
 from oslo_log import log
 
-from ironic_ownership.api import schemas
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import overview, runner
@@ -206,7 +205,7 @@ class Task:
     def end(self, error: exceptions.OwnershipError | None = None) -> None:
         """End it once; an error that may quote the configuration is left."""
         if self.ended_at is None:
-            if error is not None and error.code not in schemas.SECRET:
+            if error is not None and error.code not in exceptions.SECRET:
                 self.error = error
             self.ended_at = time.monotonic()
 

@@ -49,10 +49,6 @@ WORDS = {**_NAME, 'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$'}
 
 GROUP = {**TEXT, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f]*$'}
 
-SECRET = frozenset(('configuration', 'policy_settings', 'error'))
-"""Codes of errors whose message may quote the configuration: for the log
-only."""
-
 
 def described(schema: operation.Schema, text: str) -> dict[str, Any]:
     """Return a schema with a description."""

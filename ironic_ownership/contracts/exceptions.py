@@ -392,3 +392,8 @@ class ServiceRefusedError(OwnershipError):
     """The service cannot be given a node by a reservation."""
 
     code, http_status, exit_code = 'service_refused', 409, 3
+
+
+SECRET = frozenset(('configuration', 'policy_settings', 'error'))
+"""Codes of errors whose message may quote the configuration: for the log
+only."""

@@ -92,7 +92,7 @@ def form_of(
     error: exceptions.OwnershipError, request_id: str
 ) -> dict[str, Any]:
     """Return the body for one of our own errors."""
-    if error.code in schemas.SECRET:
+    if error.code in exceptions.SECRET:
         return unexpected(request_id, error.code)
     # The text alone: the hint has its own place.
     message = str(error.args[0]) if error.args else ''

@@ -362,10 +362,8 @@ class ReservationsTest(KeystoneCase, test_reservations.ReservingCase):
 class MisconfiguredTest(app_case.SiteCase):
     options = 'auth_strategy = keystone'
 
-    def setUp(self) -> None:
-        self.assertRaises(exceptions.ConfigurationError, super().setUp)
-
     def test_what_checks_tokens_has_to_be_configured(self) -> None:
+        self.assertRaises(exceptions.ConfigurationError, self.build)
         self.sections = '[keystone_authtoken]\nauth_url = http://127.0.0.1:1'
         with self.assertRaises(exceptions.ConfigurationError) as caught:
             self.build()
