@@ -328,6 +328,8 @@ class TestOrders(OrderCase):
         self.records.end_pauses(OPERATOR, ['req-order'])
         self.step()
         self.assertEqual(self.left, self.taken())
+        left = self.moves.moves(unfinished=True, limit=None)
+        self.assertEqual(100, len(left))
 
     def test_nothing_moves_while_ironic_does_not_enforce(self) -> None:
         self.give()
