@@ -44,6 +44,7 @@ be resumed. The events of deleted services stay, because they hold the last
 epochs.
 """
 _DAY = 86400.0
+_LOCKED = 30.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -154,6 +155,10 @@ def _run(args: argparse.Namespace) -> int:
     conf = new(program.chosen(args), PROG)
     database = connection.open_database(
         database_url(conf),
+        # An index of a long history takes minutes, but requests of services
+        # queue behind a change of a table that waits for its lock.
+        statement_timeout=_DAY if args.command == 'upgrade' else _LOCKED,
+        lock_timeout=_LOCKED,
         **connection.engine_options(conf.database),
     )
     commands: dict[str, Callable[[], str | None]] = {

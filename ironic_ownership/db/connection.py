@@ -229,23 +229,28 @@ def open_database(
     *,
     connect_timeout: float = 10.0,
     statement_timeout: float = 30.0,
+    lock_timeout: float | None = None,
     idle_timeout: float = LONGEST_IDLE,
     **options: Any,
 ) -> Database:
     """Prepare the use of a database; nothing connects yet.
 
     :param connect_timeout: seconds that opening a connection may take.
-    :param statement_timeout: seconds that one statement, or waiting for a
-        lock, may take; after that long no transaction is repeated either.
+    :param statement_timeout: seconds that one statement may take; after that
+        long no transaction is repeated either.
+    :param lock_timeout: seconds that waiting for a lock may take; by default
+        as long as a statement.
     :param idle_timeout: seconds that a transaction may wait for its next
         statement before the server rolls it back.
     :param options: oslo.db's engine options, see :func:`engine_options`.
     :raises RecordsError: if the URL cannot work.
     """
+    lock = statement_timeout if lock_timeout is None else lock_timeout
     url = connection_setup.with_timeouts(
         read_url(connection),
         connect=connect_timeout,
         statement=statement_timeout,
+        lock=lock,
     )
     options.setdefault('mysql_sql_mode', 'TRADITIONAL')
     if url.get_backend_name() == SQLITE:
@@ -257,6 +262,7 @@ def open_database(
     connection_setup.prepare(
         engine,
         statement=statement_timeout,
+        lock=lock,
         idle=idle_timeout,
         sync_wait='mysql_wsrep_sync_wait' not in options,
     )

@@ -36,13 +36,13 @@ def _longest_call(statement: float) -> float:
 
 
 def with_timeouts(
-    url: sqlalchemy.URL, *, connect: float, statement: float
+    url: sqlalchemy.URL, *, connect: float, statement: float, lock: float
 ) -> sqlalchemy.URL:
     """Add time-outs, in seconds, unless the operator's URL has them."""
     backend = url.get_backend_name()
     defaults: dict[str, str] = {}
     if backend == SQLITE:
-        defaults = {'timeout': str(statement)}
+        defaults = {'timeout': str(lock)}
     elif backend in MYSQL and url.get_driver_name() == 'pymysql':
         defaults = {
             'charset': 'utf8mb4',
@@ -56,7 +56,7 @@ def with_timeouts(
         defaults = {
             'connect_timeout': _whole(connect),
             # A cut network shows itself by bytes without acknowledgement.
-            'tcp_user_timeout': str(int(statement * 1000)),
+            'tcp_user_timeout': str(int(lock * 1000)),
         }
     return url.update_query_dict(
         {k: v for k, v in defaults.items() if k not in url.query}
@@ -98,6 +98,7 @@ def prepare(
     engine: sqlalchemy.Engine,
     *,
     statement: float,
+    lock: float,
     idle: float,
     sync_wait: bool = True,
 ) -> None:
@@ -108,21 +109,20 @@ def prepare(
     _log_in_one_line(engine)
     if engine.dialect.name == SQLITE:
         # Without a server, only the end of a process frees its locks.
-        _prepare_sqlite(engine, statement)
+        _prepare_sqlite(engine, lock)
         return
     _drop_moved(engine)
     if engine.dialect.name == POSTGRESQL:
         if engine.dialect.driver == 'psycopg2':
             _bound_calls(engine, _longest_call(statement))
-        milliseconds = int(statement * 1000)
         _on_connect(
             engine,
             # Also where the server, the database or the role has another
             # default: what a transaction waited for is read afterwards.
             'SET SESSION CHARACTERISTICS AS TRANSACTION '
             'ISOLATION LEVEL READ COMMITTED',
-            f'SET statement_timeout = {milliseconds}',
-            f'SET lock_timeout = {milliseconds}',
+            f'SET statement_timeout = {int(statement * 1000)}',
+            f'SET lock_timeout = {int(lock * 1000)}',
             # A process that is stopped within a transaction keeps its locks,
             # and the service that takes over has to wait for them.
             'SET idle_in_transaction_session_timeout = '
@@ -137,7 +137,8 @@ def prepare(
             # selecting a missing row locks no gap against insertions.
             'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
             # The second one is MariaDB's own; MySQL skips such a comment.
-            f'SET SESSION innodb_lock_wait_timeout = {_whole(statement)} '
+            f'SET SESSION innodb_lock_wait_timeout = {_whole(lock)}, '
+            f'lock_wait_timeout = {_whole(lock)} '
             f'/*M!100300, idle_transaction_timeout = {_whole(idle)} */',
         )
         if sync_wait:

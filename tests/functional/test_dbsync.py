@@ -85,6 +85,28 @@ class _Server:
         self.assertIn('ironic-ownership-dbsync upgrade', str(caught.exception))
         self.assertIsNone(schema.version(database))
 
+    def test_change_of_a_table_waits_briefly_for_its_lock(self) -> None:
+        url = self.fresh_url()
+        self.assert_done(run(url, 'upgrade'), schema.HEAD)
+        reader = connection.open_database(url)
+        self.addCleanup(reader.close)
+        writer = connection.open_database(
+            url, statement_timeout=3600, lock_timeout=1
+        )
+        self.addCleanup(writer.close)
+        writer.read(lambda conn: conn.execute(sa.text(f'SELECT {self.slow}')))
+
+        with reader.engine.begin() as conn:
+            conn.execute(sa.text('SELECT * FROM node_moves'))
+            with (
+                writer.engine.begin() as other,
+                self.assertRaises(Exception) as caught,
+            ):
+                other.execute(
+                    sa.text('ALTER TABLE node_moves ADD COLUMN more INTEGER')
+                )
+        self.assertIn('lock', str(caught.exception).lower())
+
 
 class TestDbsyncOnSqlite(_Dbsync, _Case):
     """The laws of every database that one of them is enough for."""
@@ -178,10 +200,14 @@ class TestDbsyncOnSqlite(_Dbsync, _Case):
 
 
 class TestDbsyncOnPostgreSQL(_Dbsync, _Server, _Case):
+    slow = 'pg_sleep(2)'
+
     def fresh_url(self) -> str:
         return databases.POSTGRESQL.fresh()
 
 
 class TestDbsyncOnMariaDB(_Dbsync, _Server, _Case):
+    slow = 'SLEEP(2)'
+
     def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
