@@ -382,15 +382,19 @@ class Schedule:
         ]
 
     def _unfinished(self) -> list[str]:
-        """Return trials, and reservations unlike what Ironic holds."""
-        site = self.site
+        """Return trials, and reservations unlike what Ironic holds.
+
+        Those of a service that does not return wait for it, or an operator.
+        """
+        site, absent = self.site, self.plan.absent
         opened = site.database.query(
             'SELECT instance_uuid, node_uuid, state FROM reservations '
-            "WHERE state <> 'closed'"
+            f"WHERE state <> 'closed' AND host <> '{absent}'"
         ).fetchall()
         held = {
             (one.instance_uuid, one.node_uuid, 'active')
             for host in site.policies
+            if host != absent
             for one in site.allocations.mine(host)
         }
         return [
