@@ -326,7 +326,11 @@ class Schedule:
         """Return what is not as it should be."""
         return [
             *self._not_serving(),
-            *self._other_settings(),
+            *(
+                f'{host} has other settings on record'
+                for host in self._outdated()
+                if host != self.plan.absent
+            ),
             *self._strays(),
             *self._unfinished(),
         ]
@@ -369,16 +373,15 @@ class Schedule:
     def _serving(self) -> list[str]:
         return [host for host in self.plan.hosts if host != self.plan.absent]
 
-    def _other_settings(self) -> list[str]:
+    def _outdated(self) -> list[str]:
         """Return the services whose row differs from their configuration."""
         stored = self.site.database.query(
             'SELECT host, settings FROM services'
         )
         return [
-            f'{host} has other settings on record'
+            host
             for host, settings in sorted(stored)
-            if host != self.plan.absent
-            and settings != self.site.tuning(host).advertised.to_json()
+            if settings != self.site.tuning(host).advertised.to_json()
         ]
 
     def _unfinished(self) -> list[str]:
@@ -448,6 +451,9 @@ class Schedule:
         if self.plan.policy == 'ring':
             ring = hashring.HashRing(self._serving, hash_function='md5')
             (found,) = ring.get_nodes(node.uuid.encode())
+            if owner == self.plan.absent and owner in self._outdated():
+                # Others are no peers of it: its nodes wait for an operator.
+                return [owner, found]
             return [found]
         if self.plan.policy == 'pool':
             # A node is owned with an instance only.
