@@ -39,7 +39,8 @@ class Plan:
     :param storm: time in which faults begin, in heartbeats.
     :param grace: for which a service that was stopped is expected back, in
         heartbeats.
-    :param absent: the service that does not return when the faults end.
+    :param absent: the service that does not return when the faults end; in
+        stories, as the laws do not know yet all that waits for it.
     """
 
     seed: int
@@ -85,7 +86,6 @@ class Plan:
                 for at in times
             ),
             rng.choice((0, 0, 2, 6, 12)),
-            rng.choice(hosts) if rng.random() < 0.2 else '',
         )
 
 
