@@ -203,11 +203,10 @@ class Task:
     ended_at: float | None = None
 
     def end(self, error: exceptions.OwnershipError | None = None) -> None:
-        """End it once; an error that may quote the configuration is left."""
-        if self.ended_at is None:
-            if error is not None and error.code not in exceptions.SECRET:
-                self.error = error
-            self.ended_at = time.monotonic()
+        """End it; an error that may quote the configuration is left out."""
+        if error is not None and error.code not in exceptions.SECRET:
+            self.error = error
+        self.ended_at = time.monotonic()
 
     def body(self) -> dict[str, Any]:
         """Return it in JSON."""
@@ -248,8 +247,7 @@ class BackgroundWork:
     ) -> None:
         """Prepare in this thread, then work in another one.
 
-        :param ids: of the things to work on; the work may end a task before
-            its own end.
+        :param ids: of the things to work on.
         :raises BusyError: if too many run already; nothing was prepared.
         """
         if not self._slots.acquire(blocking=False):

@@ -29,7 +29,7 @@ from ironic_ownership.contracts.refusals import (
     UnfinishedMoveError,
 )
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import selection, trial
+from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import (
     OwnerChange,
     PlannedNode,
@@ -85,13 +85,7 @@ class MoveNodes(Releaser):
         :raises NotFoundError: if the selection is empty.
         :raises OwnershipError: if the selection can't be read.
         """
-        read = selection.read(
-            self.ports,
-            self.moves,
-            selected,
-            order.destination,
-            sharded=self.sharded,
-        )
+        read = self.read(selected, order.destination)
         if not read.uuids:
             raise EmptySelectionError
         return self.evaluate(order, read)
@@ -138,16 +132,7 @@ class MoveNodes(Releaser):
         if back:
             return Proposal(order, _shown(order, back), resumed=True)
         selected = Selection([node.uuid for node in rest])
-        now = self._evaluate(
-            order,
-            selection.read(
-                self.ports,
-                self.moves,
-                selected,
-                order.destination,
-                sharded=self.sharded,
-            ),
-        )
+        now = self._evaluate(order, self.read(selected, order.destination))
         LOG.info(
             '%s: resumed by %s, %s nodes', move.request_id, actor, len(rest)
         )

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, OwnerChange
-from ironic_ownership.engine.changes.selection import Selection
+from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.gates import Item, Result, proposed
 from ironic_ownership.engine.ports import Moves, Ports
 
@@ -90,6 +90,24 @@ class Releaser:
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
 
+    def read(self, selected: Selection, destination: str | None) -> Selected:
+        """Read everything that the gates of the selected nodes need."""
+        return selection.read(
+            self.ports,
+            self.moves,
+            selected,
+            destination,
+            sharded=self.sharded,
+        )
+
+    def read_nodes(
+        self, uuids: Collection[str], shards: Collection[str | None]
+    ) -> dict[str, model.Node | None]:
+        """Read a summary of nodes that are expected in these shards."""
+        return selection.read_nodes(
+            self.ports.ironic, uuids, shards, self.sharded, summary=True
+        )
+
     def set_scope(
         self, order: Move, owners: Mapping[str, str | None]
     ) -> dict[str, str]:
@@ -112,9 +130,7 @@ class Releaser:
         uuids = list(instances)
         records = self.ports.records.compute_nodes_by_uuid(uuids)
         shards = {record.shard for record in records}
-        nodes = selection.read_nodes(
-            self.ports.ironic, uuids, shards, self.sharded, summary=True
-        )
+        nodes = self.read_nodes(uuids, shards)
         found = {}
         for uuid, node in nodes.items():
             if node is None:
@@ -152,10 +168,7 @@ class ReleaseNodes(Releaser):
 
         :raises OwnershipError: if the records do not answer.
         """
-        chosen = Selection(list(dict.fromkeys(uuids)))
-        read = selection.read(
-            self.ports, self.moves, chosen, None, sharded=self.sharded
-        )
+        read = self.read(Selection(list(dict.fromkeys(uuids))), None)
         change = OwnerChange(None, read.snapshot, self.ports.interpret)
         return [_proposed(Case(change, uuid)) for uuid in read.uuids]
 

@@ -16,7 +16,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.release import Releaser
-from ironic_ownership.engine.changes.selection import read_nodes
 from ironic_ownership.engine.placement import inventory_diff
 
 SAMPLE = 200
@@ -96,13 +95,7 @@ class Verification:
         shards = {record.shard for record in known}
         nodes: _Nodes
         try:
-            nodes = read_nodes(
-                self.operation.ports.ironic,
-                uuids,
-                shards,
-                self.operation.sharded,
-                summary=True,
-            )
+            nodes = self.operation.read_nodes(uuids, shards)
         except exceptions.IronicError as exc:
             nodes = str(exc)
         separated = set(self.operation.moves.separated())
