@@ -177,13 +177,19 @@ class RecordingProxy:
                 for name, value in handler.headers.items()
                 if name.lower() not in ('host', 'connection')
             }
-            length = int(handler.headers.get('Content-Length') or 0)
-            body = handler.rfile.read(length) if length else None
+            body = self._body(handler)
             upstream.request(handler.command, handler.path, body, kept)
             answer = upstream.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         finally:
             upstream.close()
+
+    def _body(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> bytes | None:
+        """Read what a request carries."""
+        length = int(handler.headers.get('Content-Length') or 0)
+        return handler.rfile.read(length) if length else None
 
 
 class HoldingProxy(RecordingProxy):
@@ -210,7 +216,12 @@ class HoldingProxy(RecordingProxy):
             self._paths = set()
             self._go_on.set()
 
-    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+    def _body(
+        self, handler: http.server.BaseHTTPRequestHandler
+    ) -> bytes | None:
+        # A client may be stopped between its header and its body: it has
+        # asked when both are here.
+        body = super()._body(handler)
         path = urllib.parse.urlsplit(handler.path).path
         if path in self._paths:
             go_on = self._go_on
@@ -218,4 +229,4 @@ class HoldingProxy(RecordingProxy):
             if not self._missing:
                 self._asked.set()
             go_on.wait()
-        super().hand_on(handler)
+        return body
