@@ -101,8 +101,11 @@ class LinkedTables:
         """Return the uuids of running instances, by their node's uuid."""
         return {}
 
-    def other_types(
-        self, conn: sa.Connection, uuids: Collection[str]
+    def against_moves(
+        self, conn: sa.Connection, destinations: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Return the types of nodes that are not Ironic's there, by uuid."""
+        """Return objections that an operator can see before a move, by uuid.
+
+        :param destinations: hosts by the uuid of a node.
+        """
         return {}

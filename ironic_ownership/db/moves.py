@@ -309,13 +309,16 @@ class SqlMoves(connection.Port):
 
         return self._database.read(work)
 
-    def other_types(self, uuids: Collection[str]) -> Mapping[str, str]:
-        """Return the hypervisor types that a cell has, by the node's uuid.
+    def objections(self, destinations: Mapping[str, str]) -> Mapping[str, str]:
+        """Return why a cell refuses to move nodes, each with a gate's code.
 
-        Of nodes that are not Ironic's there. None without a cell.
+        None without a cell.
+
+        :param destinations: hosts by the uuid of a node.
+        :returns: by the uuid of the node.
         """
         return self._database.read(
-            lambda conn: self._linked.other_types(conn, uuids)
+            lambda conn: self._linked.against_moves(conn, destinations)
         )
 
     def separated(self) -> Sequence[str]:

@@ -218,6 +218,25 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertIn('cell_row', refused or '')
         self.assertEqual('Host1', self.owner(3))
 
+    def test_preview_reads_what_the_transaction_will_refuse(self) -> None:
+        self.add_stray(3, 'host2')
+        self.register('host4')
+        found = self.make_moves().objections(
+            {
+                suite.uuid(2): 'host4',
+                suite.uuid(3): 'host2',
+                suite.uuid(4): 'host2',
+            }
+        )
+        self.assertEqual(
+            {suite.uuid(2): 'cell_service', suite.uuid(3): 'cell_row'},
+            {uuid: line.split(':')[0] for uuid, line in found.items()},
+        )
+        self.stop()
+        for number, to in ((2, 'host4'), (3, 'host2')):
+            line = found[suite.uuid(number)]
+            self.assertEqual([line], self.move(number, to=to))
+
     def test_node_with_an_instance_is_neither_released_nor_forgotten(
         self,
     ) -> None:
@@ -340,7 +359,8 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.stop()
         stored = self.make_moves()
         uuids = [suite.uuid(1), suite.uuid(2)]
-        self.assertEqual({uuids[0]: 'QEMU'}, stored.other_types(uuids))
+        to_host2 = dict.fromkeys(uuids, 'host2')
+        self.assertEqual({uuids[0]}, {*stored.objections(to_host2)})
         self.assertIn('is_ironic', self.move(1)[0] or '')
         self.assertEqual('Host1', self.owner(1))
         self.assertEqual(
@@ -349,7 +369,7 @@ class CellTest(_WithCell, suite.RecordsContract):
         found = self.find(1)
         self.assertEqual('host1', found and found.host)
         set_type('ironic')
-        self.assertEqual({}, stored.other_types(uuids))
+        self.assertEqual({}, stored.objections(to_host2))
         self.assertEqual([None], self.move(1))
 
     def test_running_instances_of_the_cell_are_open(self) -> None:

@@ -23,7 +23,7 @@ class ChangeSnapshot:
     :param instances: running instances on record, by the node's uuid.
     :param nodes: Ironic's nodes by uuid, ``None`` for those that Ironic does
         not have; or why they are unknown.
-    :param other_types: of nodes that are not Ironic's in the cell, by uuid.
+    :param objections: of the cell to a move, by uuid.
     """
 
     services: Mapping[str, model.Service]
@@ -31,7 +31,7 @@ class ChangeSnapshot:
     records: Mapping[str, model.ComputeNode]
     instances: Mapping[str, Sequence[str]]
     nodes: Mapping[str, model.Node | None] | str
-    other_types: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    objections: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

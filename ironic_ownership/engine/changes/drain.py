@@ -197,7 +197,9 @@ def _plan(
         owned,
         instances,
         nodes,
-        moves.other_types(uuids),
+        moves.objections(
+            {uuid: to for to, some in found.moves.items() for uuid in some}
+        ),
     ), found
 
 

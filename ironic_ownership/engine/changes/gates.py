@@ -47,9 +47,15 @@ def _record_exists(case: Case) -> str | None:
     return None if case.record else 'no compute node is on record for it'
 
 
-def _is_ironic(case: Case) -> str | None:
-    other = case.snapshot.other_types.get(case.uuid)
-    return other and f'its hypervisor type in the cell is {other}'
+def _of_cell(code: str) -> _Check:
+    """Fail if the cell, if there is one, objects with the code of a gate."""
+
+    def of_case(case: Case) -> str | None:
+        line = case.snapshot.objections.get(case.uuid, '')
+        found, _, detail = line.partition(': ')
+        return detail if found == code else None
+
+    return of_case
 
 
 def _source_stopped(case: Case) -> Found | str | None:  # Model: Moves
@@ -259,7 +265,20 @@ MOVE = (
         'If it is a node of Ironic, correct its row in the cell: UPDATE '
         "compute_nodes SET hypervisor_type = 'ironic' WHERE uuid = "
         "'{case.uuid}'",
-        _is_ironic,
+        _of_cell('is_ironic'),
+    ),
+    Gate(
+        'cell_service',
+        'the destination is a nova-compute service of the cell',
+        'Start the nova-compute with [DEFAULT] host = {case.destination}, or '
+        'name another service',
+        _of_cell('cell_service'),
+    ),
+    Gate(
+        'cell_row',
+        'no other row of the cell gives the node to the destination',
+        'ironic-ownership nova check: do what it advises for {case.uuid}',
+        _of_cell('cell_row'),
     ),
     Gate(
         'source_stopped',
@@ -372,25 +391,3 @@ def _state(results: Sequence[GateResult]) -> tuple[NodeState, str | None]:
 
 def _details(results: Sequence[GateResult]) -> str:
     return '; '.join(f'{r.gate}: {r.detail}' for r in results)
-
-
-def as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
-    """Keep the source from which a stored move was to take the node.
-
-    If the source has changed since, the transaction of its batch refuses the
-    node, and its gates are not shown.
-    """
-    node = dataclasses.replace(now.node, trial=before.trial)
-    same = node.source == before.source
-    # From another source, the transaction refuses the node by itself.
-    if same and node.state is NodeState.REFUSED:
-        return dataclasses.replace(now, node=node)
-    return dataclasses.replace(
-        now,
-        node=dataclasses.replace(
-            node, source=before.source, state=NodeState.PLANNED
-        ),
-        gates=now.gates if same else (),
-        # Perhaps this move has released it before it was interrupted.
-        hands_over=now.hands_over if same else node.source is None,
-    )

@@ -35,7 +35,7 @@ from ironic_ownership.engine.changes.case import (
     PlannedNode,
     Proposal,
 )
-from ironic_ownership.engine.changes.gates import as_planned_before, plan_node
+from ironic_ownership.engine.changes.gates import plan_node
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.changes.verification import Verification
@@ -138,7 +138,7 @@ class MoveNodes(Releaser):
         )
         first = [node for node in stored if node.trial is Trial.FIRST]
         moved = [node for node in first if node.state is MOVED]
-        nodes = map(as_planned_before, now, rest)
+        nodes = map(_as_planned_before, now, rest)
         return Proposal(
             order,
             [*_shown(order, moved), *nodes],
@@ -367,3 +367,25 @@ def _log(order: Move, node: NodeMove) -> None:
     elif node.state is not UNCHANGED:
         level = log.WARNING
     LOG.log(level, '%s: node %s: %s', order.request_id, node.uuid, what)
+
+
+def _as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
+    """Keep the source from which a stored move was to take the node.
+
+    If the source has changed since, the transaction of its batch refuses the
+    node, and its gates are not shown.
+    """
+    node = dataclasses.replace(now.node, trial=before.trial)
+    same = node.source == before.source
+    # From another source, the transaction refuses the node by itself.
+    if same and node.state is NodeState.REFUSED:
+        return dataclasses.replace(now, node=node)
+    return dataclasses.replace(
+        now,
+        node=dataclasses.replace(
+            node, source=before.source, state=NodeState.PLANNED
+        ),
+        gates=now.gates if same else (),
+        # Perhaps this move has released it before it was interrupted.
+        hands_over=now.hands_over if same else node.source is None,
+    )

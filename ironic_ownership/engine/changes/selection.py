@@ -106,7 +106,9 @@ def read(
         uuids,
         ChangeSnapshot(
             *(services, view, records, moves.open_instances(uuids), found),
-            moves.other_types(uuids),
+            moves.objections(
+                dict.fromkeys(uuids, destination) if destination else {}
+            ),
         ),
     )
 

@@ -335,7 +335,9 @@ def _proposals(
         facts.records,
         operation.moves.open_instances(uuids),
         facts.nodes,
-        operation.moves.other_types(uuids),
+        operation.moves.objections(
+            {uuid: to for (_, to), some in moves.items() for uuid in some}
+        ),
     )
     return [
         operation.evaluate(

@@ -46,11 +46,26 @@ class Cell(linked_tables.LinkedTables):
     ) -> linked_tables.LockedNodes:
         if not uuids:
             return linked_tables.NOTHING
+        return self._rows(conn, uuids, lock=True)
+
+    def against_moves(
+        self, conn: sa.Connection, destinations: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        rows = self._rows(conn, destinations, lock=False)
+        return {
+            uuid: line
+            for uuid, host in destinations.items()
+            if (line := rows.against_move(uuid, None, host, None))
+        }
+
+    def _rows(
+        self, conn: sa.Connection, uuids: Collection[str], *, lock: bool
+    ) -> LockedRows:
         node, service = self.tables.compute_nodes.c, self.tables.services.c
         nodes: dict[str, Row] = {}
         other_types: dict[str, str] = {}
         for some in queries.chunks(sorted(uuids)):
-            for row in conn.execute(
+            statement = (
                 sa.select(
                     node.id,
                     node.uuid,
@@ -62,7 +77,9 @@ class Cell(linked_tables.LinkedTables):
                 )
                 .where(node.uuid.in_(some))
                 .order_by(node.uuid)
-                .with_for_update()
+            )
+            for row in conn.execute(
+                statement.with_for_update() if lock else statement
             ):
                 if row.is_of_ironic:
                     nodes[row.uuid] = row
@@ -75,7 +92,7 @@ class Cell(linked_tables.LinkedTables):
             conn,
             self.tables,
             nodes,
-            self._instances(conn, uuids, lock=True),
+            self._instances(conn, uuids, lock=True) if lock else {},
             {canonical_host(row.host): row for row in services},
             other_types,
         )
@@ -161,22 +178,6 @@ class Cell(linked_tables.LinkedTables):
         found = self._instances(conn, uuids, lock=False)
         return {
             node: [row.uuid for row in rows] for node, rows in found.items()
-        }
-
-    def other_types(
-        self, conn: sa.Connection, uuids: Collection[str]
-    ) -> Mapping[str, str]:
-        node = self.tables.compute_nodes.c
-        return {
-            row.uuid: row.hypervisor_type
-            for some in queries.chunks(sorted(uuids))
-            for row in conn.execute(
-                sa.select(node.uuid, node.hypervisor_type).where(
-                    node.uuid.in_(some),
-                    node.deleted == 0,
-                    ~self.tables.is_of_ironic,
-                )
-            )
         }
 
     def flags(

@@ -155,15 +155,18 @@ def _record_exists(s: TestGates) -> Story:
     s.settle()
 
 
-@case('move', 'is_ironic')
-def _is_ironic(s: TestGates) -> Story:
+def _of_a_cell(code: str) -> Callable[[TestGates], Story]:
     # Next to a real cell its hint is in the tests of the Nova commands.
-    patch = mock.patch.object(
-        SqlMoves, 'other_types', return_value={NODE: 'QEMU'}
-    )
-    patch.start()
-    yield
-    patch.stop()
+    def story(s: TestGates) -> Story:
+        found = {NODE: f'{code}: why'}
+        with mock.patch.object(SqlMoves, 'objections', return_value=found):
+            yield
+
+    return story
+
+
+for _code in ('is_ironic', 'cell_service', 'cell_row'):
+    case('move', _code)(_of_a_cell(_code))
 
 
 @case('move', 'source_stopped')

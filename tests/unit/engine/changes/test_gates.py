@@ -178,12 +178,13 @@ class MoveGatesTest(unittest.TestCase):
             self.check((snapshot, fails))
             self.assertEqual(moves, case(snapshot).instance_uuid)
 
-    def test_node_that_the_cell_does_not_call_ironics_is_refused(self) -> None:
-        snapshot = at(other_types={UUID: 'QEMU'})
-        (refusal,) = refusals(evaluate(case(snapshot, *GATES)))
-        self.assertEqual('is_ironic', refusal.gate)
-        self.assertIn('QEMU', refusal.detail)
-        self.assertIn(UUID, refusal.hint)
+    def test_objection_of_a_cell_refuses_by_the_gate_of_its_code(self) -> None:
+        for code in ('is_ironic', 'cell_service', 'cell_row'):
+            snapshot = at(objections={UUID: f'{code}: QEMU: why'})
+            (refusal,) = refusals(evaluate(case(snapshot, *GATES)))
+            self.assertEqual(code, refusal.gate)
+            self.assertEqual('QEMU: why', refusal.detail)
+            self.assertTrue(refusal.hint)
 
     def test_operation_in_progress_keeps_the_node(self) -> None:
         for state, target, fails in (
