@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks import stores
-from ironic_ownership.backends import db
 from ironic_ownership.backends.tooz import backend as tooz_backend
 from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.db import heartbeats
 
 TIMING = stores.Timing()
 WATCH_INTERVAL = 1.0
@@ -122,7 +122,7 @@ def build(url: str) -> backend.MembershipBackend:
     kind: type[backend.MembershipBackend] = tooz_backend.ToozBackend
     settings = {'backend_url': url, 'group': 'benchmark'}
     if url.startswith(('mysql', 'postgresql', 'sqlite')):
-        kind, settings = db.DatabaseBackend, {'connection': url}
+        kind, settings = heartbeats.DatabaseBackend, {'connection': url}
     return kind(
         settings,
         member_ttl=TIMING.member_ttl,

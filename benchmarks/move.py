@@ -23,12 +23,12 @@ from collections.abc import Sequence
 
 from benchmarks import deployment, table
 from ironic_ownership import wiring
-from ironic_ownership.backends import db as backend_db
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db import heartbeats as backend_db
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection

@@ -20,10 +20,10 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks import deployment, processor_time, table
-from ironic_ownership.backends.db import DatabaseBackend
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db.heartbeats import DatabaseBackend
 from ironic_ownership_console.fleet import Fleet
 from ironic_ownership_console.service import Service
 from lab import mariadb, process

@@ -34,10 +34,10 @@ import tenacity
 
 from benchmarks import deployment, table
 from ironic_ownership import conf, wiring
-from ironic_ownership.backends import db as backend_db
 from ironic_ownership.clients.ironic import allocations as clients
 from ironic_ownership.contracts import events, exceptions, model, reservations
 from ironic_ownership.contracts.reservations import Request
+from ironic_ownership.db import heartbeats as backend_db
 from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb
 

@@ -1,1 +1,1 @@
-"""The membership backends of this package, loaded through entry points."""
+"""Membership backends, loaded through entry points; ``db`` is in ``db``."""

@@ -12,9 +12,15 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from ironic_ownership.backends import db
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
-from ironic_ownership.db import connection, moves, records, schema, tables
+from ironic_ownership.db import (
+    connection,
+    heartbeats,
+    moves,
+    records,
+    schema,
+    tables,
+)
 from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.outbox import SqlOutbox
 from ironic_ownership.db.removals import SqlRemovals
@@ -64,8 +70,8 @@ class BackendOnDatabase(OnDatabase):
         """Return the URL of the next backend."""
         return self.url
 
-    def make_backend(self, member_ttl: float) -> db.DatabaseBackend:
-        return db.DatabaseBackend(
+    def make_backend(self, member_ttl: float) -> heartbeats.DatabaseBackend:
+        return heartbeats.DatabaseBackend(
             {'connection': self.connection()},
             member_ttl=member_ttl,
             call_timeout=self.call_timeout,

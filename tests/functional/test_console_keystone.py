@@ -16,10 +16,10 @@ from collections.abc import Callable
 from selenium.common.exceptions import NoSuchElementException
 from selenium.webdriver.common.by import By
 
-from ironic_ownership.backends.db import DatabaseBackend
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventKind
 from ironic_ownership.contracts.moves import Move, NodeMove
+from ironic_ownership.db.heartbeats import DatabaseBackend
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership_console import actions
 from lab import process

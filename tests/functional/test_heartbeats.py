@@ -8,9 +8,8 @@ import unittest
 
 import sqlalchemy as sa
 
-from ironic_ownership.backends import db
 from ironic_ownership.contracts import model
-from ironic_ownership.db import connection, queries, schema, tables
+from ironic_ownership.db import connection, heartbeats, queries, schema, tables
 from tests.functional.support import databases
 
 
@@ -24,8 +23,8 @@ class _Heartbeats:
         self.addCleanup(self.database.close)
         schema.upgrade(self.database)
 
-    def member(self, ttl: float) -> db.DatabaseBackend:
-        made = db.DatabaseBackend(
+    def member(self, ttl: float) -> heartbeats.DatabaseBackend:
+        made = heartbeats.DatabaseBackend(
             {'connection': self.url}, member_ttl=ttl, call_timeout=60
         )
         self.addCleanup(made.close)

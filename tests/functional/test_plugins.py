@@ -24,7 +24,7 @@ MOODS = """
     import sys
     import threading
 
-    from ironic_ownership.backends.db import DatabaseBackend
+    from ironic_ownership.db.heartbeats import DatabaseBackend
     from ironic_ownership.contracts import Source
 
     def act(where):

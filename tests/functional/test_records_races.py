@@ -10,11 +10,11 @@ import unittest
 
 import sqlalchemy as sa
 
-from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import (
     connection,
+    heartbeats,
     queries,
     records,
     registration,
@@ -76,7 +76,7 @@ def take_from_dead(url: str, host: str, epoch: int) -> list[str]:
 
 def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
     """Beat, claim and release own nodes: each has to succeed."""
-    member = db.DatabaseBackend(
+    member = heartbeats.DatabaseBackend(
         {'connection': url}, member_ttl=60, call_timeout=30
     )
     member.join(host, f'one of {host}', model.MemberSettings())
@@ -108,7 +108,7 @@ def upgrade_schema(url: str) -> str | None:
 
 
 def join_once(url: str, incarnation: str) -> None:
-    member = db.DatabaseBackend(
+    member = heartbeats.DatabaseBackend(
         {'connection': url}, member_ttl=60, call_timeout=30
     )
     member.join('host1', incarnation, model.MemberSettings())
@@ -282,7 +282,7 @@ class Races:
     def test_processes_that_join_as_one_host_are_all_members(self) -> None:
         everyone = [f'number{n}' for n in range(WORKERS)]
         self.run_all(join_once, *((one,) for one in everyone))
-        member = db.DatabaseBackend(
+        member = heartbeats.DatabaseBackend(
             {'connection': self.url}, member_ttl=60, call_timeout=30
         )
         self.addCleanup(member.close)

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.backends import memory
-from ironic_ownership.backends.db import DatabaseBackend
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.contracts.conditions import Loop as LoopName
+from ironic_ownership.db.heartbeats import DatabaseBackend
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.outbox import SqlOrderTurn
 from ironic_ownership.db.records import SqlRecords

@@ -55,7 +55,6 @@ _ORDERS = 'db/standing_orders.py'
 _MOVE = 'db/move_transaction.py'
 _TRIAL = 'engine/changes/trial.py'
 _BEATS = 'db/heartbeats.py'
-_BACKEND = 'backends/db.py'
 _MIDDLEWARE = '../ironic_middleware/ironic_ownership_middleware'
 _TAKE_OVER = 'engine/host/takeover.py'
 _PLAN = 'engine/host/reconcile_plan.py'
@@ -358,7 +357,7 @@ MUTANTS = (
     ),
     Mutant(
         'a beat after the expiry counts',
-        _BACKEND,
+        _BEATS,
         'if not (self._is_alive() and self._call(work) and self._is_alive()):',
         'if not self._call(work):',
         story='claim-held-up',

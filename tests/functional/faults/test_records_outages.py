@@ -8,10 +8,9 @@ import unittest
 
 import sqlalchemy as sa
 
-from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import connection, records, schema, tables
+from ironic_ownership.db import connection, heartbeats, records, schema, tables
 from tests.functional.support import databases
 
 NODE = model.Node('00000000-0000-0000-0000-000000000001')
@@ -29,7 +28,7 @@ class Outages:
         self.addCleanup(self.database.close)
         schema.upgrade(self.database)
         self.records = records.SqlRecords(self.database)
-        self.member = db.DatabaseBackend(
+        self.member = heartbeats.DatabaseBackend(
             {'connection': self.url}, member_ttl=120, call_timeout=10
         )
         self.addCleanup(self.member.close)

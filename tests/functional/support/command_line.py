@@ -7,10 +7,10 @@ import pathlib
 import sys
 from typing import Any
 
-from ironic_ownership.backends import db as backend_db
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import connection, schema
+from ironic_ownership.db import heartbeats as backend_db
 from ironic_ownership.db.records import SqlRecords
 from tests.functional.support import databases, programs
 from tests.unit.db import sqlite

@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts import model
-from ironic_ownership.db.heartbeats import Heartbeat, HeartbeatLog
+import sqlalchemy as sa
 
-TTL = 20.0
+from ironic_ownership.contracts import backend, exceptions, model
+from ironic_ownership.db import heartbeats
+from ironic_ownership.db.heartbeats import Heartbeat, HeartbeatLog
+from ironic_ownership_plugin_kit.fakes import FakeClock
+from tests.contract import newer_schema
+from tests.unit.db import sqlite
+
+LIFETIME = 20.0
 
 
 class TestHeartbeatLog(unittest.TestCase):
@@ -13,7 +19,7 @@ class TestHeartbeatLog(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.log = HeartbeatLog(TTL)
+        self.log = HeartbeatLog(LIFETIME)
         self.beat_at = self.joined_at = 0.0
         self.now = 0.0
 
@@ -24,7 +30,7 @@ class TestHeartbeatLog(unittest.TestCase):
         member = model.Member(
             host, 'one', self.joined_at, model.MemberSettings()
         )
-        expires_at = 1000 + self.beat_at + TTL
+        expires_at = 1000 + self.beat_at + LIFETIME
         left = expires_at - (1000 + self.now + skew)
         beat = Heartbeat(member, left, expires_at)
         self.now += took
@@ -40,9 +46,9 @@ class TestHeartbeatLog(unittest.TestCase):
 
     def test_first_read_uses_the_clock_of_the_server(self) -> None:
         self.assertEqual({'host1'}, self.read().hosts)
-        self.assertEqual(set(), HeartbeatLog(TTL).view([], 0, 0).hosts)
-        self.log = HeartbeatLog(TTL)
-        self.assertEqual(set(), self.read(skew=TTL).hosts)
+        self.assertEqual(set(), HeartbeatLog(LIFETIME).view([], 0, 0).hosts)
+        self.log = HeartbeatLog(LIFETIME)
+        self.assertEqual(set(), self.read(skew=LIFETIME).hosts)
 
     def test_member_that_beats_is_alive_by_any_clock(self) -> None:
         self.live(6)
@@ -53,7 +59,7 @@ class TestHeartbeatLog(unittest.TestCase):
         self.live(6)
         self.live(4, skew=3600)
         self.assertEqual(self.now, self.beat_at)
-        self.now += TTL - 0.5
+        self.now += LIFETIME - 0.5
         view = self.read(skew=3600)
         self.assertEqual({'host1'}, view.hosts)
         assert view.expires_in is not None
@@ -66,7 +72,7 @@ class TestHeartbeatLog(unittest.TestCase):
         self.read()
         self.now = self.beat_at = 5.0
         self.read(took=4, skew=3600)
-        self.now = 9 + TTL - 0.1
+        self.now = 9 + LIFETIME - 0.1
         self.assertEqual({'host1'}, self.read(took=1, skew=3600).hosts)
 
     def test_answer_that_was_overtaken_is_no_heartbeat(self) -> None:
@@ -75,7 +81,7 @@ class TestHeartbeatLog(unittest.TestCase):
         first, asked_at = self.beat_at, self.now
         self.beat_at = self.now = asked_at + 1
         self.read()
-        dies_at = self.now + TTL
+        dies_at = self.now + LIFETIME
         last, self.beat_at = self.beat_at, first
         self.now = asked_at
         self.read(took=4)
@@ -87,7 +93,7 @@ class TestHeartbeatLog(unittest.TestCase):
     def test_slow_first_answer_hastens_no_death(self) -> None:
         # The server may have told its time at the end of the read.
         self.read(took=4)
-        self.now = 4 + TTL - 0.1
+        self.now = 4 + LIFETIME - 0.1
         self.assertEqual({'host1'}, self.read().hosts)
         self.now += 0.1
         self.assertEqual(set(), self.read().hosts)
@@ -96,16 +102,16 @@ class TestHeartbeatLog(unittest.TestCase):
         # It beat for the last time long before this read.
         self.live(6)
         self.beat_at += 5
-        self.now += 10 * TTL
+        self.now += 10 * LIFETIME
         self.assertEqual(set(), self.read().hosts)
 
     def test_clock_that_jumped_in_an_outage_hastens_no_death(self) -> None:
         # One that can't read the members for a time to live joins again.
         self.live(6)
         self.beat_at += 2
-        self.now += TTL - 1
+        self.now += LIFETIME - 1
         self.assertEqual({'host1'}, self.read(skew=3600).hosts)
-        self.now += TTL
+        self.now += LIFETIME
         self.assertEqual(set(), self.read(skew=3600).hosts)
 
     def test_time_that_went_back_is_that_of_a_heartbeat(self) -> None:
@@ -114,13 +120,13 @@ class TestHeartbeatLog(unittest.TestCase):
         self.now += 1
         self.beat_at -= 3600
         self.assertEqual({'host1'}, self.read().hosts)
-        self.now += TTL
+        self.now += LIFETIME
         self.assertEqual(set(), self.read().hosts)
 
     def test_another_membership_is_seen_for_the_first_time(self) -> None:
         self.live(6)
         self.joined_at += 1
-        self.beat_at -= TTL
+        self.beat_at -= LIFETIME
         self.assertEqual(set(), self.read().hosts)
 
     def test_member_that_is_gone_is_forgotten(self) -> None:
@@ -128,7 +134,7 @@ class TestHeartbeatLog(unittest.TestCase):
         self.assertEqual(set(), self.log.view([], 7, 7).hosts)
         self.now = 8
         self.beat_at = 7
-        self.assertEqual(set(), self.read(skew=TTL).hosts)
+        self.assertEqual(set(), self.read(skew=LIFETIME).hosts)
 
     def test_largest_lead_of_the_last_heartbeats_counts(self) -> None:
         self.assertEqual({}, self.read(skew=3).ahead)
@@ -143,3 +149,207 @@ class TestHeartbeatLog(unittest.TestCase):
         self.assertEqual({'host1'}, set(self.read().ahead))
         self.live(5)
         self.assertEqual({}, self.read().ahead)
+
+
+SETTINGS = model.MemberSettings()
+TTL, INTERVAL, HOUR = 30.0, 5.0, 3600.0
+JUMPS = (-HOUR, -30.4, -5.3, 5.1, 31.2, HOUR, 20 * HOUR)
+
+
+class TestDatabaseBackend(sqlite.SqliteCase):
+    def build(self, call_timeout: float = 60) -> heartbeats.DatabaseBackend:
+        made = heartbeats.DatabaseBackend(
+            {'connection': self.url}, member_ttl=30, call_timeout=call_timeout
+        )
+        self.addCleanup(made.close)
+        return made
+
+    def test_building_it_does_no_io(self) -> None:
+        heartbeats.DatabaseBackend(
+            {'connection': 'nonsense'}, member_ttl=30, call_timeout=5
+        ).close()
+        self.build()
+        self.assertEqual([], list(self.directory.iterdir()))
+
+    def test_first_call_makes_the_schema_of_a_file(self) -> None:
+        self.assertEqual((), self.build().view().members)
+
+    def test_locked_database_is_unavailable(self) -> None:
+        self.open_with_schema()
+        member = self.build(call_timeout=6)
+        member.join('host1', 'one', model.MemberSettings())
+
+        def work(conn: sa.Connection) -> None:
+            with self.assertRaises(
+                exceptions.BackendUnavailableError
+            ) as caught:
+                member.beat()
+            hint = caught.exception.hint
+            self.assertNotEqual('', hint)
+            self.assertEqual(1, str(caught.exception).count(hint))
+            # A view only reads: it does not wait for the writer.
+            self.assertEqual({'host1'}, member.view().hosts)
+
+        self.open().write(work)
+        member.beat()
+
+    def test_wrong_url_is_no_outage(self) -> None:
+        member = heartbeats.DatabaseBackend(
+            {'connection': 'sqlite:////nonexistent/dir/a'},
+            member_ttl=30,
+            call_timeout=5,
+        )
+        with self.assertRaises(exceptions.MembershipError) as caught:
+            member.view()
+        self.assertNotIsInstance(
+            caught.exception, exceptions.BackendUnavailableError
+        )
+        self.assertIn('/nonexistent/dir', str(caught.exception))
+
+    def test_database_of_a_newer_release_is_refused(self) -> None:
+        newer_schema.mark(self.open_with_schema(), 'f')
+        with self.assertRaisesRegex(
+            exceptions.MembershipError, 'newer release'
+        ):
+            self.build().view()
+
+    def test_backend_works_again_after_it_was_closed(self) -> None:
+        member = self.build()
+        member.join('host1', 'one', model.MemberSettings())
+        member.close()
+        member.beat()
+
+    def test_it_declares_the_clock_of_the_store(self) -> None:
+        self.assertIn(
+            backend.Capability.STORE_CLOCK,
+            heartbeats.DatabaseBackend.capabilities,
+        )
+
+    def test_file_is_not_shared_by_machines_and_a_server_is(self) -> None:
+        shared = backend.Capability.SHARED
+        self.assertNotIn(shared, self.build().capabilities)
+        server = heartbeats.DatabaseBackend(
+            {'connection': 'mysql+pymysql://u:p@127.0.0.1/x'},
+            member_ttl=30,
+            call_timeout=5,
+        )
+        self.assertIn(shared, server.capabilities)
+
+    def test_url_is_secret_and_follows_the_records(self) -> None:
+        (option,) = heartbeats.DatabaseBackend.options
+        self.assertTrue(option.secret)
+        self.assertEqual('$database.connection', option.default)
+
+
+class TestClockOfTheDatabase(sqlite.SqliteCase):
+    """It jumps, and the processes measure with clocks that do not."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.open_with_schema()
+        self.clock = FakeClock()
+        self.ahead = 1e9
+        sqlite.set_clock(self, lambda: self.clock() + self.ahead)
+        self.member = self.joined('host1', 'one')
+        self.peer = self.joined('host2', 'two')
+        self.peer.view()
+
+    def build(self) -> heartbeats.DatabaseBackend:
+        made = heartbeats.DatabaseBackend(
+            {'connection': self.url},
+            member_ttl=TTL,
+            call_timeout=60,
+            clock=self.clock,
+        )
+        self.addCleanup(made.close)
+        return made
+
+    def joined(
+        self, host: str, incarnation: str
+    ) -> heartbeats.DatabaseBackend:
+        made = self.build()
+        made.join(host, incarnation, SETTINGS)
+        return made
+
+    def live(
+        self, seconds: float, *members: heartbeats.DatabaseBackend
+    ) -> None:
+        """Let members beat, which read each other once a second."""
+        for second in range(1, int(seconds) + 1):
+            self.clock.elapse(1)
+            for member in members:
+                if second % INTERVAL == 0:
+                    member.beat()
+                member.view()
+
+    def test_jump_ends_no_membership_and_hides_no_member(self) -> None:
+        both = {'host1', 'host2'}
+        for jump in JUMPS:
+            self.live(2 * INTERVAL, self.member, self.peer)
+            self.ahead += jump
+            for _ in range(int(INTERVAL)):
+                self.assertEqual(both, self.peer.view().hosts, jump)
+                self.live(1, self.peer)
+            self.member.beat()
+            self.member.advertise(SETTINGS)
+            self.peer.beat()
+            self.assertEqual(both, self.peer.view().hosts, jump)
+            self.assertEqual(both, self.build().view().hosts, jump)
+
+    def test_death_is_noticed_after_one_ttl_by_any_clock(self) -> None:
+        for jump in JUMPS:
+            self.member.beat()
+            self.live(INTERVAL, self.peer)
+            self.ahead += jump
+            self.live(TTL - INTERVAL - 1, self.peer)
+            self.assertIn('host1', self.peer.view().hosts, jump)
+            self.live(1, self.peer)
+            self.assertNotIn('host1', self.peer.view().hosts, jump)
+            self.member.join('host1', 'one', SETTINGS)
+            self.peer.view()
+
+    def test_member_that_is_late_by_its_own_clock_joins_again(self) -> None:
+        self.ahead -= HOUR
+        self.clock.elapse(TTL)
+        for change in (
+            self.member.beat,
+            lambda: self.member.advertise(SETTINGS),
+        ):
+            with self.assertRaises(exceptions.NotMemberError):
+                change()
+        self.assertEqual(set(), self.peer.view().hosts)
+
+    def test_beat_that_waited_until_the_member_had_expired_is_none(
+        self,
+    ) -> None:
+        self.live(INTERVAL, self.member)
+        beat = self.member._row.beat
+
+        class Slow:
+            host = 'host1'
+
+            def beat(slow, database: object) -> bool:  # noqa: N805
+                self.clock.elapse(TTL)
+                return beat(database)
+
+        self.member._row = Slow()
+        with self.assertRaises(exceptions.NotMemberError):
+            self.member.beat()
+
+    def test_start_of_a_process_deletes_no_live_one_of_its_host(self) -> None:
+        self.ahead += 20 * HOUR
+        self.joined('host1', 'another')
+        self.member.beat()
+        self.assertEqual(
+            {'one', 'another'}, self.build().view().incarnations('host1')
+        )
+
+    def test_process_that_starts_after_a_jump_back_sees_the_dead_briefly(
+        self,
+    ) -> None:
+        self.live(TTL, self.peer)
+        self.ahead -= HOUR
+        late = self.joined('host3', 'three')
+        self.assertIn('host1', late.view().hosts)
+        self.live(TTL, self.peer, late)
+        self.assertEqual({'host2', 'host3'}, late.view().hosts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.backends import db
+from ironic_ownership.db import heartbeats
 from tests.unit.engine import service, world
 
 WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE')
@@ -20,7 +20,7 @@ class TestQueries(service.CountedCase):
 
     def start_on_database(self, host: str, runs) -> service.Service:
         started = service.Service(host, runs, self.shared)
-        backend = db.DatabaseBackend(
+        backend = heartbeats.DatabaseBackend(
             {'connection': self.url}, member_ttl=3600, call_timeout=20
         )
         self.addCleanup(backend.close)

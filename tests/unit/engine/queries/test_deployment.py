@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from unittest import mock
 
-from ironic_ownership.backends import db
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import reservations
+from ironic_ownership.db import heartbeats, reservations
 from ironic_ownership.engine.checks import runner
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import deployment, node_query
@@ -20,7 +19,7 @@ WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'CREATE')
 class OverviewCase(service.ServiceCase):
     def setUp(self) -> None:
         super().setUp()
-        self.backend = db.DatabaseBackend(
+        self.backend = heartbeats.DatabaseBackend(
             {'connection': self.url}, member_ttl=3600, call_timeout=20
         )
         self.addCleanup(self.backend.close)
