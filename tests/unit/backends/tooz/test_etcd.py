@@ -31,7 +31,7 @@ class TestServers(unittest.TestCase):
 def answer(status: int, body: Any = None) -> requests.Response:
     made = requests.Response()
     made.status_code = status
-    made.raw = mock.Mock()
+    made.raw = mock.Mock(_original_response=None)
     made._content = json.dumps(body or {}).encode()
     return made
 
