@@ -10,7 +10,7 @@ from lab import checkout, venvs
 LATEST = '34'
 RELEASES = {LATEST: '34.0.0', '33': '33.0.2', '31': '31.3.1'}
 """Releases of Nova that tests run with; 31 is refused."""
-THREADS = {'OS_NOVA_DISABLE_EVENTLET_PATCHING': 'true'}
+THREADS = 'OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true'
 """Environment of a Nova 33 with native threads."""
 
 

@@ -25,7 +25,7 @@ LOG = log.getLogger(__name__)
 TRIED = ('33', '34')
 """Releases of Nova that the tests of this driver run with.
 
-Earlier ones run nova-compute with eventlet only.
+Earlier ones cannot run nova-compute with native threads.
 """
 
 THREADS = 'OS_NOVA_DISABLE_EVENTLET_PATCHING=true'
@@ -102,7 +102,7 @@ def missing() -> list[str]:
     return faults
 
 
-def runs_on_eventlet() -> bool:
+def _runs_on_eventlet() -> bool:
     """Tell whether the threads of this process are those of eventlet."""
     patcher = sys.modules.get('eventlet.patcher')
     return patcher is not None and bool(patcher.is_monkey_patched('thread'))
@@ -119,13 +119,12 @@ def require() -> None:
             f'ironic-ownership-nova needs Nova {TRIED[0]} or later, where '
             f'nova-compute can run with native threads; this is {release}'
         )
-    if runs_on_eventlet():
-        # Leases would end with each call that blocks the process, such as
-        # one of a library in C.
-        raise exception.InvalidConfiguration(
-            'ironic-ownership-nova needs native threads: with eventlet, one '
-            'call that blocks nova-compute stops the heartbeats of its '
-            f'service. Set {THREADS} in the environment of nova-compute'
+    if _runs_on_eventlet():
+        LOG.warning(
+            'nova-compute runs on eventlet: a call that blocks it for longer '
+            'than [membership] member_ttl ends the membership of its '
+            'service. Native threads avoid that: set %s in its environment',
+            THREADS,
         )
     faults = missing()
     if faults:

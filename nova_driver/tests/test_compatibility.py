@@ -59,16 +59,17 @@ class ReleaseTest(unittest.TestCase):
         ):
             compatibility.require()
 
-    def test_eventlet_is_refused_in_one_line(self) -> None:
+    def test_eventlet_is_warned_about(self) -> None:
         # Nova keeps it from being imported where it uses native threads.
         patcher = types.SimpleNamespace(is_monkey_patched='thread'.__eq__)
         with (
             mock.patch.dict(sys.modules, {'eventlet.patcher': patcher}),
-            self.assertRaisesRegex(Exception, f'Set {compatibility.THREADS}'),
+            self.assertLogs(compatibility.LOG.logger) as logs,
         ):
             compatibility.require()
-        self.assertFalse(compatibility.runs_on_eventlet())
-        compatibility.require()
+        self.assertIn(compatibility.THREADS, logs.output[0])
+        with self.assertNoLogs(compatibility.LOG.logger):
+            compatibility.require()
 
     def test_nothing_is_missing(self) -> None:
         self.assertEqual([], compatibility.missing())

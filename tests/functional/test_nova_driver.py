@@ -33,7 +33,7 @@ class TestOfTheDriver(testtools.TestCase):
             cwd=_DRIVER,
             env={
                 **os.environ,
-                **nova_environment.THREADS,
+                **dict([nova_environment.THREADS]),
                 'PYTHONPATH': str(_DRIVER),
             },
             capture_output=True,
@@ -49,24 +49,40 @@ class TestReleases(novas.NovaTestCase):
     """nova-computes of earlier releases, in the cell of the latest one."""
 
     def of(self, release: str, host: str) -> nova.Compute:
-        config = self.config_of_records(ownership={'policies': 'peer_list'})
         program = nova_environment.with_driver(release) / 'bin/nova-compute'
-        return self.compute(host, 'ours', config, executable=program)
+        return self.compute(host, 'ours', self.config, executable=program)
 
-    def test_life_on_nova_33_with_native_threads(self) -> None:
+    def test_life_on_nova_33_with_native_threads_and_with_eventlet(
+        self,
+    ) -> None:
+        """Two services share the nodes and boot; one takes over."""
         self.enrol(list(novas.GOLDEN))
-        for name, value in nova_environment.THREADS.items():
-            self.useFixture(fixtures.EnvironmentVariable(name, value))
-        one = self.of('33', 'host1').start()
-        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
-        server, node = self.boot()
-        process.wait_for(
-            lambda: self.on_record() == {node: server}, 'instance on record'
+        self.config = self.config_of_records(
+            ownership={'policies': 'peer_list', 'recovery_delay': 1}
         )
-        self.delete_server(server, node)
+        with fixtures.EnvironmentVariable(*nova_environment.THREADS):
+            threads = self.of('33', 'host1').start()
+        eventlet = self.of('33', 'host2').start()
+        self.cloud.wait_for_hosts(novas.GOLDEN)
+        served = {}
+        for host in ('host1', 'host2'):
+            node = min(n for n, h in novas.GOLDEN.items() if h == host)
+            server, _ = self.boot(node)
+            served[node] = server
+        process.wait_for(
+            lambda: self.on_record() == served, 'instances on record'
+        )
+        for node, server in served.items():
+            self.delete_server(server, node)
         self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
-        # All internals of Nova that save work are there.
-        self.assertEqual([], one.lines('each pass updates all nodes'))
+        eventlet.freeze()
+        self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
+        eventlet.thaw()
+        self.cloud.wait_for_hosts(novas.GOLDEN)
+        for one, warned in ((threads, False), (eventlet, True)):
+            # All internals of Nova that save work are there.
+            self.assertEqual([], one.lines('each pass updates all nodes'))
+            self.assertEqual(warned, bool(one.lines('runs on eventlet')))
 
     def on_record(self) -> dict[str, str]:
         return {
@@ -75,13 +91,9 @@ class TestReleases(novas.NovaTestCase):
             if row.instance_uuid
         }
 
-    def test_eventlet_and_earlier_releases_are_refused(self) -> None:
-        refused = {
-            self.of('33', 'host33'): 'Set OS_NOVA_DISABLE_EVENTLET_PATCHING',
-            self.of('31', 'host31'): 'needs Nova 33 or later',
-        }
-        for one in refused:
-            one.begin()
-        for one, words in refused.items():
-            self.assertNotEqual(0, one.process.wait(timeout=180))
-            self.assertTrue(one.lines(words), one.lines())
+    def test_earlier_releases_are_refused(self) -> None:
+        self.config = self.config_of_records()
+        one = self.of('31', 'host31')
+        one.begin()
+        self.assertNotEqual(0, one.process.wait(timeout=180))
+        self.assertTrue(one.lines('needs Nova 33 or later'), one.lines())
