@@ -99,6 +99,7 @@ class Checker:
     :ivar emptied_at: when the store of the members lost some of them.
     :ivar rebalances: whether owners may change without an operator.
     :ivar reserves: whether services own what they reserve.
+    :ivar released: the last owner of each node that has none.
     """
 
     def __init__(self) -> None:
@@ -111,6 +112,7 @@ class Checker:
         self._known: set[int] = set()
         self.served: dict[tuple[str, int], str | None] = {}
         self.ended: dict[tuple[str, str], float] = {}
+        self.released: dict[str, str] = {}
         self.restored_at = self.emptied_at = float('-inf')
         self._writer = ''
         self._away: dict[str, tuple[int, float]] = {}
@@ -186,6 +188,12 @@ class Checker:
         (last,) = self._query('SELECT MAX(id) FROM events').fetchone()
         self.rows = dataclasses.replace(self._read(), last_event=last or 0)
         self._known = {row[0] for row in self._query('SELECT id FROM events')}
+        self.released = dict(
+            self._query(
+                'SELECT uuid, released_by FROM compute_nodes '
+                'WHERE released_by IS NOT NULL AND deleted_at IS NULL'
+            )
+        )
 
     # Commits.
 
@@ -370,22 +378,12 @@ class Checker:
     ) -> None:
         """Law 2, as Ironic knows it.
 
-        What a service has read is at most a refresh old, or as old as a
-        process may stand still before it loses its right. Under a ring, a
-        list of the instances has all nodes.
+        Under a ring, a list of the instances has all nodes.
         """
-        bare_metal, times = self._site.bare_metal, self._site.times
+        bare_metal = self._site.bare_metal
         found = bare_metal.nodes.get(uuid)
-        since = self._site.loop.now - bare_metal.deployed_at.get(uuid, 0.0)
-        if (
-            found
-            and found.instance_uuid
-            and since > max(times.refresh, times.ttl)
-        ):
-            self.violate(
-                'law 2',
-                f'{uuid}: {old} to {new}, with an instance for {since:.0f} s',
-            )
+        if self._is_seen_deployed(uuid):
+            self.violate('law 2', f'{uuid}: {old} to {new}, seen deployed')
         looked_at = self._looked_at.get(process.name, 0.0)
         if (
             found
@@ -395,6 +393,21 @@ class Checker:
             and looked_at > bare_metal.deployed_at.get(uuid, looked_at)
         ):
             self.violate('law 2', f'{old} releases {uuid}, seen deployed')
+
+    def _is_seen_deployed(self, uuid: str) -> bool:
+        """Tell whether every service has read that a node has an instance.
+
+        What it has read is at most a refresh old, or as old as a process may
+        stand still before it loses its right.
+        """
+        bare_metal, times = self._site.bare_metal, self._site.times
+        found = bare_metal.nodes.get(uuid)
+        since = self._site.loop.now - bare_metal.deployed_at.get(uuid, 0.0)
+        return (
+            found is not None
+            and found.instance_uuid is not None
+            and since > max(times.refresh, times.ttl)
+        )
 
     def _check_order(self, uuid: str, old: str, now: Rows) -> None:
         """Law 2: a service moves a node only by an order that is due."""
@@ -482,6 +495,19 @@ class Checker:
             self.violate('law 1', f'{event.node} was not of {source}')
         if source and target:
             self._ended(event, source, now)
+        if source is None and event.actor != 'operator':
+            self._check_returned(str(event.node), str(gains), now)
+
+    def _check_returned(self, uuid: str, gains: str, now: Rows) -> None:
+        """Law 2: who released a node gets it back, if it was deployed then."""
+        former = self.released.get(uuid, gains)
+        if (
+            self.rebalances
+            and former != gains
+            and former in now.services
+            and (uuid in now.instances or self._is_seen_deployed(uuid))
+        ):
+            self.violate('law 2', f'{gains} adopts {uuid} of {former}')
 
     def _ended(self, event: Event, source: str, now: Rows) -> None:
         row = now.services.get(source)
@@ -600,6 +626,9 @@ class Checker:
         for uuid, owner in before.owners.items():
             if owner and now.owners.get(uuid) != owner:
                 self.ended[(owner, uuid)] = at
+                self.released[uuid] = owner
+            if uuid not in now.owners or now.owners[uuid]:
+                self.released.pop(uuid, None)
 
     def believes(self, process: ServiceProcess) -> None:
         """Law 1: no process acts under an epoch that it was not given."""

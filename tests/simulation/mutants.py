@@ -384,6 +384,13 @@ MUTANTS = (
         story='deployed-meanwhile',
     ),
     Mutant(
+        'a node that was deployed when it was released is adopted',
+        'engine/decision/decide.py',
+        'former = record.released_by if record else None',
+        'former = None',
+        story='released-and-gone',
+    ),
+    Mutant(
         'a list of instances that lacks rows frees nodes',
         _TAKE_OVER,
         'node.uuid, node.instance_uuid\n',

@@ -39,8 +39,7 @@ class Plan:
     :param storm: time in which faults begin, in heartbeats.
     :param grace: for which a service that was stopped is expected back, in
         heartbeats.
-    :param absent: the service that does not return when the faults end; in
-        stories, as the laws do not know yet all that waits for it.
+    :param absent: the service that does not return when the faults end.
     """
 
     seed: int
@@ -86,6 +85,7 @@ class Plan:
                 for at in times
             ),
             rng.choice((0, 0, 2, 6, 12)),
+            rng.choice(hosts) if rng.random() < 0.2 else '',
         )
 
 
@@ -391,15 +391,18 @@ class Schedule:
         """
         site, absent = self.site, self.plan.absent
         opened = site.database.query(
-            'SELECT instance_uuid, node_uuid, state FROM reservations '
-            f"WHERE state <> 'closed' AND host <> '{absent}'"
+            'SELECT instance_uuid, node_uuid, state, host FROM reservations '
+            "WHERE state <> 'closed'"
         ).fetchall()
+        # Ironic keeps the name of the first service when a node has moved.
+        hosts = {instance: host for instance, *_, host in opened}
         held = {
             (one.instance_uuid, one.node_uuid, 'active')
             for host in site.policies
-            if host != absent
             for one in site.allocations.mine(host)
+            if hosts.get(one.instance_uuid, host) != absent
         }
+        settled = {tuple(rest) for *rest, host in opened if host != absent}
         return [
             *(
                 f'the trial of {request_id} has no result'
@@ -407,7 +410,7 @@ class Schedule:
             ),
             *(
                 f'on record or in Ironic only: {one}'
-                for one in sorted(set(opened) ^ held, key=str)
+                for one in sorted(settled ^ held, key=str)
             ),
         ]
 
@@ -448,6 +451,11 @@ class Schedule:
         )
         if deployed and owner is not None:
             return hosts
+        if deployed and self.plan.absent == self.checker.released.get(
+            node.uuid
+        ):
+            # No other may adopt it: it waits for an operator.
+            return [None]
         if self.plan.policy == 'ring':
             ring = hashring.HashRing(self._serving, hash_function='md5')
             (found,) = ring.get_nodes(node.uuid.encode())

@@ -92,6 +92,8 @@ def varied(seed: int) -> Plan:
         slowness=free.slowness,
         refreshes=free.refreshes,
         churns=free.churns,
+        absent=told.absent
+        or (free.absent if free.absent in told.hosts else ''),
         faults=tuple(
             sorted(
                 (
