@@ -63,12 +63,8 @@ class Releaser:
         """
         refused = dict(self.moves.release(nodes, request))
         left = [node for node in nodes if node.uuid not in refused]
-        # One with an instance has to get an owner: it stays held.
-        uuids = [
-            node.uuid
-            for node in left
-            if not (request.deployed and node.instance_uuid)
-        ]
+        # One that may have an instance has to get an owner: it stays held.
+        uuids = [] if request.deployed else [node.uuid for node in left]
         if not left:
             return refused
         LOG.info(

@@ -256,15 +256,11 @@ def _give_back(
     records = operation.ports.records
     registered = {row.host for row in records.services()}
     rows = records.compute_nodes_by_uuid([node.uuid for node in nodes])
-    owned = {row.uuid for row in rows if row.host is not None}
+    owned = {row.uuid for row in rows if row.host == order.destination}
     # Before their release: an instance needs an owner at any time. One that
     # an interrupted command has released can't stay with the new owner.
     kept = operation.occupied(
-        {
-            n.uuid: n.instance_uuid
-            for n in nodes
-            if n.instance_uuid and n.uuid in owned
-        }
+        {n.uuid: n.instance_uuid for n in nodes if n.uuid in owned}
     ) | {
         node.uuid: f'{node.source} is not registered'
         for node in nodes

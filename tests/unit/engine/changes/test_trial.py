@@ -241,16 +241,22 @@ class FailingTest(TrialCase):
         self.frozen = True
         proposal = self.with_trial()
         free = [n.uuid for n in proposal.trial if not n.instance_uuid]
-        down = exceptions.IronicUnavailableError('down')
 
         def during() -> None:
             if None in self.owners().values():
-                self.ironic.fail_with = down
+                raise KeyboardInterrupt
 
         self.during = during
-        with self.assertRaises(refusals.UnfinishedMoveError):
+        with self.assertRaises(KeyboardInterrupt):
             self.execute(proposal)
-        self.ironic.fail_with, self.during = None, lambda: None
+        self.during = lambda: None
+        # As when the time ends for which they are held.
+        self.moves.end_release(proposal.order.request_id, free)
+        self.ironic.put(
+            dataclasses.replace(
+                self.ironic.nodes[free[0]], instance_uuid=world.uuid(999)
+            )
+        )
         epoch = self.records.register('old', world.ALL)
         nodes = [self.ironic.nodes[uuid] for uuid in free]
         claims = [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes]
@@ -327,17 +333,14 @@ class InterruptedTest(TrialCase):
     ) -> None:
         """No service has it, so it can't stay with the new owner."""
         self.frozen = True
-        (uuid, *_) = (
-            n.uuid for n in self.with_trial().trial if n.instance_uuid
-        )
-        self.killed_at(
-            'carry_out',
-            lambda: self.ironic.put(
-                dataclasses.replace(
-                    self.ironic.nodes[uuid], instance_uuid=world.uuid(999)
+        for node in self.with_trial(3).trial:
+            with self.subTest(instance=node.instance_uuid):
+                before = self.ironic.nodes[node.uuid]
+                after = dataclasses.replace(
+                    before, instance_uuid=world.uuid(999)
                 )
-            ),
-        )
+                self.killed_at('carry_out', lambda n=after: self.ironic.put(n))
+                self.ironic.put(before)
 
     def killed_at(
         self, name: str, then: Callable[[], object] = lambda: None
