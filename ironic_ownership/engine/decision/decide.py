@@ -231,8 +231,10 @@ def _with_record(
     deployed = bool(node.instance_uuid or recorded_instance)
     if owner is None:
         if deployed and desired.owner is not None:
-            former = record.released_by if record else None
-            if former is not None and peer_groups.admits(former, node):
+            former = (record and record.released_by) or ''
+            # One whose policies are unreadable here may admit it.
+            known = former in peer_groups.policies
+            if known and peer_groups.admits(former, node) is not False:
                 return _returned(former, desired, peer_groups)
             return dataclasses.replace(desired, reason=reasons.Reason.ADOPTED)
         return desired

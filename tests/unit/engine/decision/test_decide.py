@@ -42,6 +42,23 @@ class TestDeployedNodes(DecideCase):
             )
             self.assertEqual(Decision('host2', Reason.ADOPTED), decision)
 
+    def test_one_that_an_unreadable_service_released_waits_for_it(
+        self,
+    ) -> None:
+        alive = world.members(world.RING, 'host1', 'host2')
+        services = [model.Service('host3', settings=world.UNKNOWN)]
+        for former, owner, reason in (
+            ('host3', None, Reason.RETURNED),
+            ('deleted', 'host2', Reason.ADOPTED),
+        ):
+            record = world.record(1, None, released_by=former)
+            decision = self.decide(
+                world.node(1, instance_uuid='i'), record, alive, services
+            )
+            self.assertEqual(
+                (owner, reason), (decision.owner, decision.reason)
+            )
+
     def test_it_stays_with_its_owner_dead_or_alive(self) -> None:
         services = [model.Service('host1', settings=world.RING)]
         for hosts in (('host1', 'host2'), ('host2',)):
