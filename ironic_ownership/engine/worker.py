@@ -214,11 +214,12 @@ class Scheduler:
                 error = exc
             if self._stopping.is_set():
                 return
-            ends += 1
-            pause = back_off(ends, LONGEST_PAUSE)
             self._report(name, error)
-            # A time in the future: it does not run yet.
             with self._lock:
+                lasted = self.clock() - self._running[name].started_at
+                ends = 1 if lasted > LONGEST_PAUSE else ends + 1
+                pause = back_off(ends, LONGEST_PAUSE)
+                # A time in the future: it does not run yet.
                 self._running[name].started_at = self.clock() + pause
             if self._stopping.wait(pause):
                 return

@@ -23,7 +23,7 @@ from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.engine.host.tuning import PolicySource, Tuning
 from ironic_ownership.engine.membership.fence import Clock, monotonic
-from ironic_ownership.engine.worker import Worker
+from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 _CONDITION = 'sources'
 _POLL = 0.5
@@ -61,6 +61,7 @@ class SourceReader(Worker):
         self._calls: KeyedCalls[model.Value] = KeyedCalls()
         self._reads: dict[tuple[str, str], _Read] = {}
         self._snapshots: dict[tuple[str, str], model.Value] = {}
+        self._offers, self._offer_at = 0, 0.0
 
     def begin(self) -> Tuning:
         """Read every source, and return the configuration with all snapshots.
@@ -95,8 +96,15 @@ class SourceReader(Worker):
                 self._try_to_build(tuning, source, before)
         if due:
             self._report(tuning)
-        if tuning.snapshots != self._snapshots:
-            self.follow(tuning.with_snapshots(dict(self._snapshots)), tuning)
+        if tuning.snapshots == self._snapshots:
+            self._offers = 0
+        elif self.clock() >= self._offer_at:
+            wanted = tuning.with_snapshots(dict(self._snapshots))
+            if self.follow(wanted, tuning):
+                # It may still be refused, as by an Ironic that is too old.
+                self._offers += 1
+                pause = back_off(self._offers, LONGEST_PAUSE)
+                self._offer_at = self.clock() + pause
         return _POLL
 
     def _is_due(self, source: PolicySource) -> bool:

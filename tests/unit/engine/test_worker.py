@@ -64,6 +64,21 @@ class TestScheduler(unittest.TestCase):
             ('refresh', LOOP_ENDED), (condition.loop, condition.code)
         )
 
+    def test_loop_that_ran_for_long_is_started_again_soon(self) -> None:
+        times, pauses = [0.0], []
+        scheduler = Scheduler(self.conditions, clock=lambda: times[0])
+        scheduler._stopping.wait = pauses.append
+        lasts = [1.0, 1.0, 600.0, 1.0]
+
+        def run() -> None:
+            times[0] += (pauses[-1] if pauses else 0.0) + lasts.pop(0)
+            if not lasts:
+                scheduler.stop()
+
+        scheduler.start('refresh', Loop(run))
+        scheduler.join('refresh', PATIENCE)
+        self.assertEqual([1.0, 2.0, 1.0], pauses)
+
     def test_dead_thread_is_one_that_should_run(self) -> None:
         release = threading.Event()
         self.scheduler._supervise = lambda *args: release.wait(PATIENCE)

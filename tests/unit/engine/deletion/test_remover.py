@@ -323,6 +323,14 @@ class TestMassLoss(unittest.TestCase):
             unknown = found.found[gate].outcome
             self.assertIs(Outcome.UNKNOWN, unknown, method)
 
+    def test_shard_with_the_name_of_none_is_counted(self) -> None:
+        # Ironic counts nodes without a shard under the same name.
+        found = missing_nodes.compare_counts(self.ironic, 'None', 0)
+        self.assertIs(Outcome.PASSED, found.outcome)
+        self.ironic.shard_counts = lambda: {None: 1}  # type: ignore
+        found = missing_nodes.compare_counts(self.ironic, 'None', 0)
+        self.assertIs(Outcome.FAILED, found.outcome)
+
     def test_fewer_listed_than_counted_fails(self) -> None:
         self.put(0)
         counted = {'s': 501}

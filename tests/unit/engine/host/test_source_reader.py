@@ -140,6 +140,23 @@ class TestReading(SourceCase):
         self.reader.step()
         self.assertEqual({KEY: 'new'}, self.current.snapshots)
 
+    def test_change_that_is_refused_is_offered_after_growing_pauses(
+        self,
+    ) -> None:
+        self.reader.follow = lambda wanted, _: bool(
+            self.followed.append(wanted) or True
+        )
+        self.contents = 'other'
+        self.clock.elapse(30)
+        offered = []
+        for _ in range(29):
+            before = len(self.followed)
+            self.clock.elapse(self.reader.step())
+            offered.append(len(self.followed) > before)
+        self.assertEqual(
+            [0, 2, 6, 14], [n for n, found in enumerate(offered) if found]
+        )
+
     def test_changed_options_are_read_with_at_once(self) -> None:
         self.current = self.tuning(
             self.current.snapshots, {'path': '/elsewhere'}
