@@ -217,16 +217,18 @@ def _show(request: Request) -> Answer:
     with request.context.ports() as ports:
         found = explained(request, ports)
         limit = request.query.get('events', 5)
-        events = (
-            ports.records.events(
-                EventFilter(node_uuid=found.status.uuid), limit=limit
-            )
-            if limit
-            else ()
+        events = ports.records.events(
+            EventFilter(node_uuid=found.status.uuid), limit=limit + 1
         )
+    is_cut = 'events' in request.query and 0 < limit < len(events)
     return Answer(
         cells(DETAILS, found.status)
-        | {'events': [_event_cell(one) for one in events]}
+        | {
+            'events': [_event_cell(one) for one in events[:limit]],
+            'notes': ['more events follow: raise --events to see them']
+            if is_cut
+            else [],
+        }
     )
 
 
@@ -332,6 +334,7 @@ OPERATIONS = (
             'The compute node, with its last events.',
             DETAILS,
             events=schemas.THINGS,
+            notes=schemas.NOTES,
         ),
         parameters=(NODE,),
         query=(_EVENTS,),

@@ -122,6 +122,13 @@ _MARKER = re.compile(r'(\d{1,12}(?:\.\d{1,9})?)_(\d{1,18})', re.ASCII)
 def _list(request: Request) -> Answer:
     query, records = request.query, request.context.records
     service, node = query.get('service'), query.get('node')
+    since, until = _seconds(query.get('since')), _seconds(query.get('until'))
+    if since is not None and until is not None and until < since:
+        raise exceptions.NotFoundError(
+            f'{query["until"]} is before {query["since"]}: no event can be '
+            'in between',
+            hint='Let "until" be later than "since"',
+        )
     found = records.events(
         EventFilter(
             node_uuid=None if node is None else _uuid_of(node, records),
@@ -129,8 +136,8 @@ def _list(request: Request) -> Answer:
             kinds=query.get('kind', ()),
             actor=query.get('actor'),
             request_id=query.get('request_id'),
-            since=_seconds(query.get('since')),
-            until=_seconds(query.get('until')),
+            since=since,
+            until=until,
         ),
         before=_position(query.get('marker')),
         limit=request.limit + 1,

@@ -22,6 +22,7 @@ from collections.abc import (
     Callable,
     Collection,
     Container,
+    Iterable,
     Iterator,
     Sequence,
 )
@@ -158,7 +159,9 @@ class PlacementReport:
         seen: refresh_result.RefreshResult,
         interrupted: Callable[[], bool],
     ) -> None:
-        records = self._own_records()
+        records = self._read(
+            lambda: self._records.compute_nodes(NodeFilter(host=self._host))
+        )
         diff = inventory_diff.compare(
             seen.nodes.values(), records, self._schedule.due(records)
         )
@@ -183,13 +186,16 @@ class PlacementReport:
                 self.counts.pending,
             )
 
-    def _own_records(self) -> dict[str, model.ComputeNode]:
-        return {
-            record.uuid: record
-            for record in self._records.compute_nodes(
-                NodeFilter(host=self._host)
-            )
-        }
+    def _read(
+        self, read: Callable[[], Iterable[model.ComputeNode]]
+    ) -> dict[str, model.ComputeNode]:
+        """Read records; forget withdrawn nodes that have none any more."""
+        with self._lock:
+            before = set(self._withdrawn)
+        records = {record.uuid: record for record in read()}
+        with self._lock:
+            self._withdrawn -= before - records.keys()
+        return records
 
     def _write(self, batch: Sequence[inventory_diff.Step]) -> int:
         # Also checks the fence in the records, which may be newer.
@@ -339,12 +345,9 @@ class PlacementReport:
     def _wanted_sums(
         self, seen: refresh_result.RefreshResult
     ) -> inventory_diff.Wanted:
-        records = {
-            record.uuid: record
-            for record in self._records.in_reach(
-                self._host, seen.policies.scope
-            )
-        }
+        records = self._read(
+            lambda: self._records.in_reach(self._host, seen.policies.scope)
+        )
         admitted = [*filter(seen.policies.admits, seen.nodes.values())]
         return inventory_diff.sums(
             self._host,

@@ -118,6 +118,7 @@ ROWS = (
     ('event list', 0),
     ('event list --long --node node1 --limit 2', 0),
     ('event list --service OLD --since 1d --kind owner_changed', 0),
+    ('event list --since 2025-02-01 --until 2025-01-31', 1),
     ('event list --node no-such-node', 1),
     ('event list --service odl', 1),
     ('event list --service odl --since 1d', 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.cli import event, move, pause
+from ironic_ownership.cli import compute_node, event, move, pause
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import Origin
 from tests.unit.cli import test_move
@@ -34,6 +34,18 @@ class ListsTest(test_move.CommandCase):
                         )
                     with self.assertNoLogs(LOGGER, 'WARNING'):
                         self.printed(kind)
+
+    def test_cut_history_of_a_node_says_so(self) -> None:
+        self.move('node1', '--yes')
+        count = len(self.run_command(event.ListEvent, '--node', 'node1')[1])
+        for self.remote in (False, True):
+            show = compute_node.ShowComputeNode, 'node1', '--events'
+            with self.assertLogs(LOGGER, 'WARNING') as logs:
+                self.printed(*show, str(count - 1))
+            self.assertIn('more events follow: raise --events', *logs.output)
+            for number in count, 0:
+                with self.assertNoLogs(LOGGER, 'WARNING'):
+                    self.printed(*show, str(number))
 
     def test_events_of_a_deleted_service_are_listed(self) -> None:
         self.records.register('gone', world.ALL)

@@ -149,9 +149,7 @@ class Moment:
             former = (
                 self.known.get(record.released_by or '') if record else None
             )
-            back = former and (
-                not former.readable or former.admits(node)
-            )
+            back = former and (not former.readable or former.admits(node))
             if deployed and wish.owner and former and back:
                 return Decision(
                     former.host if former in self.able else None,

@@ -286,6 +286,20 @@ class TestWithdrawn(ReportCase):
         self.assertNotIn(uuid, self.placement.providers)
         self.assertIn(world.uuid(1), self.placement.providers)
 
+    def test_deleted_node_is_not_kept_in_memory(self) -> None:
+        self.report_to_placement()
+        before, uuid = self.seen(), world.uuid(2)
+        self.report.withdraw(uuid)
+        for change in BeginDeletion(uuid), Delete(uuid):
+            self.report.report(before, lambda: False)
+            self.assertEqual({uuid}, self.report._withdrawn)
+            outcome = self.records.apply(
+                'host1', self.host.fence.epoch(), [change]
+            )
+            self.assertEqual((change,), outcome.applied)
+        self.report.report(before, lambda: False)
+        self.assertEqual(set(), self.report._withdrawn)
+
     def withdraw_in_another_thread(self, number: int) -> None:
         thread = threading.Thread(
             target=self.report.withdraw, args=(world.uuid(number),)
