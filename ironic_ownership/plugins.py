@@ -77,7 +77,7 @@ def names(group: str) -> list[str]:
 
 def is_own(group: str, name: str) -> bool:
     """Tell whether a plugin is one of this package."""
-    entries = [entry for entry in entry_points(group) if entry.name == name]
+    entries = _entries(group, name)
     return bool(entries) and all(e.value.startswith(_OWN) for e in entries)
 
 
@@ -178,9 +178,7 @@ def named(group: str, name: str) -> str:
 
 def distribution(group: str, name: str) -> str | None:
     """Return name and version of the package that provides a plugin."""
-    entries = [e for e in entry_points(group) if e.name == name]
-    found = sorted({d for e in entries for d in _distributions_of(e)})
-    return ' and '.join(found) or None
+    return ' and '.join(_providers(group, name)) or None
 
 
 def _load(group: str, wanted: Iterable[str]) -> dict[str, Class]:
@@ -195,20 +193,16 @@ def find(group: str, name: str) -> Plugin:
     """Return one plugin, loaded or with its error."""
     if (group, name) in _loaded:
         return _loaded[group, name]
-    entries = [e for e in entry_points(group) if e.name == name]
-    providers = sorted({d for e in entries for d in _distributions_of(e)})
-    where = ' and '.join(providers)
+    entries, where = _entries(group, name), distribution(group, name)
 
     def failed(cause: str, hint: str) -> Plugin:
-        error = exceptions.PluginError(
-            group, name, where or None, cause, hint=hint
-        )
-        return Plugin(group, name, where or None, error=error)
+        error = exceptions.PluginError(group, name, where, cause, hint=hint)
+        return Plugin(group, name, where, error=error)
 
     if not entries:
         known = ', '.join(names(group))
         return failed('not installed', f'Installed are: {known or "none"}')
-    if len(entries) > 1 or len(providers) > 1:
+    if len(entries) > 1 or len(_providers(group, name)) > 1:
         return failed(
             'ambiguous: several packages provide this name',
             'Uninstall all but one of them',
@@ -352,9 +346,14 @@ def _name_of(dist: importlib.metadata.Distribution) -> str:
     return f'{name} {version}'
 
 
-def _distributions_of(entry: importlib.metadata.EntryPoint) -> set[str]:
-    known = _distributions(entry.group).get((entry.name, entry.value))
-    return known or {entry.value}
+def _entries(group: str, name: str) -> list[importlib.metadata.EntryPoint]:
+    return [entry for entry in entry_points(group) if entry.name == name]
+
+
+def _providers(group: str, name: str) -> list[str]:
+    known = _distributions(group)
+    values = [entry.value for entry in _entries(group, name)]
+    return sorted({d for v in values for d in known.get((name, v)) or {v}})
 
 
 _VALIDATORS: dict[str, Callable[[object], str | None]] = {

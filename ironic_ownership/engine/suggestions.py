@@ -144,21 +144,18 @@ def resolve(records: Records, texts: Sequence[str]) -> list[Reference]:
     for record in found:
         if record.name:
             names.setdefault(record.name, []).append(record.uuid)
-    return [
-        _by_uuid(text, known, hints=not only_uuids)
-        if is_uuid(text)
-        else _by_name(text, names)
-        for text in texts
-    ]
-
-
-def _by_uuid(text: str, known: Collection[str], *, hints: bool) -> Reference:
-    if text.lower() in known:
-        return Reference(text, text.lower())
-    fault = f'no compute node is on record for {text}'
-    if hints:
-        fault = f'{fault}. {nearest(text.lower(), known)}'
-    return Reference(text, None, fault)
+    references = []
+    for text in texts:
+        if not is_uuid(text):
+            references.append(_by_name(text, names))
+        elif text.lower() in known:
+            references.append(Reference(text, text.lower()))
+        else:
+            fault = f'no compute node is on record for {text}'
+            if not only_uuids:
+                fault = f'{fault}. {nearest(text.lower(), known)}'
+            references.append(Reference(text, None, fault))
+    return references
 
 
 def _by_name(text: str, names: dict[str, list[str]]) -> Reference:
@@ -166,8 +163,7 @@ def _by_name(text: str, names: dict[str, list[str]]) -> Reference:
     if len(found) == 1:
         return Reference(text, found[0])
     if not found:
-        fault = str(unknown('node', text, list(names)))
-        return Reference(text, None, fault)
+        return Reference(text, None, str(unknown('node', text, list(names))))
     return Reference(
         text,
         None,

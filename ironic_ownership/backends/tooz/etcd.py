@@ -6,7 +6,7 @@ import dataclasses
 import threading
 import time
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import requests
@@ -124,7 +124,6 @@ _NOT_LOGGED_IN = (
 )
 
 
-@dataclasses.dataclass(eq=False)
 class Servers:
     """The addresses of one etcd, shared by all clients of a driver.
 
@@ -133,14 +132,10 @@ class Servers:
     :param addresses: as ``host:port``; without a port, etcd's own.
     """
 
-    addresses: Sequence[str]
-    _number: int = dataclasses.field(init=False, default=0)
-    _lock: threading.Lock = dataclasses.field(
-        init=False, default_factory=threading.Lock
-    )
-
-    def __post_init__(self) -> None:
-        self.addresses = [_with_port(one) for one in self.addresses]
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self.addresses = [_with_port(one) for one in addresses]
+        self._number = 0
+        self._lock = threading.Lock()
 
     @property
     def current(self) -> str:
@@ -164,10 +159,6 @@ class Login:
     user: tuple[str, str]
     token: str | None = dataclasses.field(init=False, default=None)
 
-    def body(self) -> dict[str, str]:
-        name, password = self.user
-        return {'name': name, 'password': password}
-
     def take(self, answer: requests.Response) -> bool:
         """Keep the token of an answer; ``False`` if it is a refusal."""
         if answer.ok:
@@ -183,6 +174,9 @@ class Login:
             )
         self.token = ''
         return True
+
+
+_Send = Callable[..., requests.Response]
 
 
 class Adapter(requests.adapters.HTTPAdapter):
@@ -202,13 +196,20 @@ class Adapter(requests.adapters.HTTPAdapter):
     def send(
         self, request: requests.PreparedRequest, *args: Any, **options: Any
     ) -> requests.Response:
+        def send(
+            request: requests.PreparedRequest, **more: Any
+        ) -> requests.Response:
+            return super(Adapter, self).send(
+                request, *args, **{**options, **more}
+            )
+
         ends = time.monotonic() + self._patience
         remaining = len(self._servers.addresses)
         while True:
             server = self._servers.current
             remaining -= 1
             try:
-                answer = self._send_to(server, request, *args, **options)
+                answer = self._send_to(server, request, send)
             # Any request may be repeated: the keys of a member are its own,
             # and an unused lease expires.
             except (requests.ConnectionError, requests.Timeout):
@@ -224,64 +225,52 @@ class Adapter(requests.adapters.HTTPAdapter):
             answer.close()
 
     def _send_to(
-        self,
-        server: str,
-        request: requests.PreparedRequest,
-        *args: Any,
-        **options: Any,
+        self, server: str, request: requests.PreparedRequest, send: _Send
     ) -> requests.Response:
         request.url = _at(server, request)
         login = self._login
         # The version is read before the path of the login is known.
         if login is None or request.path_url == '/version':
-            return super().send(request, *args, **options)
+            return send(request)
         if login.token is None:
-            refusal = self._log_in(login, request, *args, **options)
+            refusal = _log_in(login, request, send)
             if refusal is not None:
                 return refusal
-        answer = self._send_as_user(login, request, *args, **options)
-        if answer.ok or not _needs_login(answer):
+        answer = _send_as_user(login, request, send)
+        if answer.ok or not any(t in answer.text for t in _NOT_LOGGED_IN):
             return answer
         # Tokens expire, and servers that were emptied know none.
         answer.close()
-        refusal = self._log_in(login, request, *args, **options)
+        refusal = _log_in(login, request, send)
         if refusal is not None:
             return refusal
-        return self._send_as_user(login, request, *args, **options)
+        return _send_as_user(login, request, send)
 
-    def _send_as_user(
-        self,
-        login: Login,
-        request: requests.PreparedRequest,
-        *args: Any,
-        **options: Any,
-    ) -> requests.Response:
-        # A request that is repeated still has the old token.
-        request.headers.pop('Authorization', None)
-        if login.token:
-            request.headers['Authorization'] = login.token
-        return super().send(request, *args, **options)
 
-    def _log_in(
-        self,
-        login: Login,
-        request: requests.PreparedRequest,
-        *args: Any,
-        **options: Any,
-    ) -> requests.Response | None:
-        """Get a token; return the answer if the server refuses."""
-        asked = request.copy()
-        asked.headers.pop('Authorization', None)
-        version = request.path_url.split('/')[1]
-        asked.url = _at(
-            urllib.parse.urlsplit(str(request.url)).netloc,
-            request,
-            f'/{version}/auth/authenticate',
-        )
-        asked.prepare_body(None, None, json=login.body())
-        # The request may be a watch, of which no answer is read to its end.
-        answer = super().send(asked, *args, **{**options, 'stream': False})
-        return None if login.take(answer) else answer
+def _send_as_user(
+    login: Login, request: requests.PreparedRequest, send: _Send
+) -> requests.Response:
+    # A request that is repeated still has the old token.
+    request.headers.pop('Authorization', None)
+    if login.token:
+        request.headers['Authorization'] = login.token
+    return send(request)
+
+
+def _log_in(
+    login: Login, request: requests.PreparedRequest, send: _Send
+) -> requests.Response | None:
+    """Get a token; return the answer if the server refuses."""
+    asked = request.copy()
+    asked.headers.pop('Authorization', None)
+    version = request.path_url.split('/')[1]
+    server = urllib.parse.urlsplit(str(request.url)).netloc
+    asked.url = _at(server, request, f'/{version}/auth/authenticate')
+    name, password = login.user
+    asked.prepare_body(None, None, json={'name': name, 'password': password})
+    # The request may be a watch, of which no answer is read to its end.
+    answer = send(asked, stream=False)
+    return None if login.take(answer) else answer
 
 
 def _at(
@@ -289,10 +278,6 @@ def _at(
 ) -> str:
     parts = urllib.parse.urlsplit(str(request.url))
     return parts._replace(netloc=server, path=path or parts.path).geturl()
-
-
-def _needs_login(answer: requests.Response) -> bool:
-    return any(words in answer.text for words in _NOT_LOGGED_IN)
 
 
 def _with_port(address: str) -> str:

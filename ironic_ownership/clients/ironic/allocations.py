@@ -41,17 +41,12 @@ of its node; each request may reach another conductor."""
 
 
 class IronicAllocations(reservations.Allocations):
-    """The allocations of one Ironic; ``settling`` is in seconds."""
+    """The allocations of one Ironic."""
 
     def __init__(
-        self,
-        adapter: ksa_adapter.Adapter,
-        *,
-        request_id: str | None = None,
-        settling: float = SETTLING,
+        self, adapter: ksa_adapter.Adapter, *, request_id: str | None = None
     ) -> None:
         self._api = api.IronicAPI(adapter, request_id)
-        self._settling = settling
 
     def create(
         self,
@@ -111,7 +106,7 @@ class IronicAllocations(reservations.Allocations):
     def _settled(
         self, made: reservations.Allocation
     ) -> reservations.Allocation:
-        deadline = time.monotonic() + self._settling
+        deadline = time.monotonic() + SETTLING
         pause = _FIRST_PAUSE
         while made.state is State.ALLOCATING and time.monotonic() < deadline:
             time.sleep(pause)

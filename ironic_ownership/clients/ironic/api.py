@@ -34,6 +34,13 @@ PAGE_SIZE = 1000
 
 _DONE = (200, 201, 202, 204)
 
+_CODES = {
+    'fenced': Enforcement.ENFORCED,
+    'invalid_header': Enforcement.OTHER_KEY,
+    'records_unavailable': Enforcement.NO_RECORDS,
+}
+"""The answers of the middleware that show what Ironic enforces."""
+
 MINIMUM = 82
 """Minor version that is required: it brought shards, after all else that is
 used of every Ironic."""
@@ -103,10 +110,7 @@ class IronicAPI:
         :raises IronicUnavailableError: if it may work later.
         :raises IronicError: if it will not.
         """
-        path = self._ready() + path
-        answer = self._send(
-            'GET', path, self._minor, params, request_id=request_id
-        )
+        answer = self._ask('GET', path, params, request_id=request_id)
         return self._json(answer, about=about)
 
     def get_dated(
@@ -118,9 +122,9 @@ class IronicAPI:
             seconds since the epoch by its clock; ``None`` if it sends none.
         :raises IronicError: as :meth:`get`.
         """
-        path = self._ready() + path
+        self._ready()
         began = time.monotonic()
-        answer = self._send('GET', path, self._minor, params)
+        answer = self._ask('GET', path, params)
         date = _date(answer.headers)
         if date is not None:
             # The server may set the date at the end of its answer.
@@ -147,22 +151,36 @@ class IronicAPI:
             taken effect all the same.
         :raises IronicError: if it will not.
         """
-        path = self._ready() + path
-        answer = self._send(method, path, self._minor, body=body)
+        answer = self._ask(method, path, body=body)
         if answer.status_code in _DONE and not answer.content:
             return {}
         return self._json(answer, _DONE, about)
 
-    def answer_to_write(
-        self, method: str, path: str, body: Any, sign: Sign
-    ) -> requests.Response:
-        """Send one request that writes, and return any answer.
+    def probe_enforcement(self, shared_key: str) -> Enforcement:
+        """Return whether Ironic refuses the request of a former owner.
 
-        :param sign: adds headers to the request, before each attempt.
-        :raises IronicUnavailableError: if there is no answer.
+        It changes a node that does not exist, under an epoch that no service
+        has. Ironic alone answers 404, or 403 to a user who may not write.
+
+        :raises IronicError: if Ironic does not answer.
         """
+        node = str(uuid.uuid4())
+        claim = request_header.Claim(f'probe-{node}', 0, node)
+
+        def sign(request: Any) -> Any:
+            value = claim.header(shared_key, request.method, request.url)
+            request.headers[request_header.HEADER] = value
+            return request
+
+        answer = self._ask('PATCH', f'/nodes/{node}', body=[], sign=sign)
+        return _CODES.get(errors.code_of(answer) or '', Enforcement.ABSENT)
+
+    def _ask(
+        self, method: str, path: str, params: Params = (), **more: Any
+    ) -> requests.Response:
+        """Send one request below ``/v1``, with the version that is used."""
         path = self._ready() + path
-        return self._send(method, path, self._minor, body=body, sign=sign)
+        return self._send(method, path, self._minor, params, **more)
 
     def _ready(self) -> str:
         if self._prefix is None:
@@ -335,30 +353,3 @@ def _last(
         f'A page of {collection} has no {key} after which the next one could '
         'begin'
     )
-
-
-_CODES = {
-    'fenced': Enforcement.ENFORCED,
-    'invalid_header': Enforcement.OTHER_KEY,
-    'records_unavailable': Enforcement.NO_RECORDS,
-}
-
-
-def probe_enforcement(ironic: IronicAPI, shared_key: str) -> Enforcement:
-    """Return whether Ironic refuses the request of a former owner.
-
-    It changes a node that does not exist, under an epoch that no service has.
-    Ironic alone answers 404, or 403 to a user who may not write.
-
-    :raises IronicError: if Ironic does not answer.
-    """
-    node = str(uuid.uuid4())
-    claim = request_header.Claim(f'probe-{node}', 0, node)
-
-    def sign(request: Any) -> Any:
-        value = claim.header(shared_key, request.method, request.url)
-        request.headers[request_header.HEADER] = value
-        return request
-
-    answer = ironic.answer_to_write('PATCH', f'/nodes/{node}', [], sign)
-    return _CODES.get(errors.code_of(answer) or '', Enforcement.ABSENT)

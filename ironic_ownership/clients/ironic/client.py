@@ -137,11 +137,8 @@ class IronicClient(bare_metal.BareMetal):
         return requested
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
-        fields = ['uuid', 'instance_uuid']
-        if scope.shard is not None:
-            fields.append('shard')
-        if scope.conductor_group is not None:
-            fields.append('conductor_group')
+        # The last two are compared with the scope.
+        fields = ('uuid', 'instance_uuid', 'shard', 'conductor_group')
         found = self._scan(scope, (('associated', 'true'),), fields)
         return {
             uuid: node.instance_uuid
@@ -173,9 +170,8 @@ class IronicClient(bare_metal.BareMetal):
         enough: int | None = None,
         known: Mapping[str, model.Node] = bare_metal.NO_NODES,
     ) -> dict[str, model.Node]:
-        found: dict[str, model.Node] = {}
         if scope.nothing:
-            return found
+            return {}
         if scope.conductor_group is not None:
             scope = dataclasses.replace(
                 scope, conductor_group=scope.conductor_group.lower()
@@ -188,9 +184,7 @@ class IronicClient(bare_metal.BareMetal):
         ]
         for number in range(1, SCAN_ATTEMPTS + 1):
             try:
-                found.clear()
-                self._walk(found, known, scope, request_id, params, enough)
-                return found
+                return self._walk(known, scope, request_id, params, enough)
             except api.ListChangedError as exc:
                 LOG.info(
                     'The list of nodes changed while it was read (%s): '
@@ -272,7 +266,7 @@ class IronicClient(bare_metal.BareMetal):
         return None
 
     def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
-        return api.probe_enforcement(self._api, shared_key)
+        return self._api.probe_enforcement(shared_key)
 
     def conductors(self) -> Sequence[model.Conductor]:
         # A conductor that died stays on the list, so it contains every one
@@ -291,13 +285,13 @@ class IronicClient(bare_metal.BareMetal):
 
     def _walk(
         self,
-        found: dict[str, model.Node],
         known: Mapping[str, model.Node],
         scope: model.Scope,
         request_id: str,
         params: api.Params,
         enough: int | None,
-    ) -> None:
+    ) -> dict[str, model.Node]:
+        found: dict[str, model.Node] = {}
         reader = NodeReader(self._requested)
         outside = 0
         for page in api.pages(
@@ -320,6 +314,7 @@ class IronicClient(bare_metal.BareMetal):
                 break
         if outside:
             LOG.debug('Ironic listed %s nodes outside %s', outside, scope)
+        return found
 
     def _all_fields(self) -> tuple[str, str]:
         # The same for all pages of a list, and for the reader of them.

@@ -141,36 +141,22 @@ def _service(
         return
     if conductors.supports(driver, group):
         return
-    needed = conductors.needed(driver, group)
-    hint = f'Start one of these conductors: {suggestions.listed(needed)}'
+    where = suggestions.group_named(group)
     if driver not in conductors.drivers:
-        yield _fault(
-            entry,
-            'driver_unknown',
-            f'no live conductor has the driver {driver!r}',
-            hint
-            if needed
-            else suggestions.nearest(driver, conductors.drivers),
-        )
+        code = 'driver_unknown'
+        what = f'no live conductor has the driver {driver!r}'
+        hint = suggestions.nearest(driver, conductors.drivers)
     elif group not in conductors.groups:
-        yield _fault(
-            entry,
-            'conductor_group_unknown',
-            f'no live conductor is in {suggestions.group_named(group)}',
-            hint
-            if needed
-            else suggestions.nearest(
-                group, {repr(g) for g in conductors.groups}
-            ),
-        )
+        code = 'conductor_group_unknown'
+        what = f'no live conductor is in {where}'
+        hint = suggestions.nearest(group, {repr(g) for g in conductors.groups})
     else:
-        yield _fault(
-            entry,
-            'driver_not_in_group',
-            f'no live conductor of {suggestions.group_named(group)} has the '
-            f'driver {driver!r}',
-            hint if needed else _elsewhere(driver, conductors),
-        )
+        code = 'driver_not_in_group'
+        what = f'no live conductor of {where} has the driver {driver!r}'
+        hint = _elsewhere(driver, conductors)
+    if needed := conductors.needed(driver, group):
+        hint = f'Start one of these conductors: {suggestions.listed(needed)}'
+    yield _fault(entry, code, what, hint)
 
 
 def _elsewhere(driver: str, conductors: evaluation.Conductors) -> str:

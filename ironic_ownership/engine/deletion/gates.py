@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Mapping
 from functools import partial
 
-from ironic_ownership.contracts import model
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.gates import Found, Gate, GateResult, Outcome
 
@@ -103,8 +102,3 @@ GATES = (
     ),
 )
 """None of them can be overridden."""
-
-
-def scope_to_count(scope: model.Scope) -> model.Scope:
-    """Return the narrowest scope whose nodes Ironic also counts."""
-    return model.Scope(shard=scope.shard)

@@ -172,10 +172,8 @@ def _read(ironic: BareMetal, uuid: str) -> model.Node:
     node = ironic.get(uuid)
     if node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
-    known = evaluation.read_conductors(ironic)
-    if isinstance(known.error, exceptions.IronicUnavailableError):
-        raise known.error
-    evaluation.check_in_service(node, known.conductors)
+    conductors = evaluation.required_conductors(ironic)
+    evaluation.check_in_service(node, conductors)
     return node
 
 

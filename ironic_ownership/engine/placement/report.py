@@ -15,15 +15,14 @@ Source: multiple-compute-hosts, "Proposed change" and "Alternatives".
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import itertools
 import threading
 from collections.abc import (
     Callable,
     Collection,
     Container,
     Iterable,
-    Iterator,
     Sequence,
 )
 
@@ -33,6 +32,7 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
 from ironic_ownership.contracts.records import Change, NodeFilter, Report
 from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine.gates import batches
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement import inventory_diff, schedule
@@ -169,7 +169,7 @@ class PlacementReport:
         steps = self._backoff.due(diff.steps)
         written = 0
         self.counts.pending = len(diff.steps)
-        for batch in _batches([*steps, *diff.comparisons]):
+        for batch in batches([*steps, *diff.comparisons], BATCH):
             accepted = self._write(batch)
             written += accepted
             if written % PROGRESS < accepted and written < len(steps):
@@ -269,13 +269,12 @@ class PlacementReport:
         :raises PlacementError: if Placement does not answer any request.
         :raises FencedError: if the right to write was lost.
         """
-        try:
+        # Deleted by another client, with its inventory and traits.
+        again = dataclasses.replace(step, known=None)
+        with contextlib.suppress(exceptions.NoProviderError):
             return self._write_parts(step)
-        except exceptions.NoProviderError:
-            # Deleted by another client, with its inventory and traits.
-            step = dataclasses.replace(step, known=None)
         try:
-            return self._write_parts(step)
+            return self._write_parts(again)
         except exceptions.NoProviderError as exc:
             return _Result(None, exc)
 
@@ -375,14 +374,6 @@ class PlacementReport:
         self._conditions.clear(
             'capacity', 'the capacity reported earlier is deleted'
         )
-
-
-def _batches(
-    steps: Sequence[inventory_diff.Step],
-) -> Iterator[Sequence[inventory_diff.Step]]:
-    remaining = iter(steps)
-    while batch := list(itertools.islice(remaining, BATCH)):
-        yield batch
 
 
 def _why(

@@ -47,10 +47,6 @@ PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-def _of_any_service() -> None:
-    return None
-
-
 @dataclasses.dataclass
 class Lifecycle:
     """Makes the transitions of reservations.
@@ -66,7 +62,7 @@ class Lifecycle:
     reservations: Reservations
     ironic_of: Callable[[], bare_metal.BareMetal]
     allocations_of: Callable[[], Allocations]
-    epoch: Callable[[], int | None] = _of_any_service
+    epoch: Callable[[], int | None] = lambda: None
     sleep: Callable[[float], None] = time.sleep
 
     def send(self, request: Callable[[Allocations], T]) -> T:
