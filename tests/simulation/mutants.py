@@ -386,8 +386,8 @@ MUTANTS = (
     Mutant(
         'a node that was deployed when it was released is adopted',
         'engine/decision/decide.py',
-        'former = record.released_by if record else None',
-        'former = None',
+        "former = (record and record.released_by) or ''",
+        "former = ''",
         story='released-and-gone',
     ),
     Mutant(
