@@ -70,9 +70,11 @@ _ENDED = (
     'restarts automatically, and a restart of the service restarts all of them'
 )
 _CREDENTIAL = (
-    'Give the user of [ironic] the role that the message names, and restart '
-    'the service: it checks this when it starts. If the user sees all nodes '
-    'and may not count them, set [ownership] trust_credential = true'
+    'Give the user of [ironic] the role that the message names, set [ironic] '
+    'system_scope = all if that is one of the system, and restart the service: '
+    'it checks this when it starts. If the user sees all nodes and may not '
+    'count them, set [ownership] trust_credential = true for the services and '
+    'the commands, and send the services SIGHUP'
 )
 _SOURCES = (
     'Make the source readable, or repair the package that the message names: '
