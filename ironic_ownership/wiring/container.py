@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -82,6 +83,7 @@ class Container:
         self.waits = False
         self.request_id: str | None = None
         self.on_nodes_read: Callable[[int], object] = int
+        self._opened: weakref.WeakSet[Any] = weakref.WeakSet()
         # A client of Ironic is used by one thread at a time.
         self._idle: queue.SimpleQueue[BareMetal] = queue.SimpleQueue()
 
@@ -266,6 +268,7 @@ class Container:
                 lambda: {*plugins.node_fields(), *fields},
                 self.on_nodes_read,
             )
+            self._opened.add(opened)
         opened.outage_counts = (
             self.conf.ownership.without_conductors == 'out_of_service'
         )
@@ -336,7 +339,9 @@ class Container:
         from ironic_ownership.clients.placement import options
 
         with self.lock:
-            return options.open_placement(self.conf, request_id)
+            opened = options.open_placement(self.conf, request_id)
+            self._opened.update(filter(None, (opened,)))
+            return opened
 
     @built
     def scope(self) -> model.Scope:
@@ -386,6 +391,9 @@ class Container:
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
+        with self.lock:
+            for client in [*self._opened]:
+                client.close()
         for name in ('backend', 'database'):
             opened = self.__dict__.get(name)
             if opened is not None:

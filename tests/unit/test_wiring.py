@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import tempfile
+import threading
 from unittest import mock
 
 from ironic_ownership import plugins, wiring
@@ -280,6 +282,34 @@ class TestWiring(configurations.ConfiguredCase):
                 'Set [database] connection to the server of the cell',
                 str(caught.exception),
             )
+
+    def test_closing_ends_connections_to_ironic_and_placement(self) -> None:
+        server = recorded_http.PlayedIronic()
+        self.addCleanup(server.stop)
+        handler = server._server.RequestHandlerClass
+        finish, ended = handler.finish, threading.Semaphore(0)
+        handler.finish = lambda self: (finish(self), ended.release())
+        wired = wiring.Wiring(
+            self.configure(
+                '[ironic]\nauth_type = none\nendpoint_override = '
+                f'{server.url}\n[placement]\nauth_type = none\n'
+                f'endpoint_override = {server.url}'
+            )
+        )
+        placement = wired.placement_of()
+        assert placement is not None
+        requests = [
+            wired.ironic_of().check,
+            lambda: placement.has_provider('x'),
+        ]
+        # The objects live on, as those of a host that was stopped.
+        for request in requests:
+            with contextlib.suppress(exceptions.PlacementError):
+                request()
+        wired.close()
+        for _ in requests:
+            self.assertTrue(ended.acquire(timeout=180))
+        requests[0]()
 
     def test_closing_opens_nothing(self) -> None:
         wired = wiring.Wiring(

@@ -70,6 +70,7 @@ class IronicClient(bare_metal.BareMetal):
         the next request reads as well.
     :param on_read: receives the number of nodes that a list has so far, after
         each of its pages.
+    :ivar close: closes its connections; a later request opens others.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class IronicClient(bare_metal.BareMetal):
         on_read: Callable[[int], object] = int,
     ) -> None:
         self._api = api.IronicAPI(adapter, request_id)
+        self.close = adapter.session.session.close
         self._page_size = page_size
         self._request_id = request_id
         self._on_request = on_request

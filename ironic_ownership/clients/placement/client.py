@@ -25,13 +25,17 @@ S = TypeVar('S', placement.Inventory, placement.Traits)
 
 
 class PlacementClient(placement.Placement):
-    """The providers of one Placement."""
+    """The providers of one Placement.
+
+    :ivar close: closes its connections; a later request opens others.
+    """
 
     def __init__(
         self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
         super().__init__()
         self._api = api.PlacementAPI(adapter, request_id)
+        self.close = adapter.session.session.close
         self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:

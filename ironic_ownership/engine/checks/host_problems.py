@@ -71,8 +71,8 @@ _ENDED = (
 )
 _CREDENTIAL = (
     'Give the user of [ironic] the role that the message names, set [ironic] '
-    'system_scope = all if that is one of the system, and restart the service: '
-    'it checks this when it starts. If the user sees all nodes and may not '
+    'system_scope = all if it is one of the system, and restart the service, '
+    'which checks this when it starts. If the user sees all nodes and may not '
     'count them, set [ownership] trust_credential = true for the services and '
     'the commands, and send the services SIGHUP'
 )
