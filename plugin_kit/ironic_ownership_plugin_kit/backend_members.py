@@ -70,9 +70,12 @@ class MemberContract(backend_case.BackendCase):
             return  # optional
         self.elapse(self.ttl * 0.4)
         self.joined('host2', 'two')
+        asked_at = time.monotonic()
         left = watching.view().expires_in or 0
+        took = time.monotonic() - asked_at
         self.assertGreater(left, 0)
-        self.assertLessEqual(left, self.ttl * 0.6)
+        # A backend may count from the end of its call.
+        self.assertLessEqual(left, self.ttl * 0.6 + took)
         self.elapse(left / 2)
         first.beat()
         self.elapse((watching.view().expires_in or 0) + 0.001)

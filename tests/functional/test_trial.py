@@ -7,7 +7,12 @@ import time
 
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.moves import NodeState, Trial
-from tests.functional.support import command_line, hosts, move_case
+from tests.functional.support import (
+    command_line,
+    hosts,
+    member_expiry,
+    move_case,
+)
 
 MISSING = '00000000-0000-4000-8000-00000000dead'
 
@@ -123,7 +128,7 @@ class ServicesTest(hosts.HostsTestCase):
             lambda: 'new' in self.deployment.records.condition_reports(),
             'report of the conditions',
         )
-        self.new.freeze()
+        member_expiry.freeze(self.deployment, self.new)
         said = self.drain(3)
         self.assertIn('trial failed: owner_acts: new', said)
         self.new.thaw()
