@@ -96,8 +96,8 @@ class ActionsTest(console_case.ConsoleCase):
         self.ironic.put(node)
         page = self.send('/act/drain/old', step='propose', reason='CHG-1')
         self.assertIn('6 in all, 1 refused by a gate', page)
-        self.assertEqual(5, page.count('<summary>12 passed</summary>'))
-        self.assertEqual(1, page.count('<summary>11 passed</summary>'))
+        self.assertEqual(5, page.count('<summary>14 passed</summary>'))
+        self.assertEqual(1, page.count('<summary>13 passed</summary>'))
         self.assertEqual(1, page.count('<span class="mark error">'))
 
     def test_refusal_of_the_execution_is_shown(self) -> None:

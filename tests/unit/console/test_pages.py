@@ -314,7 +314,7 @@ class PagesTest(console_case.ConsoleCase):
         self.assertFalse([x for x in self.sent if 'drain' in x.path_url])
         text = self.page('/services/old?drain=1')
         self.assertIn('<h3>Drain <span class="mark good">', text)
-        self.assertIn('<summary>12 passed</summary>', text)
+        self.assertIn('<summary>14 passed</summary>', text)
         node = dataclasses.replace(
             self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
         )
