@@ -32,6 +32,7 @@ from oslo_config import cfg
 from benchmarks import table
 from ironic_ownership.clients.placement import client, options
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.calls import monotonic
 from ironic_ownership.contracts.records import Change, Claim, Update
 from ironic_ownership.db import connection, records, schema
 from ironic_ownership.engine import conditions
@@ -81,7 +82,7 @@ class Service:
         self._records = records.SqlRecords(self._database)
         self._epoch = self._records.register(HOST, model.MemberSettings())
         self._fence = fence.Fence(1e9, 0)
-        self._fence.open(fence.monotonic(), self._epoch)
+        self._fence.open(monotonic(), self._epoch)
 
     def own(self, nodes: Sequence[model.Node]) -> None:
         """Put nodes on record."""

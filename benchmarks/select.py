@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks import table
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.reservations import requirements, selection
 
 BUDGET = 0.1
@@ -137,13 +137,13 @@ def _request(wish: Mapping[str, Any]) -> Request:
     )
 
 
-_FLEET = evaluation.Conductors.of(
+_FLEET = availability.Conductors.of(
     [model.Conductor('conductor-1', drivers=frozenset(('redfish',)))]
 )
 
 
 def _unavailable_reason(node: model.Node) -> str | None:
-    return evaluation.evaluate(node, _FLEET).code
+    return availability.evaluate(node, _FLEET).code
 
 
 def _ours(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.clients.placement import options
+from ironic_ownership.contracts.calls import monotonic
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
@@ -22,7 +23,7 @@ from ironic_ownership.engine.host.notification_loop import (
     NotificationLoop,
 )
 from ironic_ownership.engine.host.process import Host
-from ironic_ownership.engine.membership.fence import Fence, monotonic
+from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement.loop import PlacementLoop

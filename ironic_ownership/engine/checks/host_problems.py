@@ -28,7 +28,7 @@ from ironic_ownership.engine.checks.problem import (
     check,
 )
 from ironic_ownership.engine.conditions import MASS_LOSS, NODES_TAKEN
-from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.host import health
 from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.worker import LOOP_ENDED
@@ -213,7 +213,7 @@ def _is_known(seen: Deployment, host: str, one: Condition) -> bool:
         one.code == exceptions.PluginFaultError.code
         and row is not None
         and host in seen.view.hosts
-        and bool(status_report.parts_of(row.config_error).plugin_fault)
+        and bool(health.parts_of(row.config_error).plugin_fault)
     )
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.texts import DescribedEnum
-from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability, suggestions
 from ironic_ownership.engine.queries.deployment import Deployment
 
 _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
@@ -86,7 +85,7 @@ def validate(
             faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
-        faults += _service(entry, seen.conductors or evaluation.Conductors())
+        faults += _service(entry, seen.conductors or availability.Conductors())
         faults += _scheduling(entry, seen)
     return faults
 
@@ -128,7 +127,7 @@ def _unique(
 
 
 def _service(
-    entry: NodeDescription, conductors: evaluation.Conductors
+    entry: NodeDescription, conductors: availability.Conductors
 ) -> Iterable[Fault]:
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
@@ -159,7 +158,7 @@ def _service(
     yield _fault(entry, code, what, hint)
 
 
-def _elsewhere(driver: str, conductors: evaluation.Conductors) -> str:
+def _elsewhere(driver: str, conductors: availability.Conductors) -> str:
     groups = sorted(g for d, g in conductors.living if d == driver)
     names = suggestions.listed(
         [suggestions.group_named(group) for group in groups]

@@ -27,7 +27,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     settings_differences,
     why_unreadable,
 )
-from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.host import health
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
 
@@ -258,7 +258,7 @@ def _reported(seen: Deployment, part: str) -> dict[str, str]:
         host: text
         for host, row in sorted(seen.services.items())
         if host in seen.view.hosts
-        and (text := getattr(status_report.parts_of(row.config_error), part))
+        and (text := getattr(health.parts_of(row.config_error), part))
     }
 
 

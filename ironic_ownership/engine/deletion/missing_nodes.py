@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.gates import Found, Outcome
-from ironic_ownership.engine.membership import fence
 
 LOOKUPS_A_ROUND = 200
 """Nodes that a round may look up, however long that takes."""
@@ -82,7 +82,7 @@ class MissingNodes:
         self,
         ironic: bare_metal.BareMetal,
         limits: Limits,
-        clock: fence.Clock = fence.monotonic,
+        clock: Clock = monotonic,
     ) -> None:
         self._ironic = ironic
         self.limits = limits

@@ -18,7 +18,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, request_header
 from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.membership import fence
@@ -172,8 +172,8 @@ def _read(ironic: BareMetal, uuid: str) -> model.Node:
     node = ironic.get(uuid)
     if node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
-    conductors = evaluation.required_conductors(ironic)
-    evaluation.check_in_service(node, conductors)
+    conductors = availability.required_conductors(ironic)
+    availability.check_in_service(node, conductors)
     return node
 
 

@@ -1,14 +1,20 @@
 """Reader of the fleet: what changed since the last read, or the whole list.
 
-A steady read costs two requests, regardless of the number of nodes. Anything
-that does not add up makes it a whole list, and so does time.
+A steady read costs two requests, regardless of the number of nodes. A page of
+the latest changes proves every change since an earlier time if it reaches back
+to before that time. Everything else must agree: the counts of nodes, the nodes
+that the page before had, the clocks of the servers. Anything that does not
+add up makes it a whole list, and so does time. Nothing is missing because a
+page lacks it: a node only leaves the fleet when the page has it in another
+conductor group.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from oslo_log import log
 
@@ -18,19 +24,54 @@ from ironic_ownership.contracts.bare_metal import (
     BareMetal,
     LatestChanges,
 )
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion.missing_nodes import expected
-from ironic_ownership.engine.host import incremental
-from ironic_ownership.engine.membership import fence
 
-LOG = log.getLogger(__name__)
+T = TypeVar('T')
 
-MOST_CREATED = 1000
-"""New nodes that are listed; for more, the whole list is read."""
+OVERLAP = 60.0
+"""Seconds of changes that are read again. A change may become visible late,
+with an earlier time: the clocks of the processes of Ironic differ, and a
+transaction takes a while. Together this must be less."""
 
-_MORE = 5
-"""Nodes that are listed in addition to as many as Ironic counts more: if some
-of them are new as well, as many others were deleted."""
+LONGEST_CLOCK_STEP = OVERLAP / 2
+"""Seconds by which the clocks of two servers that answer may differ."""
+
+LIMITS = (5, 20, 100, 300, 1000)
+"""Numbers of nodes on a page, one after the other until it reaches back. Each
+node costs Ironic about 15 ms of processor time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Baseline:
+    """The fleet as the last read left it, and what the next one must match.
+
+    :param scope: in which the nodes were listed.
+    :param nodes: by uuid.
+    :param read_at: server time before which the last page was read.
+    :param clock: own monotonic time then, in seconds.
+    :param counted: number of nodes that Ironic counts there.
+    :param recent: times of the nodes on the last page, by uuid.
+    """
+
+    scope: model.Scope
+    nodes: Mapping[str, model.Node]
+    read_at: float
+    clock: float
+    counted: int
+    recent: Mapping[str, float | None]
+
+    @property
+    def since(self) -> float:
+        """Server time since which changes have to be read."""
+        return self.read_at - OVERLAP
+
+    @property
+    def counts_exactly(self) -> bool:
+        """True if Ironic counts the nodes of this very scope."""
+        # Ironic does not count the nodes of a conductor group.
+        return self.scope.conductor_group is None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +88,163 @@ class Fleet:
 
     nodes: Mapping[str, model.Node]
     changed: frozenset[str] | None = None
-    baseline: incremental.Baseline | None = None
+    baseline: Baseline | None = None
+
+
+def scope_to_read(scope: model.Scope) -> model.Scope:
+    """Return the scope in which changes are listed and nodes are counted."""
+    # A node that has left the conductor group would not be in a list of it.
+    return model.Scope(shard=scope.shard, nothing=scope.nothing)
+
+
+def begin(
+    scope: model.Scope,
+    nodes: Mapping[str, model.Node],
+    page: LatestChanges,
+    counted: int,
+    clock: float,
+) -> Baseline:
+    """Return the baseline from which the next page is read.
+
+    :param page: the last one; before a whole list, it was read first.
+    :param counted: number of nodes that Ironic counts with them.
+    :param clock: own monotonic time when the page had been read.
+    """
+    recent = {row.node.uuid: row.updated_at for row in page.nodes}
+    return Baseline(scope, nodes, page.read_at, clock, counted, recent)
+
+
+def reaches_back(page: LatestChanges, since: float) -> bool:
+    """Tell whether a page has every node that was changed since a time."""
+    return page.complete or _changes(page, since) is not None
+
+
+def sufficient_limit(page: LatestChanges, since: float) -> int:
+    """Return the smallest limit with which a page would have reached back."""
+    needed = _changes(page, since)
+    if needed is None:
+        needed = len(page.nodes)
+    return next((n for n in LIMITS if n > needed), LIMITS[-1])
+
+
+def _changes(page: LatestChanges, since: float) -> int | None:
+    """Return how many nodes precede the first that is too old to matter.
+
+    Nodes without a time are the first or the last of a list.
+    """
+    timed = False
+    for number, row in enumerate(page.nodes):
+        if row.updated_at is None:
+            if timed:
+                return number
+        elif row.updated_at < since:
+            return number
+        else:
+            timed = True
+    return None
+
+
+def objection(
+    baseline: Baseline, page: LatestChanges, clock: float
+) -> str | None:
+    """Return why a page cannot be the successor of a baseline.
+
+    :param page: one that reaches back.
+    :param clock: own monotonic time when it had been read.
+    """
+    if not _is_ordered([row.updated_at for row in page.nodes]):
+        return 'the latest changes are in no order of time'
+    step = (page.read_at - baseline.read_at) - (clock - baseline.clock)
+    if abs(step) > LONGEST_CLOCK_STEP:
+        return f'the time of the server differs by {step:+.0f} s'
+    times = {row.node.uuid: row.updated_at for row in page.nodes}
+    if len(times) < len(page.nodes):
+        return 'a node came twice'
+    oldest = min(
+        (time for time in times.values() if time is not None), default=None
+    )
+    for uuid, before in baseline.recent.items():
+        if uuid not in times:
+            if page.complete or (
+                before is not None and oldest is not None and before > oldest
+            ):
+                return f'node {uuid} is no longer among the latest changes'
+        elif before is not None and (times[uuid] or 0.0) < before:
+            return f'the last change of node {uuid} is older than before'
+    if page.complete and any(uuid not in times for uuid in baseline.nodes):
+        return 'nodes are no longer listed'
+    return None
+
+
+def merge(
+    baseline: Baseline,
+    page: LatestChanges,
+    created: Sequence[model.Node] = (),
+) -> Fleet:
+    """Put the nodes of a page into the fleet.
+
+    :param created: nodes that were created last, if they were read.
+    """
+    changed: dict[str, model.Node | None] = {}
+    listed = {node.uuid: node for node in created}
+    listed |= {row.node.uuid: row.node for row in page.nodes}
+    for uuid, node in listed.items():
+        before = baseline.nodes.get(uuid)
+        inside = baseline.scope.matches(node.shard, node.conductor_group)
+        # Outside of the scope, only a node that was in it has changed.
+        if before == node if inside else before is None:
+            continue
+        changed[uuid] = node if inside else None
+    if not changed:
+        return Fleet(baseline.nodes, frozenset())
+    return Fleet(with_changes(baseline.nodes, changed), frozenset(changed))
+
+
+def with_changes(
+    before: Mapping[str, T], changed: Mapping[str, T | None]
+) -> dict[str, T]:
+    """Return a copy with these changes, of which ``None`` is a removal."""
+    # A copy, because the earlier mapping may still be read.
+    after = dict(before)
+    for uuid, found in changed.items():
+        if found is None:
+            del after[uuid]
+        else:
+            after[uuid] = found
+    return after
+
+
+def unexplained(baseline: Baseline, merged: Fleet, counted: int) -> int:
+    """Return how many nodes Ironic counts more than the fleet explains.
+
+    Negative: nodes were deleted, or left the shard. Zero is no proof if one
+    node was created and another one deleted, until the new one is changed.
+
+    :param counted: number of nodes that Ironic counts now.
+    """
+    found = counted - baseline.counted
+    if baseline.counts_exactly:
+        found -= len(merged.nodes) - len(baseline.nodes)
+    return found
+
+
+def _is_ordered(times: Sequence[float | None]) -> bool:
+    known = [time for time in times if time is not None]
+    if known != sorted(known, reverse=True):
+        return False
+    # None of the others in between.
+    first = times.index(known[0]) if known else 0
+    return all(t is not None for t in times[first : first + len(known)])
+
+
+LOG = log.getLogger(__name__)
+
+MOST_CREATED = 1000
+"""New nodes that are listed; for more, the whole list is read."""
+
+_MORE = 5
+"""Nodes that are listed in addition to as many as Ironic counts more: if some
+of them are new as well, as many others were deleted."""
 
 
 class WholeListError(Exception):
@@ -68,13 +265,13 @@ class FleetReader:
     ironic: BareMetal
     host: str
     interval: float = 0.0
-    clock: fence.Clock = fence.monotonic
+    clock: Clock = monotonic
 
     def __post_init__(self) -> None:
-        self._baseline: incremental.Baseline | None = None
+        self._baseline: Baseline | None = None
         self._nodes = NO_NODES
         self._due_at = 0.0
-        self._limit = incremental.LIMITS[0]
+        self._limit = LIMITS[0]
 
     def require_whole(self) -> None:
         """Read the whole list the next time."""
@@ -98,35 +295,35 @@ class FleetReader:
                 raise  # the next read covers this time as well
             except (WholeListError, exceptions.IronicError) as reason:
                 LOG.info('relisting all nodes: %s', reason)
-        self._baseline, self._limit = None, incremental.LIMITS[0]
+        self._baseline, self._limit = None, LIMITS[0]
         return self._read_all(scope)
 
-    def _read_changes(self, baseline: incremental.Baseline) -> Fleet:
+    def _read_changes(self, baseline: Baseline) -> Fleet:
         page, clock = read_page(self.ironic, baseline, self.clock, self._limit)
-        self._limit = incremental.sufficient_limit(page, baseline.since)
+        self._limit = sufficient_limit(page, baseline.since)
         counted = self._count(baseline.scope)
-        merged = incremental.merge(baseline, page)
-        more = incremental.unexplained(baseline, merged, counted)
+        merged = merge(baseline, page)
+        more = unexplained(baseline, merged, counted)
         if 0 < more <= MOST_CREATED and baseline.counts_exactly:
-            scope = incremental.scope_to_read(baseline.scope)
+            scope = scope_to_read(baseline.scope)
             created = self.ironic.newest(scope, more + _MORE)
-            merged = incremental.merge(baseline, page, created)
-            more = incremental.unexplained(baseline, merged, counted)
+            merged = merge(baseline, page, created)
+            more = unexplained(baseline, merged, counted)
         if more:
             raise WholeListError(
                 f'Ironic reports {suggestions.counted(abs(more), "node")} '
                 f'{"more" if more > 0 else "fewer"} than expected'
             )
-        self._baseline = incremental.begin(
+        self._baseline = begin(
             baseline.scope, merged.nodes, page, counted, clock
         )
         LOG.debug(
             'read %s nodes that changed, %s of them differ',
             len(page.nodes),
-            len(merged.changed),
+            len(merged.changed or ()),
         )
         self._nodes = merged.nodes
-        return Fleet(merged.nodes, merged.changed, self._baseline)
+        return dataclasses.replace(merged, baseline=self._baseline)
 
     def _read_all(self, scope: model.Scope) -> Fleet:
         began = self.clock()
@@ -137,7 +334,7 @@ class FleetReader:
         nodes = self._nodes = self.ironic.fleet(scope, self._nodes)
         # With another count, a node came or went while the list was read.
         if before is not None and before[1] == self._count(scope):
-            self._baseline = incremental.begin(scope, nodes, *before, clock)
+            self._baseline = begin(scope, nodes, *before, clock)
             self._due_at = began + self.interval * _share(self.host)
         return Fleet(nodes, baseline=self._baseline)
 
@@ -147,9 +344,7 @@ class FleetReader:
         if self.interval <= 0 or scope.nothing:
             return None
         try:
-            page = self.ironic.latest_changes(
-                incremental.scope_to_read(scope), incremental.LIMITS[0]
-            )
+            page = self.ironic.latest_changes(scope_to_read(scope), LIMITS[0])
             return (page, self._count(scope)) if page else None
         except exceptions.IronicUnavailableError:
             raise
@@ -163,9 +358,9 @@ class FleetReader:
 
 def read_page(
     ironic: BareMetal,
-    baseline: incremental.Baseline,
-    clock: fence.Clock,
-    least: int = incremental.LIMITS[0],
+    baseline: Baseline,
+    clock: Clock,
+    least: int = LIMITS[0],
 ) -> tuple[LatestChanges, float]:
     """Read all changes since a baseline, on one page.
 
@@ -174,19 +369,19 @@ def read_page(
     :raises WholeListError: if no page can tell.
     :raises IronicError: if Ironic does not answer.
     """
-    scope = incremental.scope_to_read(baseline.scope)
+    scope = scope_to_read(baseline.scope)
     read = 0
-    for limit in incremental.LIMITS:
+    for limit in LIMITS:
         if limit < least:
             continue
         page = ironic.latest_changes(scope, limit)
         now = clock()
         if page is None:
             raise WholeListError('Ironic does not list the changes')
-        if incremental.reaches_back(page, baseline.since):
-            objection = incremental.objection(baseline, page, now)
-            if objection is not None:
-                raise WholeListError(objection)
+        if reaches_back(page, baseline.since):
+            reason = objection(baseline, page, now)
+            if reason is not None:
+                raise WholeListError(reason)
             return page, now
         read = len(page.nodes)
     raise WholeListError(f'more than {read} nodes changed')

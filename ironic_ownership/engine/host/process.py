@@ -10,8 +10,10 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.engine.availability.evaluation import FlapDamper
-from ironic_ownership.engine.availability.tracker import AvailabilityTracker
+from ironic_ownership.engine.availability import (
+    AvailabilityTracker,
+    FlapDamper,
+)
 from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
 from ironic_ownership.engine.host import credential_probe, health
 from ironic_ownership.engine.host.action_guard import Guard

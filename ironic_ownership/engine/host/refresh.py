@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Delete, Release
-from ironic_ownership.engine.availability.tracker import AvailabilityTracker
+from ironic_ownership.engine.availability import AvailabilityTracker
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
@@ -15,11 +15,11 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
+from ironic_ownership.engine.host.health import PolicyMonitor, StatusReport
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.host.planner import Planner
 from ironic_ownership.engine.host.reconciler import (
+    Planner,
     Reconciler,
-    ReleaseCheck,
     Written,
 )
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
@@ -29,15 +29,13 @@ from ironic_ownership.engine.host.refresh_result import (
     Scan,
     Summary,
 )
-from ironic_ownership.engine.host.snapshot import RecordCache
-from ironic_ownership.engine.host.status_report import (
-    ClockSkew,
-    LostCommits,
-    PolicyMonitor,
-    StatusReport,
-)
+from ironic_ownership.engine.host.snapshot import RecordCache, ReleaseCheck
 from ironic_ownership.engine.host.tuning import Tuning
-from ironic_ownership.engine.membership.failure_detector import Liveness
+from ironic_ownership.engine.membership.failure_detector import (
+    ClockSkew,
+    Liveness,
+    LostCommits,
+)
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 

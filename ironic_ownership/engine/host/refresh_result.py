@@ -17,9 +17,9 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.host import incremental
+from ironic_ownership.engine.host import fleet_reader
 from ironic_ownership.engine.suggestions import counted, listed
 
 _DONE: Mapping[type[Change], tuple[str, str]] = {
@@ -166,7 +166,7 @@ class RefreshResult:
     policies: policy_set.PolicySet = dataclasses.field(
         default_factory=policy_set.PolicySet
     )
-    conductors: evaluation.Conductors | None = None
+    conductors: availability.Conductors | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Scan:
     scope: model.Scope
     nodes: Mapping[str, model.Node]
     ended: float
-    baseline: incremental.Baseline | None = None
+    baseline: fleet_reader.Baseline | None = None
 
 
 class Reporter(Protocol):

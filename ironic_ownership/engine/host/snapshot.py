@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Set
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.bare_metal import NO_NODES
+from ironic_ownership.contracts.bare_metal import NO_NODES, BareMetal
+from ironic_ownership.contracts.records import Change, Release, Update
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.host import incremental
-from ironic_ownership.engine.host.fleet_reader import Fleet, FleetReader
+from ironic_ownership.engine.host.fleet_reader import (
+    Baseline,
+    Fleet,
+    FleetReader,
+    with_changes,
+)
 from ironic_ownership.engine.ports import Ports, Records
 
 
@@ -31,7 +37,7 @@ class Snapshot:
     services: Mapping[str, model.Service]
     view: model.View
     changed: frozenset[str] | None = None
-    baseline: incremental.Baseline | None = None
+    baseline: Baseline | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -269,7 +275,7 @@ class RecordCache:
         if not changed:
             return
         self._changed.update(changed)
-        self._known = incremental.with_changes(self._known, changed)
+        self._known = with_changes(self._known, changed)
 
 
 def _since(
@@ -293,3 +299,66 @@ def _since(
         for host, row in before.items()
         if now[host].revision != row.revision
     }
+
+
+@dataclasses.dataclass(eq=False)
+class ReleaseCheck:
+    """Reads instances again before the free nodes of a round are released.
+
+    The nodes of a decision were listed up to minutes ago. One that has an
+    instance by now stays with its service, which is the only one that may
+    have created it.
+
+    :param listed: nodes in the scope, as listed for the decision.
+    :param others: own nodes outside of the scope, as looked up.
+    """
+
+    listed: Mapping[str, model.Node]
+    others: Collection[model.Node]
+    scope: model.Scope
+    ironic: BareMetal
+
+    def confirm(self, changes: Sequence[Change]) -> list[Change]:
+        """Replace releases of nodes that have an instance by updates.
+
+        Costs nothing without a release; otherwise one list of the nodes with
+        an instance in a round, and one request for each released node outside
+        of the scope.
+
+        :raises IronicError: if Ironic does not answer; nothing may be
+            released.
+        """
+        released = {c.uuid for c in changes if isinstance(c, Release)}
+        if not released:
+            return list(changes)
+        found: dict[str, model.Node | None] = {
+            node.uuid: self.ironic.get(node.uuid)
+            for node in self.others
+            if node.uuid in released
+        }
+        for uuid in released - found.keys():
+            node = self.listed.get(uuid)
+            if node is not None:
+                found[uuid] = dataclasses.replace(
+                    node, instance_uuid=self._instances.get(uuid)
+                )
+        return [
+            confirmed
+            for change in changes
+            if (confirmed := _confirmed(change, found)) is not None
+        ]
+
+    @functools.cached_property
+    def _instances(self) -> Mapping[str, str]:
+        return self.ironic.instances(self.scope)
+
+
+def _confirmed(
+    change: Change, found: dict[str, model.Node | None]
+) -> Change | None:
+    if not isinstance(change, Release):
+        return change
+    node = found.get(change.uuid)
+    if node is None:
+        return None  # gone meanwhile: for the next refresh
+    return Update(node) if node.instance_uuid else change

@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.calls import (
+    Clock,
     KeyedCalls,
     UnfinishedError,
     is_interrupt,
+    monotonic,
 )
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.engine.host.tuning import PolicySource, Tuning
-from ironic_ownership.engine.membership.fence import Clock, monotonic
 from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 _CONDITION = 'sources'

@@ -17,7 +17,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.engine.host import fleet_reader, incremental
+from ironic_ownership.engine.host import fleet_reader
 from ironic_ownership.engine.host.reconciler import Reconciler, Written
 from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import read_members
@@ -185,7 +185,7 @@ class TakeOver(Worker):
         except fleet_reader.WholeListError as reason:
             LOG.info('the instances of all nodes are listed: %s', reason)
             return None
-        return _Nodes(incremental.merge(scan.baseline, page).nodes)
+        return _Nodes(fleet_reader.merge(scan.baseline, page).nodes)
 
     def _with_instances(self, scan: Scan) -> _Nodes | None:
         """Return the nodes of a scan with their instances of now."""

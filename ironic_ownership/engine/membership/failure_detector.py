@@ -1,12 +1,12 @@
-"""Failure detector: which hosts are dead, and which are only suspected.
+"""Detectors of failures: of dead hosts, lost commits and clocks that differ.
 
 A host that is missing from a view may have died. It is also possible that the
 store lost it, or was restarted empty, or that this process was cut off. So a
 missing host is only suspected until this observer has proved that it is a
 member itself and can still write, and has then read the view again.
 
-The detector has no clock and no IO: it receives events and their times. An
-error of the store never leads to a conclusion.
+The failure detector has no clock, and none does IO: they receive events and
+their times. An error of the store never leads to a conclusion.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from collections.abc import Mapping, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.calls import Clock
+from ironic_ownership.engine.conditions import Conditions
 
 _NEVER = float('-inf')
+
+_SKEW = 'clock skew'
+_STEADY = 2.0
+"""Seconds by which a lead may change without another report."""
 
 Entry = tuple[str, object]
 """An entry in the store: the host, and what no later one of it shares."""
@@ -223,3 +228,87 @@ class UnregisteredMembers:
             for (host, _), since in self._since.items()
             if now - since >= self._patience
         )
+
+
+class LostCommits:
+    """Detector of services whose rows are older than they were.
+
+    The standby of an asynchronous replication may be promoted without the
+    last commits of its primary, and a restored backup lacks all that came
+    later. Each transaction raises the revision of every service from which it
+    decides, so a process that remembers the greatest ones sees when one has
+    become smaller.
+
+    Threading: the refresh thread only.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, int] = {}
+
+    def observe(self, services: Mapping[str, model.Service]) -> dict[str, int]:
+        """Return how many changes were lost, by service; empty if none.
+
+        A service whose row is missing was deleted, or lost as well. Its next
+        row begins with a greater revision.
+        """
+        revisions = {host: row.revision for host, row in services.items()}
+        lost = {
+            host: self._newest[host] - revision
+            for host, revision in revisions.items()
+            if revision < self._newest.get(host, 0)
+        }
+        self._newest = revisions
+        return lost
+
+
+class ClockSkew:
+    """Detector of servers of the store that are ahead of the own one.
+
+    Each service reads the members through its own server. Heartbeats from the
+    future of that server were accepted by one whose clock is ahead. So of two
+    servers that services use, one always shows the difference.
+
+    Threading: the refresh thread only.
+
+    :param tolerated: seconds that are not reported.
+    """
+
+    def __init__(
+        self, host: str, tolerated: float, conditions: Conditions
+    ) -> None:
+        self._host = host
+        self._tolerated = tolerated
+        self._conditions = conditions
+        self._reported: dict[str, float] = {}
+
+    def observe(self, view: model.View) -> str | None:
+        """Return the servers that are ahead, for ``check``; log a change."""
+        self._reported = {
+            host: self._steady(host, lead)
+            for host, lead in sorted(view.ahead.items())
+            if lead > self._tolerated
+        }
+        if not self._reported:
+            self._conditions.clear(
+                _SKEW, 'the clocks of the database servers agree again'
+            )
+            return None
+        text = ', '.join(
+            f'that of {host} is {lead:.1f} s ahead of that of {self._host}'
+            for host, lead in self._reported.items()
+        )
+        self._conditions.report(
+            _SKEW,
+            f'the clocks of the database servers differ: {text}; tolerated '
+            f'are {self._tolerated:g} s',
+        )
+        return text
+
+    def _steady(self, host: str, lead: float) -> float:
+        """Return the lead as reported before, unless it really changed.
+
+        Each measurement differs a little; no operator wants a warning and
+        no database a write for that.
+        """
+        before = self._reported.get(host, lead)
+        return before if abs(lead - before) < _STEADY else lead

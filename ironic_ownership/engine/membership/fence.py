@@ -10,12 +10,9 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
-from typing import TypeAlias
 
-from ironic_ownership.contracts import calls, exceptions
-
-Clock: TypeAlias = calls.Clock
-monotonic = calls.monotonic
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import Clock, monotonic
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
 from ironic_ownership.contracts.records import Change, NodeFilter, Report
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.gates import batches
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -379,7 +379,7 @@ class PlacementReport:
 def _why(
     node: model.Node,
     record: model.ComputeNode | None,
-    conductors: evaluation.Conductors | None,
+    conductors: availability.Conductors | None,
 ) -> str | None:
     if record is not None and record.host is not None:
         if record.unavailable:
@@ -387,5 +387,5 @@ def _why(
         if record.instance_uuid:
             # Its service has not evaluated it since it reserved it.
             return reasons.Unavailable.RESERVED.value
-    code = evaluation.evaluate(node, conductors).code
+    code = availability.evaluate(node, conductors).code
     return None if code is None else code.value

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.suggestions import counted
 from ironic_ownership.engine.worker import back_off
@@ -38,7 +38,7 @@ class Backoff:
     """
 
     conditions: Conditions
-    clock: fence.Clock = fence.monotonic
+    clock: Clock = monotonic
 
     def __post_init__(self) -> None:
         self._refused: dict[str, _Refusal] = {}
@@ -123,9 +123,7 @@ class StaggeredSchedule:
     :param interval: seconds between two checks of one uuid; 0 for never.
     """
 
-    def __init__(
-        self, interval: float, clock: fence.Clock = fence.monotonic
-    ) -> None:
+    def __init__(self, interval: float, clock: Clock = monotonic) -> None:
         self._interval = interval
         self._clock = clock
         self._last = clock()

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries.deployment import Deployment, Part
@@ -103,14 +103,14 @@ class Spread:
 
 
 def usable(
-    node: model.Node | None, conductors: evaluation.Conductors | None = None
+    node: model.Node | None, conductors: availability.Conductors | None = None
 ) -> bool:
     """Tell whether a node can carry an instance, as Ironic describes it.
 
     :param node: ``None`` if Ironic does not list it.
     """
     return node is not None and not (
-        evaluation.is_out_of_service(node, conductors)
+        availability.is_out_of_service(node, conductors)
         or node.maintenance
         or node.retired
         or node.provision_state not in _USABLE
@@ -148,7 +148,7 @@ def loads(
     records: Iterable[model.ComputeNode],
     nodes: Mapping[str, model.Node] | None,
     peer_groups: PeerGroups | None,
-    conductors: evaluation.Conductors | None = None,
+    conductors: availability.Conductors | None = None,
 ) -> dict[str, Load]:
     """Return the load of each service.
 

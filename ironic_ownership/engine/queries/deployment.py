@@ -23,7 +23,7 @@ from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Companion, Pause
 from ironic_ownership.contracts.reservations import Reservation
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import (
     BATCH,
@@ -87,7 +87,7 @@ class Deployment:
         default_factory=dict
     )
     nodes: Mapping[str, model.Node] = dataclasses.field(default_factory=dict)
-    conductors: evaluation.Conductors | None = None
+    conductors: availability.Conductors | None = None
     unshown: exceptions.IronicError | None = None
     gone: frozenset[str] = frozenset()
     unverified: frozenset[str] = frozenset()
@@ -334,7 +334,7 @@ def _nodes(
         else:
             nodes[uuid] = node
             unlisted -= sharded and node.shard is None
-    known = evaluation.read_conductors(ironic)
+    known = availability.read_conductors(ironic)
     return {
         'nodes': nodes,
         'conductors': known.conductors,

@@ -13,7 +13,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports, Records
@@ -120,8 +120,8 @@ def check_action(
     status, node = found.status, found.status.node
     if instance and instance != (node.instance_uuid or '').lower():
         raise exceptions.OtherInstanceError(uuid, instance, node.instance_uuid)
-    evaluation.check_in_service(
-        node, evaluation.required_conductors(ports.ironic)
+    availability.check_in_service(
+        node, availability.required_conductors(ports.ironic)
     )
     host = status.owner
     if host is None:
@@ -208,9 +208,9 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
 
 def conductors_of(
     ironic: BareMetal,
-) -> evaluation.Conductors | None:
+) -> availability.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
-    known = evaluation.read_conductors(ironic)
+    known = availability.read_conductors(ironic)
     if known.conductors is None:
         LOG.warning('out-of-service nodes are unknown: %s', known.error)
     elif known.conductors.ignores_outage:

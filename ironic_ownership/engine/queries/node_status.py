@@ -16,7 +16,7 @@ from ironic_ownership.contracts.reasons import (
     Unavailable,
 )
 from ironic_ownership.contracts.texts import DescribedEnum
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
@@ -119,7 +119,7 @@ def of(
     record: model.ComputeNode | None,
     decisions: decide.Decisions,
     peer_groups: PeerGroups,
-    conductors: evaluation.Conductors | None,
+    conductors: availability.Conductors | None,
 ) -> NodeStatus:
     """Return the status of a node, a record, or both."""
     decision = decisions.get(uuid) or _gone(record)
@@ -131,7 +131,7 @@ def of(
         record,
         decision,
         None if owner is None else owner in peer_groups.alive,
-        evaluation.evaluate_for_observer(node, record, conductors)
+        availability.evaluate_for_observer(node, record, conductors)
         if node
         else None,
     )

@@ -12,10 +12,9 @@ import threading
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model, refusals
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.availability import evaluation
-from ironic_ownership.engine.membership import fence
+from ironic_ownership.engine import availability, suggestions
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.reservations import eligibility, selection
 
@@ -34,7 +33,7 @@ class CandidateNodes:
     """Nodes of one read, and the conductors if Ironic lists them."""
 
     nodes: Sequence[model.Node]
-    conductors: evaluation.Conductors | None
+    conductors: availability.Conductors | None
 
 
 @dataclasses.dataclass
@@ -49,7 +48,7 @@ class CandidateFinder:
 
     records: Records
     ironic_of: Callable[[], bare_metal.BareMetal]
-    clock: fence.Clock = fence.monotonic
+    clock: Clock = monotonic
 
     def __post_init__(self) -> None:
         import cachetools  # not for every command
@@ -97,7 +96,7 @@ class CandidateFinder:
                 request,
                 snapshot.nodes,
                 lambda node: (
-                    evaluation.evaluate(node, snapshot.conductors).code
+                    availability.evaluate(node, snapshot.conductors).code
                 ),
                 owned=owned,
                 admits=service.policies.admits,
@@ -127,7 +126,7 @@ class CandidateFinder:
                     scope, resource_class=resource_class, enough=ENOUGH
                 )
                 found = CandidateNodes(
-                    nodes, evaluation.required_conductors(ironic)
+                    nodes, availability.required_conductors(ironic)
                 )
                 self._cached[scope, resource_class] = found
             return found
@@ -136,7 +135,7 @@ class CandidateFinder:
         """Return every node of the scope as it is now, free or not."""
         ironic = self.ironic_of()
         return CandidateNodes(
-            ironic.scan(scope), evaluation.required_conductors(ironic)
+            ironic.scan(scope), availability.required_conductors(ironic)
         )
 
     def without_conductors(self) -> exceptions.IronicUnavailableError | None:
@@ -144,7 +143,7 @@ class CandidateFinder:
 
         ``None`` also if its conductors can't be read.
         """
-        found = evaluation.read_conductors(self.ironic_of()).conductors
+        found = availability.read_conductors(self.ironic_of()).conductors
         if found is None or not found.all_gone:
             return None
         names = sorted({n for needed in found.dead.values() for n in needed})

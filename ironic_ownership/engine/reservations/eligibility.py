@@ -9,8 +9,8 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records
 
 POLICY = 'reservation'
@@ -53,7 +53,7 @@ class ServiceReader:
     records: Records
     backend: MembershipBackend
     interpret: policy_set.Interpreter
-    clock: fence.Clock = fence.monotonic
+    clock: Clock = monotonic
 
     def __post_init__(self) -> None:
         import cachetools  # not for every command

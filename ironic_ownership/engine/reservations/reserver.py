@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     METHOD,
@@ -26,7 +27,6 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
 )
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.ports import Records, Reservations
 from ironic_ownership.engine.reservations import (
     candidates,
@@ -65,7 +65,7 @@ class Reserver:
         ironic_of: Callable[[], bare_metal.BareMetal],
         allocations_of: Callable[[], Allocations],
         *,
-        clock: fence.Clock = fence.monotonic,
+        clock: Clock = monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._reservations = reservations

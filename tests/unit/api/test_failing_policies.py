@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import balance, deployment, service_status
@@ -20,7 +20,7 @@ class FailingPoliciesTest(QueryCase):
             {row.host: row for row in self.records.services()},
             self.ports.backend.view(),
             nodes={node('a').uuid: node('a')},
-            conductors=evaluation.Conductors.of([worker]),
+            conductors=availability.Conductors.of([worker]),
             on_fault=peer_groups.tolerant(),
         )
 

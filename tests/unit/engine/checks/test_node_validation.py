@@ -11,12 +11,12 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model, policy
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
-CONDUCTORS = evaluation.Conductors.of(
+CONDUCTORS = availability.Conductors.of(
     [
         model.Conductor('c1', '', frozenset({'ipmi', 'redfish'})),
         model.Conductor('c2', 'rack-a', frozenset({'ipmi'})),
@@ -99,7 +99,7 @@ class TestValidate(unittest.TestCase):
             (fault,) = faults(
                 GOOD,
                 deployment=dataclasses.replace(
-                    DEPLOYMENT, conductors=evaluation.Conductors.of(some)
+                    DEPLOYMENT, conductors=availability.Conductors.of(some)
                 ),
             )
             self.assertEqual('driver_unknown', fault.code)

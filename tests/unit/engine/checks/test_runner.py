@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reservations
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.checks import problem, runner
-from ironic_ownership.engine.host import status_report
+from ironic_ownership.engine.host import health
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
@@ -76,7 +76,7 @@ class CheckCase(unittest.TestCase):
                 by_uuid(answer(Part.IRONIC, self.nodes)),
                 None
                 if conductors is None
-                else evaluation.Conductors.of(conductors),
+                else availability.Conductors.of(conductors),
                 unshown=self.unshown,
                 gone=frozenset(self.gone),
                 unverified=frozenset(self.unverified),
@@ -414,8 +414,8 @@ class Failing(policy.FilterPolicy):
 
 class TestReports(CheckCase):
     def test_skew_that_services_noticed_is_one_problem(self) -> None:
-        text = status_report.text_of(
-            status_report.Parts(clock_skew='that of host2 is 5.0 s ahead')
+        text = health.text_of(
+            health.Parts(clock_skew='that of host2 is 5.0 s ahead')
         )
         self.row('host1', config_error=text)
         found = self.assert_found('clock_skew', 'host1')
@@ -423,8 +423,8 @@ class TestReports(CheckCase):
         self.assertNotIn('config_error', self.codes())
 
     def test_loss_that_services_noticed_is_one_problem(self) -> None:
-        text = status_report.text_of(
-            status_report.Parts(lost_commits='2 changes of host2, at 10:00')
+        text = health.text_of(
+            health.Parts(lost_commits='2 changes of host2, at 10:00')
         )
         for host in ('host1', 'host2'):
             self.row(host, config_error=text)
@@ -438,8 +438,8 @@ class TestReports(CheckCase):
 
 class TestPolicies(CheckCase):
     def test_fault_that_a_service_reported_is_found(self) -> None:
-        both = status_report.text_of(
-            status_report.Parts('peer_list: half', 'P.assign failed')
+        both = health.text_of(
+            health.Parts('peer_list: half', 'P.assign failed')
         )
         self.row('host1', config_error=both)
         fault = self.assert_found('plugin_fault', 'host1')

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import LatestChanges
-from ironic_ownership.engine.host import incremental
+from ironic_ownership.engine.host import fleet_reader
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership_plugin_kit import fakes
 from tests.contract.suites import fake_bare_metal
@@ -164,7 +164,7 @@ class TestWhatDoesNotAddUp(FleetCase):
         self.read()
         self.ironic.put(*(world.node(n, shard='x') for n in range(100, 1200)))
         self.assertTrue(self.read())
-        self.ironic.clocks.elapse(2 * incremental.OVERLAP)
+        self.ironic.clocks.elapse(2 * fleet_reader.OVERLAP)
         self.assertTrue(self.read() or self.read() is False)
 
     def test_server_that_does_not_tell(self) -> None:
@@ -187,7 +187,7 @@ class TestWhatDoesNotAddUp(FleetCase):
         self.assertFalse(self.read())
 
     def test_clock_of_another_server(self) -> None:
-        self.ironic.server_skew = incremental.LONGEST_CLOCK_STEP + 1
+        self.ironic.server_skew = fleet_reader.LONGEST_CLOCK_STEP + 1
         self.assertTrue(self.read())
 
     def test_credential_that_sees_less(self) -> None:
@@ -250,7 +250,7 @@ class TestEveryHistory(testtools.TestCase):
         # Fewer nodes than a page would always have all changes.
         self.useFixture(
             fixtures.MonkeyPatch(
-                'ironic_ownership.engine.host.incremental.LIMITS', (2, 5, 12)
+                'ironic_ownership.engine.host.fleet_reader.LIMITS', (2, 5, 12)
             )
         )
 

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import unittest
-from unittest.mock import Mock
+from unittest.mock import ANY, Mock
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim, Delete, Outcome, Report
+from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import Conditions, hangs
-from ironic_ownership.engine.host.health import ConditionMonitor
+from ironic_ownership.engine.host.health import (
+    ConditionMonitor,
+    Parts,
+    StatusReport,
+    parts_of,
+    text_of,
+)
 from ironic_ownership.engine.host.operator_log import Activity
+from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.registration import Role
+from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import Ports
+from ironic_ownership_plugin_kit import fakes
+from tests.unit.db import sqlite
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 
 
@@ -118,3 +132,78 @@ class TestStore(unittest.TestCase):
             self.assertEqual(stored, store.call_count, did)
         (condition,) = store.call_args.args[2]
         self.assertEqual('claimed', condition.did)
+
+
+VIEW = model.View()
+
+
+class TestText(unittest.TestCase):
+    def test_all_parts_come_back_as_they_were(self) -> None:
+        for parts in itertools.product(
+            (None, 'shard_key: no; really'),
+            (None, "policy 'x' from y 1: X.assign failed; z"),
+            (None, '2 changes of host1, at 10:00'),
+            (None, 'that of host1 is 5.0 s ahead of that of host2'),
+        ):
+            status = Parts(*parts)
+            text = text_of(status)
+            self.assertEqual(status, parts_of(text))
+        self.assertIsNone(text_of(Parts()))
+
+
+class TestSelfReport(sqlite.SqliteCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = fakes.FakeClock()
+        self.fence = fence.Fence(20, 1, self.clock)
+        self.records = SqlRecords(self.open_with_schema())
+        self.register()
+        self.status = StatusReport(
+            ServiceContext(
+                'host1',
+                Ports(self.records, ANY, ANY, ANY),
+                self.fence,
+                conditions.Conditions(),
+                self.clock,
+            )
+        )
+
+    def register(self) -> None:
+        epoch = self.records.register('host1', model.MemberSettings())
+        self.fence.open(self.clock(), epoch)
+
+    def stored(self) -> str | None:
+        (row,) = self.records.services()
+        return row.config_error
+
+    def test_status_is_stored_and_cleared(self) -> None:
+        self.status.change(plugin_fault='it fails')
+        self.status.store(VIEW)
+        self.assertEqual('plugin fault: it fails', self.stored())
+        self.status.change(config_error='no such option')
+        self.status.store(VIEW)
+        self.assertEqual(
+            'no such option; plugin fault: it fails', self.stored()
+        )
+        self.status.change(config_error=None, plugin_fault=None)
+        self.status.store(VIEW)
+        self.assertIsNone(self.stored())
+
+    def test_same_status_is_stored_again_only_after_a_registration(
+        self,
+    ) -> None:
+        self.status.change(plugin_fault='it fails')
+        self.status.store(VIEW)
+        self.records.report(
+            'host1', self.fence.epoch(), view_checksum='', config_error=None
+        )
+        self.status.store(VIEW)
+        self.assertIsNone(self.stored())
+        self.register()
+        self.status.store(VIEW)
+        self.assertEqual('plugin fault: it fails', self.stored())
+
+    def test_fenced_service_stores_nothing(self) -> None:
+        self.clock.elapse(60)
+        with self.assertRaises(exceptions.FencedError):
+            self.status.store(VIEW)

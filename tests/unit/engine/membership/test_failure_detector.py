@@ -12,6 +12,8 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ironic_ownership.contracts import model
+from ironic_ownership.engine import conditions
 from ironic_ownership.engine.membership import failure_detector
 
 TTL = 20.0
@@ -300,3 +302,56 @@ class TestLaws(unittest.TestCase):
         observer.observe(*left)
         for host in ('h1', 'h2', 'h3', 'h4', 'never seen'):
             self.assertEqual(host not in left, observer.is_dead(host))
+
+
+def rows(**revisions: int) -> dict[str, model.Service]:
+    return {
+        host: model.Service(host, revision=revision)
+        for host, revision in revisions.items()
+    }
+
+
+class TestLostCommits(unittest.TestCase):
+    def setUp(self) -> None:
+        self.detector = failure_detector.LostCommits()
+        self.assertEqual({}, self.detector.observe(rows(one=5, two=7)))
+
+    def test_smaller_revision_is_a_loss_and_is_found_once(self) -> None:
+        self.assertEqual({'two': 3}, self.detector.observe(rows(one=6, two=4)))
+        self.assertEqual({}, self.detector.observe(rows(one=6, two=4)))
+
+    def test_service_that_comes_or_goes_is_no_loss(self) -> None:
+        self.assertEqual({}, self.detector.observe(rows(two=7, three=1)))
+        self.assertEqual({}, self.detector.observe(rows(one=1, three=1)))
+
+
+class TestClockSkew(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.conditions = conditions.Conditions()
+        self.detector = failure_detector.ClockSkew(
+            'host2', 1.0, self.conditions
+        )
+
+    def observe(self, **ahead: float) -> str | None:
+        return self.detector.observe(model.View(ahead=ahead))
+
+    def test_tolerated_skew_is_not_reported(self) -> None:
+        with self.assertNoLogs(conditions.__name__, 'WARNING'):
+            self.assertIsNone(self.observe(host1=1.0))
+        self.assertEqual({}, self.conditions.standing)
+
+    def test_larger_skew_is_reported_once_until_it_changes(self) -> None:
+        text = 'that of host1 is 30.2 s ahead of that of host2'
+        with self.assertLogs(conditions.__name__, 'WARNING') as logs:
+            self.assertEqual(text, self.observe(host1=30.2, host3=0.5))
+            self.assertEqual(text, self.observe(host1=29.9))
+        self.assertEqual(1, len(logs.output))
+        self.assertIn(text, logs.output[0])
+        self.assertIn('5.0 s ahead', self.observe(host1=5.0) or '')
+
+    def test_end_is_logged(self) -> None:
+        self.observe(host1=30.2)
+        with self.assertLogs(conditions.__name__, 'INFO') as logs:
+            self.assertIsNone(self.observe())
+        self.assertIn('agree again', logs.output[0])

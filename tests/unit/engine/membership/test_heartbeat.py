@@ -6,9 +6,10 @@ import unittest
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import backend, exceptions
+from ironic_ownership.contracts.calls import Clock
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.membership import heartbeat
-from ironic_ownership.engine.membership.fence import Clock, Fence
+from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership_plugin_kit.fakes import FakeClock

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.placement import Resource
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import inventory_diff
 from ironic_ownership.engine.placement.report import PlacementReport
@@ -12,7 +12,7 @@ from tests.unit.engine import service, world
 from tests.unit.engine.placement.test_report import BM, DOWN, node
 
 SERVICE = inventory_diff.service_uuid('host1')
-FLEET = evaluation.Conductors.of(
+FLEET = availability.Conductors.of(
     [model.Conductor('c1', drivers=frozenset({'d1'}))]
 )
 
@@ -60,7 +60,7 @@ class CapacityCase(service.ServiceCase):
                 Claim(
                     claimed,
                     world.record(number, host).reason,
-                    availability=evaluation.evaluate(claimed, FLEET),
+                    availability=availability.evaluate(claimed, FLEET),
                 )
             ],
         )

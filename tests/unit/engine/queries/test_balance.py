@@ -3,7 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.queries import balance
 from tests.unit.engine import world
 
@@ -37,7 +37,7 @@ class TestUsable(unittest.TestCase):
             (True, {'e'}, False),
             (False, {'d'}, False),
         ):
-            conductors = evaluation.Conductors.of(
+            conductors = availability.Conductors.of(
                 [model.Conductor('c', '', frozenset(drivers), alive)]
             )
             self.assertIs(usable, balance.usable(node, conductors))

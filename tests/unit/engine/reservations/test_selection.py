@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.engine.availability import evaluation
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.reservations import selection
 from tests.unit.engine.reservations import naive_selection
 
@@ -49,7 +49,7 @@ def node(number: int, **values) -> model.Node:
 
 
 def evaluate(one: model.Node) -> str | None:
-    return evaluation.evaluate(one).code
+    return availability.evaluate(one).code
 
 
 def removed(wish, *nodes: model.Node, **options) -> dict[str, int]:

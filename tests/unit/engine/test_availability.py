@@ -9,17 +9,18 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.reasons import Unavailable
-from ironic_ownership.engine.availability import evaluation
-from tests.unit.engine import world
+from ironic_ownership.engine import availability
+from tests.unit.engine import service, world
 
 FREE = world.node(
     1, driver='d', provision_state='available', power_state='power off'
 )
-SERVED = evaluation.Conductors.of(
+SERVED = availability.Conductors.of(
     [model.Conductor('c1', '', frozenset({'d'}))]
 )
-OTHERS = evaluation.Conductors.of(
+OTHERS = availability.Conductors.of(
     [
         model.Conductor('c1', '', frozenset({'e'})),
         model.Conductor('c2', 'g', frozenset({'d'})),
@@ -27,8 +28,8 @@ OTHERS = evaluation.Conductors.of(
     ]
 )
 DEAD = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
-GONE = evaluation.Conductors.of(DEAD)
-IGNORED = evaluation.Conductors.of(DEAD, outage_counts=False)
+GONE = availability.Conductors.of(DEAD)
+IGNORED = availability.Conductors.of(DEAD, outage_counts=False)
 """The outage of an operator who chose that it changes nothing."""
 
 conductors = st.builds(
@@ -39,7 +40,7 @@ conductors = st.builds(
     st.booleans(),
 )
 all_conductors = st.builds(
-    evaluation.Conductors.of,
+    availability.Conductors.of,
     st.lists(conductors, max_size=4, unique_by=lambda c: c.hostname),
     outage_counts=st.booleans(),
 )
@@ -58,9 +59,9 @@ nodes = st.builds(
 )
 
 
-def codes_of(conductors: evaluation.Conductors | None = SERVED, **values):
+def codes_of(conductors: availability.Conductors | None = SERVED, **values):
     node = dataclasses.replace(FREE, **values)
-    return evaluation.evaluate(node, conductors).code
+    return availability.evaluate(node, conductors).code
 
 
 class TestEvaluate(unittest.TestCase):
@@ -116,16 +117,16 @@ class TestEvaluate(unittest.TestCase):
     def test_driver_of_another_group_or_of_the_dead_is_no_service(
         self,
     ) -> None:
-        found = evaluation.evaluate(FREE, OTHERS)
+        found = availability.evaluate(FREE, OTHERS)
         self.assertIs(Unavailable.OUT_OF_SERVICE, found.code)
         self.assertIn("'d'", found.detail)
         self.assertIn('c3', found.detail)
         self.assertIsNone(codes_of(OTHERS, conductor_group='g'))
 
     def test_without_any_live_conductor_every_node_is_out(self) -> None:
-        for conductors in (GONE, evaluation.Conductors()):
+        for conductors in (GONE, availability.Conductors()):
             self.assertEqual('out_of_service', codes_of(conductors))
-        found = evaluation.evaluate(FREE, GONE)
+        found = availability.evaluate(FREE, GONE)
         self.assertIn('c1', found.detail)
 
     def test_unknown_conductors_and_an_ignored_outage_change_nothing(
@@ -136,15 +137,15 @@ class TestEvaluate(unittest.TestCase):
             self.assertEqual(
                 'maintenance', codes_of(conductors, maintenance=True)
             )
-            evaluation.check_in_service(FREE, conductors)
+            availability.check_in_service(FREE, conductors)
 
     @hypothesis.given(nodes, all_conductors)
     def test_action_is_refused_exactly_if_the_node_is_out(
         self, node, conductors
     ) -> None:
-        out = evaluation.evaluate(node, conductors).code == 'out_of_service'
+        out = availability.evaluate(node, conductors).code == 'out_of_service'
         try:
-            evaluation.check_in_service(node, conductors)
+            availability.check_in_service(node, conductors)
         except exceptions.NodeOutOfServiceError:
             self.assertTrue(out)
         else:
@@ -152,7 +153,7 @@ class TestEvaluate(unittest.TestCase):
 
     @hypothesis.given(nodes, all_conductors)
     def test_available_means_all_of_it(self, node, conductors) -> None:
-        found = evaluation.evaluate(node, conductors)
+        found = availability.evaluate(node, conductors)
         if found.code is not None:
             return
         self.assertFalse(node.maintenance or node.retired)
@@ -172,14 +173,14 @@ class TestEvaluate(unittest.TestCase):
         other = list(some)
         random.shuffle(other)
         self.assertEqual(
-            evaluation.Conductors.of(some), evaluation.Conductors.of(other)
+            availability.Conductors.of(some), availability.Conductors.of(other)
         )
 
 
 class TestCheckInService(unittest.TestCase):
     def test_error_names_driver_group_and_the_conductors_needed(self) -> None:
         with self.assertRaises(exceptions.NodeOutOfServiceError) as caught:
-            evaluation.check_in_service(FREE, OTHERS)
+            availability.check_in_service(FREE, OTHERS)
         error = caught.exception
         self.assertEqual('out_of_service', error.code)
         self.assertEqual(
@@ -195,13 +196,13 @@ class TestCheckInService(unittest.TestCase):
             exceptions.NodeOutOfServiceError,
             "Start a conductor in conductor group 'g'",
         ):
-            evaluation.check_in_service(node, OTHERS)
+            availability.check_in_service(node, OTHERS)
 
 
 class TestWatch(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.damper = evaluation.FlapDamper(60.0)
+        self.damper = availability.FlapDamper(60.0)
 
     def code(self, now: float, conductors, before: str | None) -> str | None:
         self.damper.observe(conductors, now)
@@ -267,7 +268,7 @@ class TestWatch(unittest.TestCase):
     def test_it_is_never_back_without_support_for_the_delay(
         self, observations
     ) -> None:
-        damper, now, before = evaluation.FlapDamper(60.0), 0.0, None
+        damper, now, before = availability.FlapDamper(60.0), 0.0, None
         served_since: float | None = None
         gone_at = -60.0
         for conductors, pause in observations:
@@ -293,18 +294,221 @@ class TestWatch(unittest.TestCase):
 class TestSeen(unittest.TestCase):
     def test_only_the_owner_puts_it_back(self) -> None:
         held = world.record(1, 'host1', unavailable='out_of_service')
-        found = evaluation.evaluate_for_observer(FREE, held, SERVED)
+        found = availability.evaluate_for_observer(FREE, held, SERVED)
         self.assertEqual('out_of_service', found.code)
         self.assertIn('host1', found.detail)
 
     def test_unowned_record_keeps_no_node_out(self) -> None:
         left = world.record(1, None, unavailable='out_of_service')
         self.assertIsNone(
-            evaluation.evaluate_for_observer(FREE, left, SERVED).code
+            availability.evaluate_for_observer(FREE, left, SERVED).code
         )
 
     def test_other_codes_are_those_of_now(self) -> None:
         old = world.record(1, 'host1', unavailable='maintenance')
         self.assertIsNone(
-            evaluation.evaluate_for_observer(FREE, old, SERVED).code
+            availability.evaluate_for_observer(FREE, old, SERVED).code
+        )
+
+
+KIND = 'availability_changed'
+OUT = 'out_of_service'
+
+
+def conductor(name: str, *drivers: str, **values) -> model.Conductor:
+    return model.Conductor(name, drivers=frozenset(drivers), **values)
+
+
+def free(number: int, driver: str = 'd', **values) -> model.Node:
+    return world.node(
+        number,
+        driver=driver,
+        provision_state='available',
+        power_state='power off',
+        **values,
+    )
+
+
+class TrackerCase(service.ServiceCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ironic.put(free(1), free(2), free(3, 'e'))
+        self.both = conductor('c1', 'd'), conductor('c2', 'e')
+        self.ironic.workers = list(self.both)
+        self.host = self.start('host1')
+        self.host.refresh()
+
+    def die(self, *names: str) -> None:
+        self.ironic.workers = [
+            conductor(
+                one.hostname,
+                *one.drivers,
+                conductor_group=one.conductor_group,
+                alive=one.hostname not in names,
+            )
+            for one in self.both
+        ]
+
+    def pass_time(self, seconds: float, *hosts: service.Service) -> None:
+        for _ in range(int(seconds / 5)):
+            self.shared.clock.elapse(5)
+            for host in hosts or (self.host,):
+                host.beat()
+
+    def codes(self) -> dict[int, str | None]:
+        return {
+            int(record.uuid[-4:]): record.unavailable
+            for record in self.records.compute_nodes()
+        }
+
+    def received(self, number: int) -> list[str | None]:
+        events = self.records.events(EventFilter(node_uuid=world.uuid(number)))
+        return [e.reason for e in events if e.kind == KIND][::-1]
+
+
+class TestTracker(TrackerCase):
+    def test_claimed_nodes_are_evaluated_immediately(self) -> None:
+        self.ironic.put(
+            free(4, maintenance=True), free(5, 'no conductor has it')
+        )
+        self.host.refresh()
+        self.assertEqual(
+            {1: None, 2: None, 3: None, 4: 'maintenance', 5: OUT}, self.codes()
+        )
+
+    def test_nodes_of_the_last_conductor_that_dies_go_immediately(
+        self,
+    ) -> None:
+        self.die('c2')
+        report = self.host.refresh()
+        self.assertEqual(1, report.applied)
+        self.assertEqual({1: None, 2: None, 3: OUT}, self.codes())
+        (received,) = self.received(3)
+        self.assertIn('available -> out_of_service', received)
+        self.assertIn("'e'", received)
+        self.assertIn('c2', received)
+
+    def test_node_comes_back_by_itself_after_the_delay(self) -> None:
+        self.die('c2')
+        self.host.refresh()
+        self.die()
+        self.host.refresh()
+        self.assertEqual(OUT, self.codes()[3])
+        self.pass_time(60)
+        self.host.refresh()
+        self.assertIsNone(self.codes()[3])
+        self.assertEqual(2, len(self.received(3)))
+
+    def test_driver_that_flaps_leaves_one_event(self) -> None:
+        for dead in (('c2',), (), ('c2',), (), ('c2',)):
+            self.die(*dead)
+            self.host.refresh()
+            self.pass_time(40)
+        self.assertEqual(1, len(self.received(3)))
+
+    def test_without_a_live_conductor_all_nodes_go_out(self) -> None:
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            for names in (('c1', 'c2'), ('c1', 'c2')):
+                self.die(*names)
+                self.host.refresh()
+        self.assertEqual({1: OUT, 2: OUT, 3: OUT}, self.codes())
+        (line,) = [r.getMessage() for r in logs.records]
+        self.assertIn('all nodes go out of service', line)
+        self.die()
+        self.host.refresh()
+        self.pass_time(60)
+        self.host.refresh()
+        self.assertEqual({1: None, 2: None, 3: None}, self.codes())
+
+    def test_ignored_outage_of_all_conductors_rewrites_nothing(self) -> None:
+        self.ironic.outage_counts = False
+        self.die('c2')
+        self.host.refresh()
+        before = self.state()
+        self.die('c1', 'c2')
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            for _ in range(3):
+                self.assertEqual(0, self.host.refresh().applied)
+        self.assertEqual(before, self.state())
+        (line,) = [r.getMessage() for r in logs.records]
+        self.assertIn('none of the conductors', line)
+        self.ironic.workers = []
+        self.assertEqual(0, self.host.refresh().applied)
+        self.assertEqual(before, self.state())
+
+    def test_unreadable_conductors_rewrite_nothing(self) -> None:
+        self.die('c2')
+        self.host.refresh()
+        before = self.state()
+        for error in (
+            exceptions.IronicTooOldError('1.49'),
+            exceptions.IronicUnavailableError('busy'),
+            exceptions.IronicError('403'),
+        ):
+            self.ironic.failures = {'conductors': error}
+            with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+                self.assertEqual(0, self.host.refresh().applied)
+            self.assertEqual(before, self.state())
+            self.assertIn(str(error), logs.records[0].getMessage())
+
+    def test_maintenance_is_one_event_each_way(self) -> None:
+        for maintenance in (True, True, False, False):
+            self.ironic.put(free(1, maintenance=maintenance))
+            self.host.refresh()
+        self.assertEqual(
+            [
+                'available -> maintenance: provision state available',
+                'maintenance -> available',
+            ],
+            self.received(1),
+        )
+
+
+class TestOwners(TrackerCase):
+    def test_only_the_owner_writes(self) -> None:
+        other = self.start('host2')
+        self.settle(self.host, other)
+        self.die('c2')
+        report = other.refresh()
+        self.assertEqual((0, 0), (report.applied, report.refused))
+        self.assertNotIn(OUT, self.codes().values())
+        self.host.refresh()
+        self.assertEqual(OUT, self.codes()[3])
+
+    def test_next_owner_goes_on_where_the_dead_one_stopped(self) -> None:
+        database = self.shared
+        host = self.start('host2', world.RING)
+        peer = self.start('host3', world.RING)
+        self.operator("UPDATE services SET disabled = 1 WHERE host = 'host1'")
+        self.operator('UPDATE compute_nodes SET host = NULL')
+        self.settle(host, peer)
+        for one in (host, peer):
+            one.refresh()
+        self.die('c2')
+        owner = self.records.compute_nodes_by_uuid([world.uuid(3)])[0].host
+        first, second = (host, peer) if owner == 'host2' else (peer, host)
+        first.refresh()
+        self.assertEqual(OUT, self.codes()[3])
+        for _ in range(6):
+            database.clock.elapse(5)
+            second.beat()
+        second.refresh()
+        self.assertEqual(second.host, self.owners()[3])
+        self.assertEqual(OUT, self.codes()[3])
+        self.die()
+        second.refresh()
+        self.pass_time(60, second)
+        second.refresh()
+        self.assertIsNone(self.codes()[3])
+        self.assertEqual(
+            ['host2', 'host3'],
+            sorted(
+                {
+                    event.actor
+                    for event in self.records.events(
+                        EventFilter(node_uuid=world.uuid(3))
+                    )
+                    if event.kind == KIND
+                }
+            ),
         )

@@ -1,18 +1,22 @@
-"""Evaluate whether a node can be scheduled to.
+"""Availability of nodes for the scheduler, of the own ones in every refresh.
 
-``contracts.reasons`` explains the codes; here is the rule behind each
-code, and the damping of drivers that come and go. All of it is pure, without
-clock and IO, except for the two functions that read the conductors.
+``contracts.reasons`` explains the codes; here is the rule behind each, and the
+damping of drivers that come and go. Conductors are read once in a refresh,
+regardless of the number of nodes. If that fails, the refresh goes on: a node
+keeps the availability that cannot be evaluated without conductors.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model, reasons
+from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts.calls import Clock, monotonic
+from ironic_ownership.contracts.reasons import Evaluation, Unavailable
+from ironic_ownership.contracts.records import Change, Claim, Update
+from ironic_ownership.engine.conditions import Conditions
 
-Code = reasons.Unavailable
 Place = tuple[str, str]
 """A driver, and the conductor group of a conductor that has it."""
 
@@ -44,26 +48,20 @@ class Conductors:
 
     @classmethod
     def of(
-        cls,
-        conductors: Iterable[model.Conductor],
-        *,
-        outage_counts: bool = True,
+        cls, found: Iterable[model.Conductor], *, outage_counts: bool = True
     ) -> Conductors:
         """Build the same from conductors in any order."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
-        members, known = 0, sorted(conductors, key=lambda c: c.hostname)
-        for conductor in known:
-            places = {
-                (driver, conductor.conductor_group)
-                for driver in conductor.drivers
-            }
-            if conductor.alive:
+        members, known = 0, sorted(found, key=lambda c: c.hostname)
+        for one in known:
+            places = {(d, one.conductor_group) for d in one.drivers}
+            if one.alive:
                 members += 1
                 living |= places
             else:
                 for place in places:
-                    dead[place] = (*dead.get(place, ()), conductor.hostname)
+                    dead[place] = (*dead.get(place, ()), one.hostname)
         names = tuple(one.hostname for one in known)
         return cls(frozenset(living), dead, members, outage_counts, names)
 
@@ -111,11 +109,8 @@ class Known:
 def read_conductors(ironic: bare_metal.BareMetal) -> Known:
     """Read the conductors, in one list."""
     try:
-        return Known(
-            Conductors.of(
-                ironic.conductors(), outage_counts=ironic.outage_counts
-            )
-        )
+        found = ironic.conductors()
+        return Known(Conductors.of(found, outage_counts=ironic.outage_counts))
     except exceptions.IronicError as exc:
         return Known(error=exc)
 
@@ -133,7 +128,7 @@ def required_conductors(ironic: bare_metal.BareMetal) -> Conductors | None:
 
 def evaluate(
     node: model.Node, conductors: Conductors | None = None
-) -> reasons.Evaluation:
+) -> Evaluation:
     """Evaluate one node by its state in Ironic and its conductors.
 
     :param conductors: ``None`` if they are not known: then no node is
@@ -158,59 +153,57 @@ def is_out_of_service(node: model.Node, conductors: Conductors | None) -> bool:
     )
 
 
-def _out_of_service(
-    node: model.Node, conductors: Conductors
-) -> reasons.Evaluation:
+def _out_of_service(node: model.Node, conductors: Conductors) -> Evaluation:
     needed = conductors.needed(node.driver, node.conductor_group)
-    return reasons.Evaluation(
-        Code.OUT_OF_SERVICE,
+    return Evaluation(
+        Unavailable.OUT_OF_SERVICE,
         f'driver {node.driver!r}, conductor group {node.conductor_group!r}, '
         + (f'dead: {", ".join(needed)}' if needed else 'no conductor has it'),
     )
 
 
-def _evaluate_state(node: model.Node) -> reasons.Evaluation:
+def _evaluate_state(node: model.Node) -> Evaluation:
     state = f'provision state {node.provision_state or "none"}'
     if node.maintenance:
-        return reasons.Evaluation(Code.MAINTENANCE, state)
+        return Evaluation(Unavailable.MAINTENANCE, state)
     if node.instance_uuid:
         held = node.provision_state in GOOD_PROVISION_STATES
-        return reasons.Evaluation(
-            Code.RESERVED if held else Code.IN_USE,
+        return Evaluation(
+            Unavailable.RESERVED if held else Unavailable.IN_USE,
             f'instance {node.instance_uuid}, {state}',
         )
     if node.power_state == 'error':
-        return reasons.Evaluation(Code.POWER_ERROR, state)
+        return Evaluation(Unavailable.POWER_ERROR, state)
     if node.provision_state in _CLEANING:
-        return reasons.Evaluation(Code.CLEANING, state)
+        return Evaluation(Unavailable.CLEANING, state)
     if node.retired:
-        return reasons.Evaluation(Code.RETIRED, state)
+        return Evaluation(Unavailable.RETIRED, state)
     if node.provision_state not in GOOD_PROVISION_STATES:
-        return reasons.Evaluation(Code.PROVISION_STATE, state)
+        return Evaluation(Unavailable.PROVISION_STATE, state)
     if node.power_state is None:
-        return reasons.Evaluation(Code.POWER_UNKNOWN, 'no power state yet')
-    return reasons.AVAILABLE
+        return Evaluation(Unavailable.POWER_UNKNOWN, 'no power state yet')
+    return Evaluation()
 
 
 def evaluate_for_observer(
     node: model.Node,
     record: model.ComputeNode | None,
     conductors: Conductors | None,
-) -> reasons.Evaluation:
+) -> Evaluation:
     """Evaluate a node for a process that is not its owner.
 
     Only the owner puts a node back into service.
     """
     found = evaluate(node, conductors)
-    if found.code == Code.OUT_OF_SERVICE:
+    if found.code == Unavailable.OUT_OF_SERVICE:
         return found
     if (
         record is not None
         and record.host is not None
-        and record.unavailable == Code.OUT_OF_SERVICE
+        and record.unavailable == Unavailable.OUT_OF_SERVICE
     ):
-        return reasons.Evaluation(
-            Code.OUT_OF_SERVICE,
+        return Evaluation(
+            Unavailable.OUT_OF_SERVICE,
             f'{record.host} has not put it back into service',
         )
     return found
@@ -269,26 +262,25 @@ class FlapDamper:
         self._now = now
         self._since = {p: self._since.get(p, now) for p in places}
 
-    def evaluate(
-        self, node: model.Node, before: str | None
-    ) -> reasons.Evaluation:
+    def evaluate(self, node: model.Node, before: str | None) -> Evaluation:
         """Evaluate a node at the last observation.
 
         :param before: the code on record: a node that is out of service
             stays so until that is certainly over.
         """
         found = evaluate(node, None if self._is_restart else self._conductors)
-        if before != Code.OUT_OF_SERVICE or found.code == before:
+        if before != Unavailable.OUT_OF_SERVICE or found.code == before:
             return found
         if self._conductors is None:
-            return reasons.Evaluation(
-                Code.OUT_OF_SERVICE, 'unchanged: conductors are not known'
+            return Evaluation(
+                Unavailable.OUT_OF_SERVICE,
+                'unchanged: conductors are not known',
             )
         place = node.driver, node.conductor_group
         since = self._since.get(place, self._now)
         if self._now - since < self.recovery_delay:
-            return reasons.Evaluation(
-                Code.OUT_OF_SERVICE,
+            return Evaluation(
+                Unavailable.OUT_OF_SERVICE,
                 f'driver {node.driver!r} has been back for less than '
                 f'{self.recovery_delay:g} s',
             )
@@ -308,3 +300,99 @@ class FlapDamper:
     def _is_restart(self) -> bool:
         at = self._outage_at
         return at is not None and self._now - at < self.recovery_delay
+
+
+@dataclasses.dataclass(eq=False)
+class AvailabilityTracker:
+    """Evaluates nodes for one service.
+
+    Threading: the refresh thread only.
+
+    :ivar conductors: at the last observation; ``None`` if not known.
+    """
+
+    ironic: bare_metal.BareMetal
+    conditions: Conditions
+    damper: FlapDamper
+    clock: Clock = monotonic
+    conductors: Conductors | None = None
+
+    def __post_init__(self) -> None:
+        self._evaluated_with: Conductors | None = None
+
+    def observe(self, *, any_nodes: bool) -> bool:
+        """Read the conductors, if there are any nodes.
+
+        :returns: whether only nodes that are described differently, or have
+            another record, since the last observation can be evaluated
+            differently.
+        """
+        self.conductors = self._read() if any_nodes else None
+        self.damper.observe(self.conductors, self.clock())
+        last, self._evaluated_with = self._evaluated_with, self.conductors
+        return (
+            self.conductors is not None
+            and self.conductors == last
+            and self.damper.is_settled
+        )
+
+    def complete(
+        self,
+        host: str,
+        changes: Sequence[Change],
+        nodes: Sequence[model.Node],
+        records: Mapping[str, model.ComputeNode],
+    ) -> list[Change]:
+        """Add availability to planned changes, by the last observation.
+
+        :param changes: the planned changes; a node that is claimed or
+            updated anyway costs no further write.
+        :param nodes: those of the changes, and others to evaluate.
+        :returns: these changes, and an update of every other own node whose
+            availability differs from the record.
+        """
+        planned = {change.uuid: change for change in changes}
+        completed: list[Change] = [
+            change
+            for change in changes
+            if not isinstance(change, Claim | Update)
+        ]
+        for node in nodes:
+            record, change = records.get(node.uuid), planned.get(node.uuid)
+            before = record.unavailable if record else None
+            if isinstance(change, Claim | Update):
+                found = self.damper.evaluate(node, before)
+                completed.append(
+                    dataclasses.replace(change, availability=found)
+                )
+            elif change is None and record is not None and record.host == host:
+                found = self.damper.evaluate(node, before)
+                if found.code != before:
+                    completed.append(Update(node, found))
+        return completed
+
+    def _read(self) -> Conductors | None:
+        known = read_conductors(self.ironic)
+        found = known.conductors
+        if found is None:
+            self.conditions.report(
+                'conductors',
+                f'conductors cannot be read: {known.error}. Until then no '
+                'node goes out of service or comes back',
+                known.error,
+            )
+            return None
+        self.conditions.clear('conductors', 'conductors are readable again')
+        if found.all_gone:
+            self.conditions.report(
+                'no conductor',
+                'none of the conductors of Ironic is alive: no node can be '
+                + (
+                    'managed. No node goes out of service because of that'
+                    if found.ignores_outage
+                    else 'managed, all nodes go out of service'
+                ),
+            )
+        else:
+            self.conditions.clear('no conductor', 'a conductor is alive again')
+        return found

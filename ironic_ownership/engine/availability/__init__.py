@@ -1,1 +1,0 @@
-"""Availability of nodes for the scheduler."""
