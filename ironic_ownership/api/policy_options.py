@@ -10,7 +10,6 @@ from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, options, refusals
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision import policy_validation
 
 Classes = Mapping[str, type[Policy]]
 
@@ -145,7 +144,7 @@ def settings(
         max((c.contract_version for c in classes.values()), default=1),
         tuple(own),
     )
-    too_large = policy_validation.size_fault(advertised)
+    too_large = advertised.size_fault
     if too_large:
         raise refusals.ScenarioError(
             f'{member.host} could not start: {too_large}'

@@ -25,9 +25,8 @@ from ironic_ownership.api.operation_client import (
 )
 from ironic_ownership.cli import completion, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
-from ironic_ownership.contracts import exceptions, extras
+from ironic_ownership.contracts import exceptions, extras, texts
 from ironic_ownership.contracts.calls import new_request_id
-from ironic_ownership.engine import suggestions
 from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
@@ -282,7 +281,7 @@ class App(app.App):
         elif option:
             what = f'command. Did you mean service set HOST {option}?'
         elif near:
-            meant = suggestions.phrase(near, 'or')
+            meant = texts.phrase(near, 'or')
             what = f'command. Did you mean {meant}?'
         else:
             names = [name for name, _ in self.command_manager]

@@ -18,7 +18,7 @@ from ironic_ownership.api.operation_client import actor
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.engine.suggestions import is_uuid
+from ironic_ownership.contracts.texts import is_uuid
 
 if TYPE_CHECKING:
     from ironic_ownership.api.operation_client import OperationClient

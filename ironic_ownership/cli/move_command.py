@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.observe import columns
 
@@ -71,7 +70,7 @@ class MoveCommand(base.Lister):
         """Return the question before the moves, without a question mark."""
         sources = {row['source'] or 'no service' for row in planned}
         return (
-            f'Move {suggestions.counted(len(planned), "compute node")} from '
+            f'Move {texts.counted(len(planned), "compute node")} from '
             f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
         )
 
@@ -149,8 +148,8 @@ class MoveCommand(base.Lister):
             rest = len(_planned(rows)) - len(_planned(first))
             names = [row['name'] or row['uuid'] for row in first]
             self.say(
-                f'trial: {suggestions.counted(len(first), "node")} first: '
-                f'{suggestions.listed(names)}; '
+                f'trial: {texts.counted(len(first), "node")} first: '
+                f'{texts.listed(names)}; '
                 + (f'{rest} follow' if rest else 'these are all of them')
             )
 
@@ -179,9 +178,9 @@ class MoveCommand(base.Lister):
                 )
         if unplaceable:
             self.say(
-                f'{suggestions.counted(len(unplaceable), "compute node")} of '
+                f'{texts.counted(len(unplaceable), "compute node")} of '
                 f'{unplaceable[0]["source"]} cannot be moved to any service: '
-                + suggestions.listed(
+                + texts.listed(
                     [row['name'] or row['uuid'] for row in unplaceable]
                 )
             )
@@ -231,16 +230,16 @@ class MoveCommand(base.Lister):
             )
             self.say(
                 f'{request_id}: the trial of '
-                f'{suggestions.counted(len(passed), "node")}'
+                f'{texts.counted(len(passed), "node")}'
                 f'{of_all} has passed'
             )
         back = _in_trial(move['nodes'], Trial.BACK)
         if back and not counts[NodeState.PLANNED]:
             self.say(
                 f'{request_id}: the trial failed, '
-                f'{suggestions.counted(len(back), "node")} went back unless '
+                f'{texts.counted(len(back), "node")} went back unless '
                 'a line says otherwise: '
-                + suggestions.listed(
+                + texts.listed(
                     [f'{row["uuid"]}: {row["detail"]}' for row in back]
                 )
             )

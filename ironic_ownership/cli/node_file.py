@@ -13,7 +13,7 @@ from typing import Any
 
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
-from ironic_ownership.engine.suggestions import is_uuid
+from ironic_ownership.contracts.texts import is_uuid
 
 _LARGEST = 64 * 1024 * 1024
 """Bytes; a description of 100,000 nodes has less."""

@@ -15,9 +15,9 @@ from typing import Any
 from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
 from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.texts import counted, is_uuid, phrase
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.engine.suggestions import counted, is_uuid, phrase
 from ironic_ownership.observe import columns
 
 _Row = Mapping[str, Any]

@@ -14,7 +14,7 @@ from ironic_ownership.api import policy_options
 from ironic_ownership.api.resources.what_if import FLOW, NODE
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
-from ironic_ownership.engine.suggestions import counted
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.observe import columns
 
 _WHOLE = frozenset(('json', 'yaml'))

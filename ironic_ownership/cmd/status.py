@@ -11,10 +11,9 @@ from oslo_upgradecheck import upgradecheck
 from ironic_ownership import conf as options
 from ironic_ownership import program, wiring
 from ironic_ownership.conf import add_companions, database_url
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.reservations import METHOD
 from ironic_ownership.db import connection, moves, reservations, schema
-from ironic_ownership.engine import suggestions
 from ironic_ownership.wiring import unknown_options
 
 Result = upgradecheck.Result
@@ -101,7 +100,7 @@ def _check_moves(database: connection.Database) -> Result:
     unfinished = moves.SqlMoves(database).moves(unfinished=True, limit=None)
     if not unfinished:
         return Result(Code.SUCCESS)
-    commands = suggestions.listed(
+    commands = texts.listed(
         [
             f'ironic-ownership move resume {move.request_id}'
             for move in unfinished
@@ -130,7 +129,7 @@ def _check_reservations(database: connection.Database) -> Result:
         'Only the release that made these reservations can release their '
         'nodes, which have no allocation in Ironic. With that release run '
         '"ironic-ownership reservation confirm" for those in use, and '
-        f'"reservation delete" for the others: {suggestions.listed(found)}',
+        f'"reservation delete" for the others: {texts.listed(found)}',
     )
 
 

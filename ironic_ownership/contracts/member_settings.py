@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -121,6 +122,22 @@ class MemberSettings:
             data['process'] = dataclasses.asdict(self.process)
         return json.dumps(data, sort_keys=True, separators=(',', ':'))
 
+    @property
+    def size_fault(self) -> str | None:
+        """The reason why they are too large; ``None`` if they are not."""
+        size = len(self.to_json())
+        if size <= MAX_SETTINGS_BYTES:
+            return None
+        largest = max(
+            self.policies,
+            key=lambda one: len(MemberSettings((one,)).to_json()),
+        )
+        return (
+            f'the settings of its policies have {size} bytes, and at most '
+            f'{MAX_SETTINGS_BYTES} are advertised: give {largest.name!r} '
+            'shorter options'
+        )
+
     @classmethod
     def from_json(cls, text: str) -> MemberSettings:
         """Parse the output of :meth:`to_json`, also of other releases.
@@ -137,6 +154,15 @@ class MemberSettings:
             )
         except (KeyError, TypeError, AttributeError, RecursionError) as exc:
             raise ValueError(f'not member settings: {text!r:.200}') from exc
+
+
+def is_value(value: object) -> bool:
+    """Tell whether a value can be advertised."""
+    if isinstance(value, tuple):
+        return all(isinstance(item, str) for item in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | int)
 
 
 def strict_json(text: str) -> Any:

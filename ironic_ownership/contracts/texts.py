@@ -1,9 +1,11 @@
-"""Texts: codes with their phrases, texts from outside and of errors."""
+"""Texts: codes with their phrases, texts of others, lists and counts."""
 
 from __future__ import annotations
 
 import enum
 import re
+import uuid
+from collections.abc import Sequence
 from typing import Self
 
 
@@ -23,6 +25,7 @@ class DescribedEnum(enum.StrEnum):
         return member
 
 
+_LISTED = 5
 _CREDENTIALS = re.compile(r'(\w://)\S+@')
 
 
@@ -73,3 +76,34 @@ def text_of(error: BaseException) -> str:
 def described(error: BaseException) -> str:
     """Return type and text of any error."""
     return f'{type(error).__name__}: {text_of(error)}'
+
+
+def phrase(parts: Sequence[str], conjunction: str) -> str:
+    """Return parts in one phrase: "a, b or c"."""
+    *others, last = parts
+    return f'{", ".join(others)} {conjunction} {last}' if others else last
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in one phrase: the first few, and the number of others."""
+    more = len(names) - _LISTED
+    shown = ', '.join(names[:_LISTED])
+    return f'{shown} and {more} more' if more > 0 else shown
+
+
+def group_named(group: str) -> str:
+    """Return a conductor group in words; the default one has no name."""
+    return f'conductor group {group!r}' if group else 'the default group'
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: "1 node", "2 nodes"."""
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+
+
+def is_uuid(text: str) -> bool:
+    """Tell whether a text is a uuid in Ironic's form, in any case."""
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False

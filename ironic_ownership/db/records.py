@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import model, records
-from ironic_ownership.contracts.conditions import ConditionReport
+from ironic_ownership.contracts import conditions, model, records
+from ironic_ownership.contracts.conditions import Condition, ConditionReport
 from ironic_ownership.contracts.events import (
     EVERY_EVENT,
     EventFilter,
@@ -53,7 +53,6 @@ class SqlRecords(connection.Port):
     record_death = connection.transaction(registration.record_death)
     set_service = connection.joint_transaction(service_admin.change)
     delete_service = connection.joint_transaction(service_admin.delete)
-    report_conditions = connection.transaction(service_admin.store_conditions)
     begin_pause = connection.transaction(pauses.begin)
     end_pauses = connection.transaction(pauses.end)
     give_order = connection.transaction(standing_orders.give)
@@ -92,7 +91,7 @@ class SqlRecords(connection.Port):
     ) -> None:
         service = transaction.lock_service(conn, host)
         transaction.check_right(host, epoch, service)
-        service_admin.update(conn, host, **values)
+        transaction.update_service(conn, host, **values)
 
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
@@ -108,6 +107,57 @@ class SqlRecords(connection.Port):
             queries.CONDITION_REPORTS, rows.condition_report
         )
         return {report.host: report for report in found}
+
+    @connection.writes
+    def report_conditions(
+        self,
+        conn: sa.Connection,
+        /,
+        host: str,
+        incarnation: str,
+        found: Sequence[Condition],
+        *,
+        interval: float,
+        at: float,
+    ) -> bool:
+        """Store the conditions of a process of a service, in place of others.
+
+        Needs no right to write: it decides nothing, so it raises no revision.
+        It waits for no other transaction, and none waits for it.
+
+        :param interval: seconds after which it reports again.
+        :param at: the time now, on the clock of ``found``.
+        :returns: whether they are stored. Those of another process stay if
+            it is the active one, or still reports.
+        """
+        reports, services = tables.condition_reports.c, tables.services.c
+        now = transaction.now_of(conn)
+        before = conn.execute(
+            queries.CONDITION_REPORTS.where(reports.host == host)
+        ).first()
+        if before is not None and before.incarnation != incarnation:
+            active = conn.execute(
+                sa.select(services.incarnation).where(services.host == host)
+            ).scalar()
+            if (
+                active != incarnation
+                and not rows.condition_report(before).is_overdue
+            ):
+                return False
+        values = {
+            'incarnation': incarnation,
+            'reported_at': now,
+            'due_after': interval,
+            'conditions': conditions.to_json(
+                one.shifted(now - at) for one in found
+            ),
+        }
+        if before is None:
+            added = {'host': host, **values}
+            transaction.add_rows(conn, tables.condition_reports, [added])
+        else:
+            transaction.update_rows(conn, reports.host, [host], **values)
+        return True
 
     def now(self) -> float:
         """Return the database's clock, in seconds since the epoch."""

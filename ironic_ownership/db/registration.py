@@ -89,7 +89,7 @@ def register(  # Model: Register
         transaction.insert_service(conn, host, revision=epoch, **values)
         _touch_nodes(conn, host, now)
     else:
-        service_admin.update(conn, host, **values)
+        transaction.update_service(conn, host, **values)
     transaction.add_event(
         conn, now, host, EventKind.SERVICE_REGISTERED, to_host=host
     )
@@ -124,7 +124,7 @@ def retire(  # Model: Retire
     before = service_admin.lock(conn, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
     now = transaction.now_of(conn)
-    service_admin.update(
+    transaction.update_service(
         conn,
         host,
         epoch=epoch + 1,
@@ -163,7 +163,7 @@ def fail_over(  # Model: FailOver
     :raises NotFoundError: if there is no such service.
     """
     before = service_admin.lock_known(conn, host)
-    service_admin.update(
+    transaction.update_service(
         conn,
         host,
         epoch=before.epoch + 1,

@@ -1,24 +1,17 @@
-"""The row of one service: locked, updated, and changed by operators.
+"""The row of one service: locked, and changed by operators.
 
 The changes serve the records port, each as one transaction. The row is locked
 first, so a host that writes and an operator who stops it wait for each other.
 A service that is forced down stays fenced.
-
-The report of its conditions is in a table of its own: it waits for no other
-transaction, and none waits for it. It decides nothing, so it raises no
-revision.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts import conditions, exceptions, model
-from ironic_ownership.contracts.conditions import Condition
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import queries, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags, LinkedTables
@@ -57,13 +50,6 @@ def lock_known(
     if found is None:
         raise exceptions.NotFoundError(f'service {host!r} is not known')
     return found
-
-
-def update(conn: sa.Connection, host: str, **values: Any) -> None:
-    """Write columns of the row, which is locked."""
-    transaction.update_rows(
-        conn, _services.host, [host], **transaction.RAISED, **values
-    )
 
 
 def change(  # Model: ForceDown, ForceUp
@@ -107,7 +93,7 @@ def change(  # Model: ForceDown, ForceUp
         linked.set_flags(conn, host, flags)
     if not changed:
         return wanted
-    update(conn, host, **changed)
+    transaction.update_service(conn, host, **changed)
     what = ', '.join(
         f'{name}={changed[name]}' for name in _IN_EVENT if name in changed
     )
@@ -161,7 +147,8 @@ def delete(
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
     conn.execute(sa.delete(tables.services).where(_services.host == host))
-    delete_conditions(conn, host)
+    reports = tables.condition_reports
+    conn.execute(sa.delete(reports).where(reports.c.host == host))
     transaction.add_event(
         conn,
         transaction.now_of(conn),
@@ -203,60 +190,3 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
         )
     )
     return max((int(r.removeprefix(_EPOCH)) for r in reasons), default=0)
-
-
-_reports = tables.condition_reports.c
-
-
-def store_conditions(
-    conn: sa.Connection,
-    host: str,
-    incarnation: str,
-    found: Sequence[Condition],
-    *,
-    interval: float,
-    at: float,
-) -> bool:
-    """Store the conditions of a process of a service, in place of others.
-
-    Needs no right to write. No event, no change of the service's row.
-
-    :param interval: seconds after which it reports again.
-    :param at: the time now, on the clock of ``found``.
-    :returns: whether they are stored. Those of another process stay if
-        it is the active one, or still reports.
-    """
-    now = transaction.now_of(conn)
-    before = conn.execute(
-        queries.CONDITION_REPORTS.where(_reports.host == host)
-    ).first()
-    if before is not None and before.incarnation != incarnation:
-        active = conn.execute(
-            sa.select(_services.incarnation).where(_services.host == host)
-        ).scalar()
-        if (
-            active != incarnation
-            and not rows.condition_report(before).is_overdue
-        ):
-            return False
-    values = {
-        'incarnation': incarnation,
-        'reported_at': now,
-        'due_after': interval,
-        'conditions': conditions.to_json(
-            one.shifted(now - at) for one in found
-        ),
-    }
-    if before is None:
-        added = {'host': host, **values}
-        transaction.add_rows(conn, tables.condition_reports, [added])
-    else:
-        transaction.update_rows(conn, _reports.host, [host], **values)
-    return True
-
-
-def delete_conditions(conn: sa.Connection, host: str) -> None:
-    """Delete the report of a service that is deleted."""
-    conn.execute(
-        sa.delete(tables.condition_reports).where(_reports.host == host)
-    )

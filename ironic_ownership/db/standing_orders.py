@@ -37,7 +37,7 @@ def give(
     if order == before.order and before.fence_seen_at is None:
         return before
     text = None if order is None else json.dumps(dataclasses.asdict(order))
-    service_admin.update(
+    transaction.update_service(
         conn,
         host,
         standing_order=text,
@@ -94,7 +94,7 @@ def note_fence(
             from_host=dead.host,
             reason=f'it died; standing order of {found.order.actor}',
         )
-    service_admin.update(
+    transaction.update_service(
         conn,
         dead.host,
         fence_epoch=found.epoch if found.fenced else found.epoch + 1,

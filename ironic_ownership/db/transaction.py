@@ -211,6 +211,11 @@ def update_rows(
         )
 
 
+def update_service(conn: sa.Connection, host: str, **values: Any) -> None:
+    """Write columns of the row of a service, which is locked."""
+    update_rows(conn, _services.host, [host], **RAISED, **values)
+
+
 def lock_nodes(
     conn: sa.Connection, uuids: Collection[str]
 ) -> tuple[dict[str, change_set.Row], dict[str, str]]:

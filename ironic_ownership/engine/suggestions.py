@@ -1,4 +1,4 @@
-"""Names in messages: suggestions for unknown names, lists and counts.
+"""Suggestions: near names for an unknown one, and how a node changes owner.
 
 Shared by all edges, for the same wording everywhere.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import uuid
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.texts import is_uuid, listed, phrase
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.ports import Records
 
 _PROGRAM = 'ironic-ownership'
-_LISTED = 5
 _SHOWN = 10
 
 
@@ -48,12 +47,6 @@ def nearest(name: str, known: Collection[str]) -> str:
     more = len(known) - len(shown)
     rest = f' and {more} more' if more else ''
     return f'Known are: {", ".join(shown)}{rest}'
-
-
-def phrase(parts: Sequence[str], conjunction: str) -> str:
-    """Return parts in one phrase: "a, b or c"."""
-    *others, last = parts
-    return f'{", ".join(others)} {conjunction} {last}' if others else last
 
 
 def known_service(host: str, hosts: Collection[str]) -> str:
@@ -88,23 +81,6 @@ def release(uuid: str, host: str) -> str:
     return f'{_PROGRAM} compute node release {uuid}, then {host} claims it'
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names in one phrase: the first few, and the number of others."""
-    more = len(names) - _LISTED
-    shown = ', '.join(names[:_LISTED])
-    return f'{shown} and {more} more' if more > 0 else shown
-
-
-def group_named(group: str) -> str:
-    """Return a conductor group in words; the default one has no name."""
-    return f'conductor group {group!r}' if group else 'the default group'
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of things: "1 node", "2 nodes"."""
-    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reference:
     """One reference, and the compute node on record that it names.
@@ -117,14 +93,6 @@ class Reference:
     text: str
     uuid: str | None = None
     fault: str | None = None
-
-
-def is_uuid(text: str) -> bool:
-    """Tell whether a text is a uuid in Ironic's form, in any case."""
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
 
 
 def resolve(records: Records, texts: Sequence[str]) -> list[Reference]:

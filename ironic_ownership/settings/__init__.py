@@ -20,7 +20,7 @@ from ironic_ownership.conf import core as core_conf
 from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.records import Budget
-from ironic_ownership.engine.decision import policy_set, policy_validation
+from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.settings import policy_building as building
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     plugin_conf.read_backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
     advertised = _advertised(policies)
-    too_large = policy_validation.size_fault(advertised)
+    too_large = advertised.size_fault
     if too_large:
         faults.append(f'[ownership] policies: {too_large}')
     if faults:
@@ -102,7 +102,7 @@ def implied(configured: Iterable[str]) -> tuple[str, ...]:
 
 def _tuning(
     core: Mapping[str, Any],
-    policies: Mapping[str, policy_validation.ValidatedPolicy],
+    policies: Mapping[str, building.ValidatedPolicy],
     host: str | None,
     snapshots: Snapshots,
 ) -> Tuning:
@@ -115,7 +115,7 @@ def _tuning(
             name: building.with_snapshots(name, tried, host, others)
             for name, tried in policies.items()
         }
-        too_large = policy_validation.size_fault(_advertised(again))
+        too_large = _advertised(again).size_fault
         if too_large:
             raise exceptions.ConfigurationError([too_large])
         return _tuning(core, again, host, others)
@@ -160,7 +160,7 @@ def _tuning(
 
 
 def _advertised(
-    policies: Mapping[str, policy_validation.ValidatedPolicy],
+    policies: Mapping[str, building.ValidatedPolicy],
 ) -> model.MemberSettings:
     return model.MemberSettings(
         tuple(
@@ -185,7 +185,7 @@ def _advertised(
 def _remarks(
     configured: str,
     host: str,
-    policies: Iterable[policy_validation.ValidatedPolicy],
+    policies: Iterable[building.ValidatedPolicy],
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (
@@ -248,9 +248,9 @@ def _policies(
     names: Sequence[str],
     host: str | None,
     faults: list[str],
-) -> dict[str, policy_validation.ValidatedPolicy]:
+) -> dict[str, building.ValidatedPolicy]:
     """Build the policies; check them for the host that runs them, if any."""
-    selected: dict[str, policy_validation.ValidatedPolicy] = {}
+    selected: dict[str, building.ValidatedPolicy] = {}
     if not names:
         faults.append(
             '[ownership] policies is empty: add "policies = all", or remove '

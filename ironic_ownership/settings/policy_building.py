@@ -1,38 +1,47 @@
-"""Policies, built with a time limit: of this service, and of any member."""
+"""Policies, built with a time limit: of this service, and of any member.
+
+Those of this service are validated before they decide anything: then a fault
+refuses the configuration; later it could only stop decisions. The validation
+calls no method that needs a node or a peer.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.calls import (
     KeyedCalls,
     UnfinishedError,
     exit_refused,
     is_interrupt,
 )
-from ironic_ownership.engine.decision import policy_set, policy_validation
+from ironic_ownership.contracts.member_settings import is_value
+from ironic_ownership.contracts.policy import FilterPolicy, Policy
+from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.host.tuning import Snapshots
 
+
 BUILD_LIMIT = 30.0
 """Seconds that a policy may take to be built and validated."""
 
-_calls: KeyedCalls[policy_validation.ValidatedPolicy] = KeyedCalls()
+_calls: KeyedCalls[ValidatedPolicy] = KeyedCalls()
 
 
 def built(
     name: str,
-    target: type[policy.Policy],
+    target: type[Policy],
     given: Mapping[str, model.Value],
     host: str | None,
     snapshots: Mapping[str, model.Value],
-) -> policy_validation.ValidatedPolicy:
+) -> ValidatedPolicy:
     """Build and validate a policy, within a time limit.
 
     :param snapshots: by the name of the source.
@@ -61,10 +70,10 @@ def built(
 
 def with_snapshots(
     name: str,
-    tried: policy_validation.ValidatedPolicy,
+    tried: ValidatedPolicy,
     host: str | None,
     snapshots: Snapshots,
-) -> policy_validation.ValidatedPolicy:
+) -> ValidatedPolicy:
     """Build a policy again if it has sources.
 
     :raises OwnershipError: if it refuses its snapshots.
@@ -78,11 +87,11 @@ def with_snapshots(
 
 
 def _validated(
-    target: type[policy.Policy],
+    target: type[Policy],
     given: Mapping[str, model.Value],
     host: str | None,
     snapshots: Mapping[str, model.Value],
-) -> policy_validation.ValidatedPolicy:
+) -> ValidatedPolicy:
     candidate = target({**given, **snapshots})
     if host is not None:
         candidate.check_host(host)
@@ -91,7 +100,7 @@ def _validated(
         for option in target.options
         if option.secret
     }
-    found = policy_validation.validate(candidate, plugins.origin, secrets)
+    found = validate(candidate, plugins.origin, secrets)
     return dataclasses.replace(found, given=given)
 
 
@@ -154,3 +163,115 @@ def _built_for_member(
         plugins.origin,
     )
     return dataclasses.replace(found, known_scope=_scope(advertised.shared))
+
+
+_NO_SECRETS: Mapping[str, model.Value] = {}
+_COMPARED, _SEARCHED = 4, 8
+"""Least length of a secret that is compared with whole values, and of one
+that is searched in them: shorter ones may be there by chance."""
+
+_REMARKS = 100
+"""Most remarks of a policy."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ValidatedPolicy:
+    """A valid policy.
+
+    :param options: its advertised options.
+    :param values: what it advertises for this service alone.
+    :param remarks: for the operator.
+    :param given: the options that it was built from, secret ones included.
+    """
+
+    policy: Policy
+    options: Mapping[str, model.Value]
+    remarks: tuple[str, ...]
+    values: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
+    given: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
+
+
+def validate(
+    candidate: Policy,
+    origin: plugin_guard.Origin = plugin_guard.unknown_origin,
+    secrets: Mapping[str, model.Value] = _NO_SECRETS,
+) -> ValidatedPolicy:
+    """Validate the options, remarks and scope of a policy.
+
+    :param secrets: values of its secret options, by name.
+    :raises PluginFaultError: if a result is missing or of a wrong type, if a
+        secret would be advertised under any name, or if the policy cannot be
+        built from its advertised options.
+    :raises PolicySettingsError: if the options are too large.
+    """
+    with plugin_guard.faults_of(candidate, 'settings', origin):
+        options = _advertised(candidate, candidate.settings(), secrets)
+        apart = {o.name for o in candidate.options if o.per_member}
+        apart |= {s.name for s in candidate.sources if s.per_member}
+        for name in apart & options.keys():
+            raise ValueError(f'{name!r} is per_member')
+    with plugin_guard.faults_of(candidate, 'member_values', origin):
+        values = _advertised(candidate, candidate.member_values(), secrets)
+    name = type(candidate).__name__
+    too_large = model.MemberSettings(
+        (model.PolicySettings.of(name, options),),
+        values=(model.PolicySettings.of(name, values),) if values else (),
+    ).size_fault
+    if too_large:
+        where = origin(type(candidate))
+        raise exceptions.PolicySettingsError(
+            f'{where}: {too_large}' if where else too_large
+        )
+    with plugin_guard.faults_of(candidate, 'settings', origin):
+        rebuilt = type(candidate)(options).settings()
+        again = _advertised(candidate, rebuilt, secrets)
+        if again != options:
+            raise ValueError(f'built from {options!r} it advertises {again!r}')
+    with plugin_guard.faults_of(candidate, 'remarks', origin):
+        given = candidate.remarks()
+        remarks = tuple(itertools.islice(given, _REMARKS + 1))
+        if (
+            isinstance(given, str)
+            or len(remarks) > _REMARKS
+            or not all(isinstance(remark, str) for remark in remarks)
+        ):
+            raise TypeError(f'{given!r} is not a sequence of lines')
+    if isinstance(candidate, FilterPolicy):
+        with plugin_guard.faults_of(candidate, 'scope', origin):
+            policy_set.plain_scope(candidate.scope())
+    lines = tuple(map(texts.plain, remarks))
+    return ValidatedPolicy(candidate, options, lines, values)
+
+
+def _advertised(
+    candidate: Policy, settings: object, secrets: Mapping[str, model.Value]
+) -> Mapping[str, model.Value]:
+    if not isinstance(settings, Mapping):
+        raise TypeError(f'{settings!r} is not a mapping')
+    options = dict(settings)
+    secret = {option.name for option in candidate.options if option.secret}
+    for name, value in options.items():
+        if name in secret:
+            raise ValueError(f'the secret option {name!r} would be advertised')
+        if not isinstance(name, str) or not is_value(value):
+            raise TypeError(f'{name!r}: {value!r} cannot be advertised')
+        for hidden, text in _texts(secrets):
+            if any(_shows(shown, text) for _, shown in _texts({'': value})):
+                raise ValueError(
+                    f'the value of the secret option {hidden!r} would be '
+                    f'advertised as {name!r}'
+                )
+    return options
+
+
+def _texts(values: Mapping[str, model.Value]) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str):
+                yield name, item
+
+
+def _shows(text: str, secret: str) -> bool:
+    if len(secret) >= _SEARCHED:
+        return secret in text
+    return len(secret) >= _COMPARED and secret == text

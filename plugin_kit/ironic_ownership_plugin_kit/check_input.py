@@ -27,7 +27,7 @@ from ironic_ownership.contracts.calls import (
     UnfinishedError,
     is_interrupt,
 )
-from ironic_ownership.engine.decision import policy_validation
+from ironic_ownership.engine.host import source_reader
 
 
 def option(words: str) -> Given:
@@ -212,7 +212,7 @@ def _read(
             functools.partial(source.read, dict(settings)),
             source.timeout,
         )
-        policy_validation.check_snapshot(found)
+        source_reader.check_snapshot(found)
     except UnfinishedError:
         return None, f'it has not been read after {source.timeout:g} s'
     except BaseException as exc:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import bare_metal, exceptions, model, texts
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import SeenOwner
@@ -202,6 +202,6 @@ def _with_instances(uuids: Iterable[str], records: _Records) -> _Records:
     if unknown:
         raise exceptions.NotFoundError(
             'no open instance is on record with, or on the node with, the '
-            f'uuid {suggestions.listed(unknown)}'
+            f'uuid {texts.listed(unknown)}'
         )
     return list({known[uuid].uuid: known[uuid] for uuid in uuids}.values())

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, StandingOrder
 from ironic_ownership.contracts.records import Pause
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
@@ -223,7 +222,7 @@ class StandingOrders(Worker):
         self.conditions.report(
             REFUSED,
             f'{first.source} keeps '
-            f'{suggestions.counted(len(refused), "deployed node")} in spite '
+            f'{texts.counted(len(refused), "deployed node")} in spite '
             f'of its standing order, for example {first.uuid}: {first.detail}',
             code='order_refused',
         )
@@ -239,7 +238,7 @@ class StandingOrders(Worker):
         self.conditions.report(
             NODES_TAKEN,
             f'while {row.host} was fenced, '
-            f'{suggestions.counted(len(taken), "deployed node")} moved to '
+            f'{texts.counted(len(taken), "deployed node")} moved to '
             f'other services by its standing order, among them {taken[0]}; '
             'none moves back automatically',
             code='nodes_taken',

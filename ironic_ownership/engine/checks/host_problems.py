@@ -10,13 +10,12 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterable, Iterator, Mapping
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.conditions import (
     Condition,
     ConditionReport,
     Loop,
 )
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
     RECORDED,
@@ -135,7 +134,7 @@ def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
         hint = _HINTS.get(cause) or _HINTS.get(loop, _RETRIES)
         yield problem(
-            f'the {loop} loop of {suggestions.listed(hosts)} '
+            f'the {loop} loop of {texts.listed(hosts)} '
             f'{"has ended" if ended else "fails"}: {error}',
             hosts,
             _ENDED if ended else hint,
@@ -180,7 +179,7 @@ def outdated(seen: Deployment, problem: Check) -> Iterator[Problem]:
     ]
     if hosts:
         yield problem(
-            f'{suggestions.listed(hosts)} send heartbeats, and have not '
+            f'{texts.listed(hosts)} send heartbeats, and have not '
             'stored their conditions for two refresh intervals',
             hosts,
             'Make sure that the service reaches the database: its log names '
@@ -234,7 +233,7 @@ def same_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
     for machine, hosts in _by_machine(found):
         yield problem(
             'the active process and the standby of '
-            f'{suggestions.listed(hosts)} run on one machine, {machine}: its '
+            f'{texts.listed(hosts)} run on one machine, {machine}: its '
             'loss ends both',
             hosts,
             'Run the standby on another machine',
@@ -268,7 +267,7 @@ def single_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
     }
     for machine, hosts in _by_machine(found):
         yield problem(
-            f'{suggestions.listed(hosts)} would not survive the loss of '
+            f'{texts.listed(hosts)} would not survive the loss of '
             f'{machine}: there is neither a standby nor a peer elsewhere',
             hosts,
             'Start a process with the same [DEFAULT] host on another machine: '

@@ -9,6 +9,7 @@ import collections
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.reasons import Contest, Reason
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
@@ -133,7 +134,7 @@ def left(
     :returns: code, severity, description and hint.
     """
     passing = code in _PASSING or (is_free and code != _GONE)
-    those = f'{suggestions.counted(nodes, "node")} with{"out" * is_free}'
+    those = f'{texts.counted(nodes, "node")} with{"out" * is_free}'
     return (
         code if is_free else f'{code}_with_instance',
         _WARNING if passing else _ERROR,
@@ -298,7 +299,7 @@ def unlisted(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Report nodes that may not be listed with this configuration."""
     if seen.unlisted:
         yield problem(
-            f'{suggestions.counted(seen.unlisted, "node")} without a shard '
+            f'{texts.counted(seen.unlisted, "node")} without a shard '
             'not checked: with a shard key set they may not be listed',
             ('nodes without a shard',),
             'Set their shard in Ironic, or run this with a configuration '
@@ -384,13 +385,13 @@ def _by_hosts(
             found[hosts_of(status)].append(status.uuid)
     for hosts, uuids in sorted(found.items()):
         text = what.format(
-            *hosts, nodes=_count(uuids), hosts=suggestions.listed(hosts)
+            *hosts, nodes=_count(uuids), hosts=texts.listed(hosts)
         )
         yield problem(text, uuids, hint.format(*hosts), hosts)
 
 
 def _count(uuids: Collection[str]) -> str:
-    return suggestions.counted(len(uuids), 'node')
+    return texts.counted(len(uuids), 'node')
 
 
 def _owners(seen: Deployment, uuids: Iterable[str]) -> _Hosts:

@@ -13,7 +13,7 @@ import uuid as uuid_
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine import availability, suggestions
 from ironic_ownership.engine.queries.deployment import Deployment
@@ -95,12 +95,12 @@ def _identity(
 ) -> Iterable[Fault]:
     uuid, name = entry.fields.get('uuid'), entry.fields.get('name')
     if uuid is not None:
-        if not suggestions.is_uuid(str(uuid)):
+        if not texts.is_uuid(str(uuid)):
             yield _fault(entry, 'uuid_invalid', f'{uuid!r} is not a uuid')
         else:
             yield from _unique(entry, 'uuid', str(uuid).lower(), uuids)
     if name is not None:
-        if not _NAME.fullmatch(str(name)) or suggestions.is_uuid(str(name)):
+        if not _NAME.fullmatch(str(name)) or texts.is_uuid(str(name)):
             yield _fault(
                 entry,
                 'name_invalid',
@@ -140,7 +140,7 @@ def _service(
         return
     if conductors.supports(driver, group):
         return
-    where = suggestions.group_named(group)
+    where = texts.group_named(group)
     if driver not in conductors.drivers:
         code = 'driver_unknown'
         what = f'no live conductor has the driver {driver!r}'
@@ -154,15 +154,13 @@ def _service(
         what = f'no live conductor of {where} has the driver {driver!r}'
         hint = _elsewhere(driver, conductors)
     if needed := conductors.needed(driver, group):
-        hint = f'Start one of these conductors: {suggestions.listed(needed)}'
+        hint = f'Start one of these conductors: {texts.listed(needed)}'
     yield _fault(entry, code, what, hint)
 
 
 def _elsewhere(driver: str, conductors: availability.Conductors) -> str:
     groups = sorted(g for d, g in conductors.living if d == driver)
-    names = suggestions.listed(
-        [suggestions.group_named(group) for group in groups]
-    )
+    names = texts.listed([texts.group_named(group) for group in groups])
     return f'It is available in: {names}'
 
 

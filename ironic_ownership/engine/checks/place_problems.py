@@ -8,8 +8,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator, Mapping
 
+from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.bare_metal import Enforcement
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     ALL,
     IRONIC,
@@ -102,7 +102,7 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
     for (owned, driver, group), nodes in sorted(
         found.items(), key=lambda item: item[0]
     ):
-        where = suggestions.group_named(group)
+        where = texts.group_named(group)
         needed = conductors.needed(driver, group)
         supported = conductors.supports(driver, group)
         if supported:
@@ -111,14 +111,14 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
         else:
             why = f'no live conductor has the driver {driver!r} in {where}'
             hint = (
-                f'Start one of these conductors: {suggestions.listed(needed)}'
+                f'Start one of these conductors: {texts.listed(needed)}'
                 if needed
                 else 'Start a conductor there that enables the driver, or '
                 'correct driver and conductor group of the nodes'
             )
         kind = 'node' if owned else 'unowned node'
         yield problem(
-            f'{suggestions.counted(len(nodes), kind)} out of service: {why}',
+            f'{texts.counted(len(nodes), kind)} out of service: {why}',
             [node.uuid for node in nodes],
             hint,
             sorted({node.owner for node in nodes if node.owner is not None}),
@@ -185,7 +185,7 @@ def shard_case(seen: Deployment, problem: Check) -> Iterator[Problem]:
         for name in sorted(variants):
             where = ['in Ironic'] if name in present else []
             if name in keys:
-                where.append(f'shard key of {suggestions.listed(keys[name])}')
+                where.append(f'shard key of {texts.listed(keys[name])}')
             places.append(f'{name!r} ({", ".join(where)})')
         yield problem(
             f'shards that differ only in case: {", ".join(places)}',
@@ -209,7 +209,7 @@ def empty_shards(seen: Deployment, problem: Check) -> Iterator[Problem]:
         if shard not in present:
             yield problem(
                 f'no node in Ironic has the shard key {shard!r} of '
-                f'{suggestions.listed(hosts)}',
+                f'{texts.listed(hosts)}',
                 (shard,),
                 f'openstack baremetal node set NODE --shard {shard}, or '
                 'correct the shard_key',
@@ -224,8 +224,7 @@ def _without_service(
         counts = [f'{name!r} (nodes: {nodes[name]})' for name in sorted(nodes)]
         what = str(problem.kind).replace('_', ' ')
         yield problem(
-            f'{what} without a live, enabled service: '
-            f'{suggestions.listed(counts)}',
+            f'{what} without a live, enabled service: {texts.listed(counts)}',
             nodes,
             'Start a service that admits these nodes, such as one with that '
             f'{option}, or change the nodes in Ironic',

@@ -10,8 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ironic_ownership.contracts import model, reservations
-from ironic_ownership.engine import suggestions
+from ironic_ownership.contracts import model, reservations, texts
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
     RECORDED,
@@ -93,8 +92,8 @@ def unknown_peers(seen: Deployment, problem: Check) -> Iterator[Problem]:
         unknown = sorted(group.peers - known)
         if unknown:
             yield problem(
-                f'{suggestions.listed(group.hosts)} name unknown peers: '
-                f'{suggestions.listed(unknown)}',
+                f'{texts.listed(group.hosts)} name unknown peers: '
+                f'{texts.listed(unknown)}',
                 unknown,
                 'Correct the list of peers, or start these services',
                 group.hosts,
@@ -130,14 +129,14 @@ def shared_filters(seen: Deployment, problem: Check) -> Iterator[Problem]:
             for group in groups
         )
         yield problem(
-            f'{suggestions.listed(hosts)} share a filter and '
+            f'{texts.listed(hosts)} share a filter and '
             + (
                 'have no common assigner'
                 if groups[0].policies.assigner is None
                 else 'do not name each other as peers'
             )
             if shard is None
-            else f'{suggestions.listed(hosts)} share the shard {shard!r}',
+            else f'{texts.listed(hosts)} share the shard {shard!r}',
             hosts,
             (
                 'With a shard key peer_list has no effect, so they do not '
@@ -166,7 +165,7 @@ def views_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
     ]
     if found:
         yield problem(
-            f'{suggestions.listed(found)} last reported other members than '
+            f'{texts.listed(found)} last reported other members than '
             f'the current ones (checksum {current})',
             found,
             'Normal for a heartbeat after members change; if it lasts, find '
@@ -229,7 +228,7 @@ def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
         yield problem(
             'the database lost commits, by the promotion of a standby or the '
             f'restore of a backup; noticed by '
-            f'{suggestions.listed(sorted(found))}: '
+            f'{texts.listed(sorted(found))}: '
             f'{next(iter(found.values()))}',
             sorted(found),
             'The services have read everything again. Repeat what operators '
@@ -335,7 +334,7 @@ def unsettled(seen: Deployment, problem: Check) -> Iterator[Problem]:
             waiting[one.host].append(one.id)
     for host in sorted(waiting):
         yield problem(
-            f'{suggestions.counted(len(waiting[host]), "reservation")} of '
+            f'{texts.counted(len(waiting[host]), "reservation")} of '
             f'{host}, which is dead: unfinished or due to expire, and no '
             'service settles them',
             waiting[host],

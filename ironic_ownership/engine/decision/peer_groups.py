@@ -7,8 +7,7 @@ import functools
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ironic_ownership.contracts import exceptions, model, policy
-from ironic_ownership.engine import suggestions
+from ironic_ownership.contracts import exceptions, model, policy, texts
 from ironic_ownership.engine.decision import plugin_guard, policy_set
 
 BATCH = 1000
@@ -325,7 +324,7 @@ def settings_differences(
         if len({items.get(name) for items in options_of.values()}) > 1
     ]
     return '; '.join(
-        f'{suggestions.listed(hosts)}: '
+        f'{texts.listed(hosts)}: '
         + ', '.join(f'{name}={items.get(name, "unset")}' for name in different)
         for hosts, items in options_of.items()
     )

@@ -18,14 +18,13 @@ from typing import TypeVar
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
     BareMetal,
     LatestChanges,
 )
 from ironic_ownership.contracts.calls import Clock, monotonic
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion.missing_nodes import expected
 
 T = TypeVar('T')
@@ -311,7 +310,7 @@ class FleetReader:
             more = unexplained(baseline, merged, counted)
         if more:
             raise WholeListError(
-                f'Ironic reports {suggestions.counted(abs(more), "node")} '
+                f'Ironic reports {texts.counted(abs(more), "node")} '
                 f'{"more" if more > 0 else "fewer"} than expected'
             )
         self._baseline = begin(

@@ -24,13 +24,13 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.engine.conditions import MASS_LOSS, Conditions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.host import reconcile_plan
-from ironic_ownership.engine.suggestions import counted
 
 LOG = log.getLogger(__name__)
 

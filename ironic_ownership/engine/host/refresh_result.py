@@ -17,10 +17,10 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
+from ironic_ownership.contracts.texts import counted, listed
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import fleet_reader
-from ironic_ownership.engine.suggestions import counted, listed
 
 _DONE: Mapping[type[Change], tuple[str, str]] = {
     Claim: ('claimed', 'node'),

@@ -21,8 +21,8 @@ from ironic_ownership.contracts.calls import (
     monotonic,
 )
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.member_settings import is_value
 from ironic_ownership.engine import conditions
-from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.engine.host.tuning import PolicySource, Tuning
 from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
@@ -126,7 +126,7 @@ class SourceReader(Worker):
                 functools.partial(declared.read, dict(source.options)),
                 declared.timeout,
             )
-            policy_validation.check_snapshot(snapshot)
+            check_snapshot(snapshot)
         except UnfinishedError:
             read.error = f'it has not been read after {declared.timeout:g} s'
         # An exit as well: it would end this thread.
@@ -171,3 +171,22 @@ class SourceReader(Worker):
         else:
             self.conditions.succeeded(Loop.SOURCES)
             self.conditions.clear(_CONDITION, 'all sources are read again')
+
+
+def check_snapshot(value: object) -> None:
+    """Validate what a source of a policy has returned.
+
+    :raises TypeError: if it cannot be advertised.
+    :raises ValueError: if it is too large.
+    """
+    if not is_value(value):
+        raise TypeError(
+            f'it returned a {type(value).__name__}, which is not a text, '
+            'number, tuple of texts or None'
+        )
+    read = model.PolicySettings.of('it', {'snapshot': value})  # type: ignore[dict-item]
+    if model.MemberSettings((read,)).size_fault:
+        raise ValueError(
+            f'it returned more than the {model.MAX_SETTINGS_BYTES} bytes that '
+            'can be advertised'
+        )

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Clock, monotonic
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.engine.suggestions import counted
 from ironic_ownership.engine.worker import back_off
 
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3600.0

@@ -13,9 +13,8 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.reasons import Decision
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
@@ -255,7 +254,7 @@ def _why(
         refusals = [r.detail for r in results if r.admits is False]
         faults.append(f'does not admit the node: {"; ".join(refusals)}')
     if faults:
-        return suggestions.phrase(faults, 'and')
+        return texts.phrase(faults, 'and')
     return 'admits the node' if admits else 'is alive and enabled'
 
 

@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts import model, reasons, texts
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
@@ -88,7 +88,7 @@ class NodeListing:
         """One sentence if the list is not complete."""
         if self.omitted:
             yield (
-                f'{suggestions.counted(self.omitted, "compute node")} on '
+                f'{texts.counted(self.omitted, "compute node")} on '
                 'record left out: Ironic does not list them, and they are too '
                 'many to look up. Make sure that this is the right Ironic, '
                 'and that the credential sees all of its nodes. To list all '

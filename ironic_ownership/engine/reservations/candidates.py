@@ -11,10 +11,16 @@ import math
 import threading
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model, refusals
+from ironic_ownership.contracts import (
+    bare_metal,
+    exceptions,
+    model,
+    refusals,
+    texts,
+)
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.reservations import Request
-from ironic_ownership.engine import availability, suggestions
+from ironic_ownership.engine import availability
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.reservations import eligibility, selection
 
@@ -149,7 +155,7 @@ class CandidateFinder:
         names = sorted({n for needed in found.dead.values() for n in needed})
         return exceptions.IronicUnavailableError(
             'no conductor of Ironic is alive, so no node can be reserved',
-            hint=f'Start a conductor: {suggestions.listed(names)}'
+            hint=f'Start a conductor: {texts.listed(names)}'
             if names
             else 'Start a conductor',
         )

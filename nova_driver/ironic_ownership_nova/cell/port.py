@@ -281,7 +281,7 @@ class SqlCell(connection.Port):
         before = service_admin.lock_known(conn, host)
         if before.never_registered:
             return False
-        service_admin.update(
+        transaction.update_service(
             conn,
             host,
             epoch=before.epoch + 1,

@@ -9,8 +9,8 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 
+from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.checks.problem import (
     Check,
     Kind,
@@ -95,7 +95,7 @@ class CellRows:
             deployed = one.instance_uuid is not None
             groups[one.owner, one.host or 'no host', deployed].append(one)
         for (owner, host, deployed), found in sorted(groups.items()):
-            nodes = suggestions.counted(len(found), 'node')
+            nodes = texts.counted(len(found), 'node')
             yield problem(
                 f'{nodes} {"with" if deployed else "without"} an instance '
                 f'owned by {owner} on record; the rows in the cell name '
@@ -123,7 +123,7 @@ class CellRows:
         owners = {seen.records[uuid].host for uuid in found} - {None}
         if found:
             yield problem(
-                f'{suggestions.counted(len(found), "node")} without the trait '
+                f'{texts.counted(len(found), "node")} without the trait '
                 'OWNER_NOVA in Placement: Nova chooses none of them, once all '
                 'of its services are of release 34 or later',
                 found,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.suggestions import counted
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.cell.model import CellSnapshot
 from ironic_ownership_nova.doctor import findings

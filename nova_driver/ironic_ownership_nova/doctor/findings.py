@@ -9,7 +9,7 @@ import collections
 from collections.abc import Iterator
 
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.engine.suggestions import counted
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership_nova.cell import check, problems
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor import rings

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ironic_ownership.engine.suggestions import counted
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.observe.columns import Column
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor.advice import ADVICE

@@ -9,7 +9,7 @@ import uuid
 from typing import Any
 
 from ironic_ownership.cli import errors, node_file
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.engine import suggestions
 
 ONE, TWO = (str(uuid.UUID(int=number)) for number in (10, 11))
@@ -99,12 +99,12 @@ class NodeArgumentsTest(unittest.TestCase):
         )
 
     def test_only_the_form_of_ironic_is_a_uuid(self) -> None:
-        self.assertTrue(suggestions.is_uuid(ONE.upper()))
+        self.assertTrue(texts.is_uuid(ONE.upper()))
         for text in (
             *('', 'x', ONE.replace('-', ''), f'{{{ONE}}}'),
             *(f'urn:uuid:{ONE}', f'{ONE}0', f' {ONE}'),
         ):
-            self.assertFalse(suggestions.is_uuid(text), text)
+            self.assertFalse(texts.is_uuid(text), text)
 
     def test_bytes_that_are_no_text_are_a_usage_error(self) -> None:
         self.assertRaises(errors.UsageError, in_file, b'\xff\xfe')

@@ -5,8 +5,8 @@ import unittest
 
 from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.engine.decision import policy_validation
 from ironic_ownership.policies import filters, peer_list
+from ironic_ownership.settings import policy_building
 
 
 class Plain(policy.FilterPolicy):
@@ -30,21 +30,21 @@ class TestValidation(unittest.TestCase):
     def refused(self, **methods: object) -> str:
         candidate = type('Odd', (Plain,), methods)({'colour': 'red'})
         with self.assertRaises(exceptions.PluginFaultError) as caught:
-            policy_validation.validate(candidate, _origin)
+            policy_building.validate(candidate, _origin)
         (name,) = {m for m in methods if not m.startswith('_')}
         self.assertIn("policy 'plain' from them 1.0", str(caught.exception))
         self.assertIn(f'Odd.{name}', str(caught.exception))
         return str(caught.exception)
 
     def test_valid_policy_is_returned_with_options_and_remarks(self) -> None:
-        tried = policy_validation.validate(Plain({'colour': 'red'}), _origin)
+        tried = policy_building.validate(Plain({'colour': 'red'}), _origin)
         self.assertEqual({'colour': 'red'}, tried.options)
         self.assertEqual((), tried.remarks)
-        group = policy_validation.validate(
+        group = policy_building.validate(
             filters.ConductorGroupPolicy({'conductor_group': 'G'})
         )
         self.assertEqual({'conductor_group': 'g'}, group.options)
-        ring = policy_validation.validate(
+        ring = policy_building.validate(
             peer_list.PeerListPolicy({'peer_list': ('B', 'a')})
         )
         self.assertEqual({'peer_list': ('a', 'b')}, ring.options)
@@ -77,9 +77,7 @@ class TestValidation(unittest.TestCase):
                 'Odd', (Plain,), {'settings': lambda self, s=shown: {'a': s}}
             )({})
             with self.assertRaises(exceptions.PluginFaultError) as caught:
-                policy_validation.validate(
-                    candidate, _origin, {'word': secret}
-                )
+                policy_building.validate(candidate, _origin, {'word': secret})
             text = str(caught.exception)
             self.assertIn("secret option 'word'", text)
             self.assertIn("as 'a'", text)
@@ -87,15 +85,13 @@ class TestValidation(unittest.TestCase):
 
     def test_short_secret_may_be_part_of_another_word(self) -> None:
         for secret in ('red', 'reddish', '', None):
-            policy_validation.validate(
+            policy_building.validate(
                 Plain({'colour': 'redder'}), _origin, {'word': secret}
             )
 
     def test_settings_of_any_size_are_refused_with_both_sizes(self) -> None:
         with self.assertRaises(exceptions.PolicySettingsError) as caught:
-            policy_validation.validate(
-                Plain({'colour': 'x' * 70_000}), _origin
-            )
+            policy_building.validate(Plain({'colour': 'x' * 70_000}), _origin)
         text = str(caught.exception)
         for part in (
             '60000',
@@ -110,10 +106,8 @@ class TestValidation(unittest.TestCase):
         one = model.PolicySettings.of('one', {'a': 'x' * 25_000})
         two = model.PolicySettings.of('two', {'a': 'x' * 26_000})
         fits = model.MemberSettings((one, two))
-        self.assertIsNone(policy_validation.size_fault(fits))
-        fault = policy_validation.size_fault(
-            model.MemberSettings((one, two, one))
-        )
+        self.assertIsNone(fits.size_fault)
+        fault = model.MemberSettings((one, two, one)).size_fault
         self.assertIn("'two'", fault or '')
 
     def test_settings_have_to_give_the_same_policy_again(self) -> None:
@@ -142,7 +136,7 @@ class TestValidation(unittest.TestCase):
             def settings(self):
                 return self._settings
 
-        tried = policy_validation.validate(Any(values))
+        tried = policy_building.validate(Any(values))
         advertised = model.MemberSettings(
             (model.PolicySettings.of('any', tried.options),)
         )
