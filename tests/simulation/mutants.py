@@ -378,7 +378,7 @@ MUTANTS = (
     ),
     Mutant(
         'instances are not read again before a release',
-        'engine/host/reconciler.py',
+        'engine/host/snapshot.py',
         'return Update(node) if node.instance_uuid else change',
         'return change',
         story='deployed-meanwhile',
