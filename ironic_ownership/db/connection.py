@@ -21,9 +21,9 @@ from sqlalchemy import exc as sa_exc
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.db import connection_setup
+from ironic_ownership.db import dialects, servers
+from ironic_ownership.db.dialects import SQLITE
 from ironic_ownership.db.linked_tables import LinkedTables
-from ironic_ownership.db.url import SQLITE, read_url, shown
 
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
@@ -71,15 +71,13 @@ class Database:
 
     def __init__(self, engine: sqlalchemy.Engine, *, timeout: float) -> None:
         self.engine = engine
-        self._writer = engine.execution_options(
-            **{connection_setup.WRITES: True}
-        )
+        self._writer = engine.execution_options(**{dialects.WRITES: True})
         self._timeout = timeout
 
     @functools.cached_property
     def where(self) -> str:
         """The URL without its password and query, for messages."""
-        return shown(self.engine.url)
+        return dialects.shown(self.engine.url)
 
     @property
     def is_file(self) -> bool:
@@ -246,26 +244,31 @@ def open_database(
     :raises RecordsError: if the URL cannot work.
     """
     lock = statement_timeout if lock_timeout is None else lock_timeout
-    url = connection_setup.with_timeouts(
-        read_url(connection),
+    url = dialects.with_timeouts(
+        dialects.read_url(connection),
         connect=connect_timeout,
         statement=statement_timeout,
         lock=lock,
     )
     options.setdefault('mysql_sql_mode', 'TRADITIONAL')
-    if url.get_backend_name() == SQLITE:
+    is_file = url.get_backend_name() == SQLITE
+    if is_file:
         # Files have no pool, but oslo.db passes this option on.
         options.pop('pool_timeout', None)
     engine = engines.create_engine(
         url, sqlite_fk=True, max_retries=0, **options
     )
-    connection_setup.prepare(
-        engine,
-        statement=statement_timeout,
-        lock=lock,
-        idle=idle_timeout,
-        sync_wait='mysql_wsrep_sync_wait' not in options,
-    )
+    dialects.log_in_one_line(engine)
+    if is_file:
+        dialects.prepare_sqlite(engine, lock)
+    else:
+        servers.prepare(
+            engine,
+            statement=statement_timeout,
+            lock=lock,
+            idle=idle_timeout,
+            sync_wait='mysql_wsrep_sync_wait' not in options,
+        )
     return Database(engine, timeout=statement_timeout)
 
 

@@ -22,7 +22,14 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import Call, Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.db import connection, queries, rows, schema, tables, url
+from ironic_ownership.db import (
+    connection,
+    dialects,
+    queries,
+    rows,
+    schema,
+    tables,
+)
 
 _table = tables.members
 _members = tables.members.c
@@ -292,7 +299,7 @@ class DatabaseBackend(backend.MembershipBackend):
         super().__init__(
             settings, member_ttl=member_ttl, call_timeout=call_timeout
         )
-        if url.is_file(str(settings['connection'])):
+        if dialects.is_file(str(settings['connection'])):
             # The class attribute describes servers, shared by many machines.
             vars(self)['capabilities'] = self.capabilities - {
                 Capability.SHARED

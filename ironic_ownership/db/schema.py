@@ -25,8 +25,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, connection_setup, queries, tables
-from ironic_ownership.db.url import MYSQL, POSTGRESQL
+from ironic_ownership.db import connection, queries, servers, tables
+from ironic_ownership.db.dialects import MYSQL, POSTGRESQL
 
 if TYPE_CHECKING:
     import alembic.config
@@ -290,7 +290,7 @@ def _row(engine: sa.Engine) -> Iterator[None]:
 
 def _is_galera(conn: sa.Connection) -> bool:
     with contextlib.closing(conn.connection.cursor()) as cursor:
-        return connection_setup.is_galera(cursor)
+        return servers.is_galera(cursor)
 
 
 def _try(conn: sa.Connection, lock: sa.ColumnElement[bool]) -> bool:

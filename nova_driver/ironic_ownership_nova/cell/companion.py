@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import linked_tables, queries, tables, url
+from ironic_ownership.db import dialects, linked_tables, queries, tables
 from ironic_ownership_nova.cell.locked_rows import LockedRows, Row, utc_now
 from ironic_ownership_nova.cell.tables import (
     BINARY,
@@ -156,7 +156,7 @@ class Cell(linked_tables.LinkedTables):
         """
         instance = self.tables.instances.c
         hosts: Sequence[str] | None = None
-        if conn.dialect.name in url.MYSQL:
+        if conn.dialect.name in dialects.MYSQL:
             hosts = conn.scalars(
                 sa.select(instance.host)
                 .where(instance.host.is_not(None))

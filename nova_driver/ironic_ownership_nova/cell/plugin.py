@@ -55,13 +55,13 @@ def open_companion(
 
     :raises ConfigurationError: if the records cannot be next to a cell.
     """
-    from ironic_ownership.db import url
+    from ironic_ownership.db import dialects
     from ironic_ownership_nova.cell import companion, nova_tables, port
 
     group = conf[GROUP]
     if not group.cell_schema:
         return None
-    if url.is_file(conf.database.connection):
+    if dialects.is_file(conf.database.connection):
         raise exceptions.ConfigurationError(
             ['[nova] cell_schema is set, and the records are in SQLite'],
             hint='Set [database] connection to the server of the cell',

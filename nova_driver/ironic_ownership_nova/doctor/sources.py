@@ -20,7 +20,7 @@ from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import api, options
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.db import connection, url
+from ironic_ownership.db import connection, dialects
 from ironic_ownership_nova.cell import companion
 from ironic_ownership_nova.cell.model import CellSnapshot
 from ironic_ownership_nova.cell.port import SqlCell
@@ -59,8 +59,8 @@ def open_cell(place: str, down_time: float) -> OpenedCell:
     if '://' not in place:
         place, down_time = _of_nova_conf(place, down_time)
     try:
-        read = url.read_url(place)
-        if read.get_backend_name() == url.SQLITE or not read.database:
+        read = dialects.read_url(place)
+        if read.get_backend_name() == dialects.SQLITE or not read.database:
             raise exceptions.RecordsError('--cell: a cell is on a server')
         # No statement writes, so only time-outs of reads matter.
         opened = connection.open_database(place, statement_timeout=120)
@@ -71,7 +71,7 @@ def open_cell(place: str, down_time: float) -> OpenedCell:
             hint='Such as --cell mysql+pymysql://user:password@host/nova, '
             'or the nova.conf of a nova-conductor',
         ) from exc
-    is_mysql = read.get_backend_name() in url.MYSQL
+    is_mysql = read.get_backend_name() in dialects.MYSQL
     schema = read.database if is_mysql else _POSTGRESQL_SCHEMA
     port = SqlCell(opened, companion.Cell(schema, down_time))
     return OpenedCell(opened.where, port)

@@ -11,7 +11,7 @@ import unittest
 
 from ironic_ownership.backends.tooz import drivers
 from ironic_ownership.contracts import extras
-from ironic_ownership.db import url
+from ironic_ownership.db import dialects
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 _PLACES = (
@@ -46,7 +46,7 @@ class TestExtras(unittest.TestCase):
                 named |= set(re.findall(r'[\'"](\w+)[\'"]', words))
         self.assertLessEqual({'api', 'health', 'etcd'}, named)
         named |= {kind.extra for kind in drivers._DRIVERS}
-        named |= set(url._EXTRAS.values())
+        named |= set(dialects._EXTRAS.values())
         known = set(project['project']['optional-dependencies'])
         self.assertEqual(set(), named - known)
 

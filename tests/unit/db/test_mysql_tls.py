@@ -7,12 +7,12 @@ from unittest import mock
 
 import testtools
 
-from ironic_ownership.db import connection, connection_setup
+from ironic_ownership.db import connection, servers
 
 
 class TestContext(testtools.TestCase):
     def connect(self, **options):
-        made = connection_setup.pymysql_class()
+        made = servers.pymysql_class()
         return made(host='127.0.0.1', defer_connect=True, **options)
 
     def test_connections_without_options_share_one(self) -> None:
@@ -34,7 +34,7 @@ class TestContext(testtools.TestCase):
         self.addCleanup(opened.close)
         with (
             mock.patch.object(
-                connection_setup, 'pymysql_class', side_effect=RuntimeError
+                servers, 'pymysql_class', side_effect=RuntimeError
             ),
             testtools.ExpectedException(RuntimeError),
         ):

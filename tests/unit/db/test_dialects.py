@@ -7,7 +7,7 @@ import sqlite3
 import sqlalchemy
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db.url import read_url, shown
+from ironic_ownership.db.dialects import read_url, shown
 from tests.unit.db import sqlite
 
 _UNPRIVILEGED = 65534

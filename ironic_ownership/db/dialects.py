@@ -1,0 +1,334 @@
+"""Databases by their kind: URLs, time-outs, and the files of SQLite.
+
+A URL is checked before anything connects to it: the driver's own errors for a
+mistyped path come late and are hard to read. The check must not open a
+connection, nor the file: a process that closes a file gives up all locks that
+it has on it, those of SQLite, too. Must never put a password into a message.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import sqlite3
+import time
+from typing import Any
+
+import sqlalchemy
+from oslo_db import exception as db_exc
+from sqlalchemy import event
+from sqlalchemy import exc as sa_exc
+
+from ironic_ownership.contracts import exceptions, extras
+
+SQLITE = 'sqlite'
+POSTGRESQL = 'postgresql'
+MYSQL = frozenset({'mysql', 'mariadb'})
+
+WRITES = 'ironic_ownership_writes'
+"""Execution option of connections whose transactions write."""
+
+_Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+_SHORTEST = 512
+"""Bytes of the smallest page, and so of the smallest file of SQLite."""
+
+_EXAMPLE = (
+    'Set [database] connection to a URL such as '
+    'sqlite:////var/lib/ironic-ownership/records.sqlite or '
+    'mysql+pymysql://user:password@host/ironic_ownership'
+)
+_WHOLE_SCHEMES = dict.fromkeys(MYSQL, 'mysql+pymysql')
+"""Schemes without a driver, whose default is not the one of our extra."""
+_EXTRAS = {'mysql': 'mysql', 'mariadb': 'mysql', 'postgresql': 'postgresql'}
+
+
+def read_url(connection: str) -> sqlalchemy.URL:
+    """Return the URL of a database that could be opened.
+
+    :raises RecordsError: if it is malformed, names a driver that is not
+        installed, or a file that cannot be a database.
+    """
+    try:
+        url = sqlalchemy.make_url(connection)
+        dialect = url.get_dialect()
+    except (sa_exc.ArgumentError, ValueError) as exc:
+        # The text is not shown: an unreadable URL may hold a password.
+        raise exceptions.RecordsError(
+            '[database] connection is not a database URL', hint=_EXAMPLE
+        ) from exc
+    except (sa_exc.NoSuchModuleError, ImportError) as exc:
+        raise _missing_driver(connection) from exc
+    try:
+        dialect.import_dbapi()
+    except ImportError as exc:
+        raise _missing_driver(connection) from exc
+    if url.get_backend_name() == SQLITE:
+        _check_file(url)
+    elif url.get_backend_name() not in {POSTGRESQL, *MYSQL}:
+        raise exceptions.RecordsError(
+            f'[database] connection: {url.get_backend_name()} is not a '
+            'supported database',
+            hint='Use SQLite, PostgreSQL or MariaDB',
+        )
+    return url
+
+
+def shown(url: sqlalchemy.URL) -> str:
+    """Return a URL for messages: with its hosts, without its password.
+
+    PostgreSQL's driver takes several hosts from the query.
+    """
+    hosts = url.query.get('host', ())
+    several = ','.join((hosts,) if isinstance(hosts, str) else hosts)
+    text = url.set(query={}).render_as_string(hide_password=True)
+    if url.host or not several:
+        return text
+    user, at, database = text.rpartition('@')
+    if not at:
+        user, database = f'{url.drivername}://', database.split('//', 1)[1]
+    return f'{user}{at}{several}{database}'
+
+
+def is_file(connection: str) -> bool:
+    """Tell whether a URL names an SQLite file. No other check is made."""
+    return connection.partition(':')[0].partition('+')[0] == SQLITE
+
+
+def _missing_driver(connection: str) -> exceptions.RecordsError:
+    scheme = connection.partition(':')[0]
+    extra = _EXTRAS.get(scheme.partition('+')[0])
+    whole = _WHOLE_SCHEMES.get(scheme)
+    hint = (
+        f'Write {whole}:// in place of {scheme}://'
+        if whole
+        else extras.hint(extra)
+        if extra
+        else _EXAMPLE
+    )
+    return exceptions.RecordsError(
+        f'[database] connection: no driver is installed for {scheme!r}',
+        hint=hint,
+    )
+
+
+def _check_file(url: sqlalchemy.URL) -> None:
+    name = url.database
+    if not name or name == ':memory:' or 'mode=memory' in name:
+        raise exceptions.RecordsError(
+            '[database] connection: a database in memory is shared with no '
+            'other process',
+            hint='Name a file: sqlite:////path/to/records.sqlite',
+        )
+    if name.startswith('file:'):
+        return
+    path = pathlib.Path(name)
+    try:
+        if path.exists():
+            _check_content(path)
+        else:
+            _check_directory(path)
+    except OSError as exc:
+        raise _unreadable(path) from exc
+
+
+def _check_content(path: pathlib.Path) -> None:
+    if not path.is_file():
+        raise _file_error(path, 'it is not a regular file', _EXAMPLE)
+    if not os.access(path, os.R_OK):
+        raise _unreadable(path)
+    if 0 < path.stat().st_size < _SHORTEST:
+        raise not_a_database(path)  # SQLite would overwrite it
+    # Even a reader writes: to the index of the log next to the file.
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise _file_error(
+            path,
+            'this user may not write to it and to its directory',
+            'Grant that, or run as a user with that access',
+        )
+
+
+def _check_directory(path: pathlib.Path) -> None:
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise _file_error(
+            path, 'its directory does not exist', f'Create {parent}'
+        )
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise _file_error(
+            path,
+            'it does not exist and its directory is not writable',
+            f'Give this user write access to {parent}',
+        )
+
+
+def not_a_database(path: object) -> exceptions.RecordsError:
+    """Return the error for a file of another kind."""
+    return _file_error(
+        path, 'it is not an SQLite database', 'Name another file'
+    )
+
+
+def _unreadable(path: pathlib.Path) -> exceptions.RecordsError:
+    return _file_error(
+        path,
+        'it cannot be read',
+        'Give this user read and write access to the file and its directory',
+    )
+
+
+def _file_error(path: object, what: str, hint: str) -> exceptions.RecordsError:
+    return exceptions.RecordsError(
+        f'[database] connection: {path}: {what}', hint=hint
+    )
+
+
+def longest_call(statement: float) -> float:
+    """Return the bound of the client for one call, in seconds."""
+    # Longer than that of the server, whose error tells more and keeps the
+    # connection.
+    return 1.2 * statement + 1
+
+
+def with_timeouts(
+    url: sqlalchemy.URL, *, connect: float, statement: float, lock: float
+) -> sqlalchemy.URL:
+    """Add time-outs, in seconds, unless the operator's URL has them."""
+    backend = url.get_backend_name()
+    defaults: dict[str, str] = {}
+    if backend == SQLITE:
+        defaults = {'timeout': str(lock)}
+    elif backend in MYSQL and url.get_driver_name() == 'pymysql':
+        defaults = {
+            'charset': 'utf8mb4',
+            'connect_timeout': whole(connect),
+            'read_timeout': whole(longest_call(statement)),
+            'write_timeout': whole(longest_call(statement)),
+        }
+    elif backend in MYSQL:
+        defaults = {'charset': 'utf8mb4', 'connect_timeout': whole(connect)}
+    elif url.get_driver_name() in ('psycopg2', 'psycopg'):
+        defaults = {
+            'connect_timeout': whole(connect),
+            # A cut network shows itself by bytes without acknowledgement.
+            'tcp_user_timeout': str(int(lock * 1000)),
+        }
+    return url.update_query_dict(
+        {k: v for k, v in defaults.items() if k not in url.query}
+    )
+
+
+def whole(seconds: float) -> str:
+    """Return seconds as a server reads them, at least one."""
+    return str(max(1, int(seconds)))
+
+
+class _OneLine(logging.Filter):
+    """Report a connection that breaks on its way back to the pool in one line.
+
+    The pool drops it and logs a traceback, although nothing else fails: the
+    transaction has ended, and the next one gets a new connection.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.exc_info, tuple):
+            record.msg = 'A connection is dropped: %s: %s'
+            exc = record.exc_info[1]
+            record.args = (type(exc).__name__, ' '.join(str(exc).split()))
+            record.exc_info = None
+            record.levelno = logging.WARNING
+            record.levelname = logging.getLevelName(logging.WARNING)
+        return True
+
+
+_ONE_LINE = _OneLine()
+
+
+def log_in_one_line(engine: sqlalchemy.Engine) -> None:
+    """Report each connection that the pool drops in one line."""
+    # A logger knows each filter once, and new pools of an engine share it.
+    if isinstance(engine.pool.logger, logging.Logger):
+        engine.pool.logger.addFilter(_ONE_LINE)
+
+
+def prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
+    """Set up every new connection to a file.
+
+    :param timeout: seconds to wait for a lock: without a server, only the end
+        of a process frees its locks.
+    """
+
+    @event.listens_for(engine, 'connect')
+    def set_up(dbapi: sqlite3.Connection, record: Any) -> None:
+        try:
+            _use_wal(dbapi, time.monotonic() + timeout)
+        except sqlite3.DatabaseError as exc:
+            if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise not_a_database(engine.url.database) from exc
+            raise
+
+    _refuse_replaced(engine)
+
+    @event.listens_for(engine, 'begin')
+    def begin(conn: sqlalchemy.Connection) -> None:
+        # A transaction that reads first and writes later fails immediately
+        # if another one has written in between: so writers take the write
+        # lock first. oslo.db's listener has begun a transaction already, and
+        # an empty one costs nothing to end.
+        if conn.get_execution_options().get(WRITES):
+            conn.exec_driver_sql('COMMIT')
+            conn.exec_driver_sql('BEGIN IMMEDIATE')
+
+
+def _refuse_replaced(engine: sqlalchemy.Engine) -> None:
+    """Use no connection to a file that is another one by now.
+
+    An open file that was deleted or replaced still works: this process and
+    those that start later would have two databases, and two owners of a node.
+    """
+    path = engine.url.database or ''
+    opened: list[_Identity | None] = []
+
+    @event.listens_for(engine, 'connect')
+    def note(dbapi: sqlite3.Connection, record: Any) -> None:
+        if not opened:
+            opened.append(_identity(path))
+
+    @event.listens_for(engine, 'checkout')
+    def compare(dbapi: Any, record: Any, proxy: Any) -> None:
+        # The new file is not opened, because it may be incomplete.
+        if opened and opened[0] not in (None, _identity(path)):
+            raise db_exc.DBConnectionError(
+                f'{path} was replaced or deleted while it was in use: '
+                'restart this process'
+            )
+
+    @event.listens_for(engine, 'engine_disposed')
+    def forget(engine: sqlalchemy.Engine) -> None:
+        opened.clear()
+
+
+def _identity(path: str) -> _Identity | None:
+    """Return device and inode of a file; ``None`` if there is none."""
+    try:
+        found = pathlib.Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:
+    """Let readers and one writer work at the same time."""
+    while True:
+        try:
+            if dbapi.execute('PRAGMA journal_mode').fetchone()[0] != 'wal':
+                dbapi.execute('PRAGMA journal_mode = WAL')
+            return
+        except sqlite3.OperationalError:
+            # SQLite itself does not wait when two processes change the mode
+            # of a new file together.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
