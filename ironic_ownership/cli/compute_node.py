@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import find_operation
 from ironic_ownership.cli import base, errors
-from ironic_ownership.engine.queries import node_status
+from ironic_ownership.engine.queries import deployment
 from ironic_ownership.observe import columns
 
 _STATES = 'states:\n' + '\n'.join(
     f'  {state:<14}  {state.help}'
-    for state in (*node_status.State, *node_status.Availability)
+    for state in (*deployment.State, *deployment.Availability)
 )
 _RECORDED = """\
 With --recorded the list comes from the records, within seconds for any number

@@ -17,7 +17,7 @@ from ironic_ownership.contracts.records import Pause
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.engine.checks.problem import Problem
 from ironic_ownership.engine.host.health import ROLES, Health
-from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.engine.queries.deployment import NodeStatus
 
 PREFIX = 'ironic_ownership'
 UNOWNED = ''

@@ -311,11 +311,11 @@ class Container:
         :param placement: read Placement next to a companion, too.
         """
         from ironic_ownership.engine.decision import peer_groups
-        from ironic_ownership.engine.queries import deployment
+        from ironic_ownership.engine.queries import deployment_reader
 
         with contextlib.ExitStack() as lent:
-            found = deployment.read(
-                deployment.Sources(
+            found = deployment_reader.read(
+                deployment_reader.Sources(
                     self.interpret,
                     lambda: self.records,
                     lambda: lent.enter_context(self._lent_ironic()),

@@ -24,21 +24,21 @@ from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import explanation as engine_explanation
 from ironic_ownership.engine.queries import (
+    deployment,
     node_listing,
     node_query,
-    node_status,
 )
-from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.engine.queries import explanation as engine_explanation
+from ironic_ownership.engine.queries.deployment import NodeStatus
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _STATE_FILTER = {
     'type': 'string',
     'enum': [
-        *(state.value for state in node_status.State),
-        *(state.value for state in node_status.Availability),
+        *(state.value for state in deployment.State),
+        *(state.value for state in deployment.Availability),
     ],
 }
 
@@ -76,7 +76,7 @@ SHORT: Columns[NodeStatus] = (
         TEXT_OR_NULL,
         'The owner on record; null if there is none.',
     ),
-    Column('state', lambda s: str(s.state), schemas.codes(node_status.State)),
+    Column('state', lambda s: str(s.state), schemas.codes(deployment.State)),
     Column('instance_uuid', _instance, TEXT_OR_NULL),
     Column('shard', lambda s: s.place[0], TEXT_OR_NULL),
     Column('conductor_group', lambda s: s.place[1]),

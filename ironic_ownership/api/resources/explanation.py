@@ -11,7 +11,7 @@ from ironic_ownership.api.resources.compute_nodes import (
 )
 from ironic_ownership.api.schemas import TEXT_OR_NULL, TEXTS
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.queries import advice, node_status
+from ironic_ownership.engine.queries import advice, deployment
 from ironic_ownership.engine.queries.explanation import Candidate, Explanation
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -118,7 +118,7 @@ COLUMNS: Columns[Explanation] = (
     Column(
         'state',
         lambda e: str(e.status.state),
-        schemas.codes(node_status.State),
+        schemas.codes(deployment.State),
     ),
     Column('inputs', _inputs, schemas.THING),
     Column(

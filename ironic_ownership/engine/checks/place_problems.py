@@ -20,8 +20,7 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
-from ironic_ownership.engine.queries.deployment import Deployment
-from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 _ERROR, _WARNING, _UNKNOWN, _ = Severity
 

@@ -1,9 +1,7 @@
 """Deployment at one moment, as far as its parts answer, and what follows.
 
-Read-only. The number of requests is that of the pages, a constant, and a
-bounded number of look-ups; the number of queries is that of the pages of the
-records, and a constant. The order is that of a refresh, see
-``engine.host.snapshot``.
+Pure. The status of a compute node is Ironic's node, record, decision and
+availability: the CLI, the HTTP API, ``check`` and the metrics all show it.
 """
 
 from __future__ import annotations
@@ -13,16 +11,27 @@ import dataclasses
 import enum
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.contracts.placement import Placement
-from ironic_ownership.contracts.records import Companion, Pause
+from ironic_ownership.contracts.reasons import (
+    Decision,
+    Evaluation,
+    Reason,
+    Unavailable,
+)
+from ironic_ownership.contracts.records import Pause
 from ironic_ownership.contracts.reservations import Reservation
+from ironic_ownership.contracts.texts import DescribedEnum
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import (
@@ -31,12 +40,142 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     raise_fault,
 )
-from ironic_ownership.engine.ports import Records, Reservations
-from ironic_ownership.engine.queries import node_status
-from ironic_ownership.engine.queries.node_status import NodeStatus
 
-MAX_LOOKUPS = 20
-"""Records whose node is not listed that are looked up one by one."""
+
+class State(DescribedEnum):
+    """Ownership state of a compute node, the most alarming first."""
+
+    ORPHAN = 'orphan', 'has a record, but Ironic answers 404 for its uuid'
+    CONTESTED = 'contested', 'live services disagree about it'
+    UNOWNED = 'unowned', 'in Ironic, and no service owns it'
+    FILTERED = (
+        'filtered',
+        'its owner keeps it, although its policies no longer admit it',
+    )
+    OWNED = 'owned', 'a service owns it, and its policies admit it'
+
+
+class Availability(DescribedEnum):
+    """Availability of a compute node for scheduling."""
+
+    AVAILABLE = 'available', 'new instances can be scheduled to it'
+    UNAVAILABLE = (
+        'unavailable',
+        'nothing can be scheduled to it; "unavailable" has the reason',
+    )
+    OUT_OF_SERVICE = (
+        'out-of-service',
+        'no live conductor of its conductor group has its driver',
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """One compute node: Ironic's node, the record and the decision.
+
+    :param decision: without an owner for a node that Ironic does not have.
+    :param owner_alive: whether the owner on record is alive; ``None`` while
+        the node is unowned.
+    :param availability: ``None`` for a node that Ironic does not have.
+    """
+
+    uuid: str
+    state: State
+    node: model.Node | None
+    record: model.ComputeNode | None
+    decision: Decision
+    owner_alive: bool | None
+    availability: Evaluation | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """The service on record."""
+        return self.record.host if self.record else None
+
+    @property
+    def released_by(self) -> str | None:
+        """The service that released it, while it is unowned."""
+        return self.record.released_by if self.record else None
+
+    @property
+    def name(self) -> str | None:
+        """The name: Ironic's, else the recorded one."""
+        known = self.node or self.record
+        return known.name if known else None
+
+    @property
+    def driver(self) -> str | None:
+        """The driver: Ironic's, else the recorded one."""
+        known = self.node or self.record
+        return (known.driver if known else None) or None
+
+    @property
+    def place(self) -> tuple[str | None, str]:
+        """Shard and conductor group: Ironic's, else the recorded ones."""
+        known = self.node or self.record
+        return (known.shard, known.conductor_group) if known else (None, '')
+
+    @property
+    def is_out_of_service(self) -> bool:
+        """True if no live conductor supports it."""
+        found = self.availability
+        return found is not None and found.code is Unavailable.OUT_OF_SERVICE
+
+    def is_in(self, states: Collection[str]) -> bool:
+        """Tell whether any :class:`State` or :class:`Availability` fits."""
+        found = {str(self.state)}
+        if self.availability is not None:
+            code = self.availability.code
+            found.add(
+                Availability.UNAVAILABLE if code else Availability.AVAILABLE
+            )
+            if self.is_out_of_service:
+                found.add(Availability.OUT_OF_SERVICE)
+        return not found.isdisjoint(states)
+
+
+def status_of(
+    uuid: str,
+    node: model.Node | None,
+    record: model.ComputeNode | None,
+    decisions: decide.Decisions,
+    peer_groups: PeerGroups,
+    conductors: availability.Conductors | None,
+) -> NodeStatus:
+    """Return the status of a node, a record, or both."""
+    decision = decisions.get(uuid) or _gone(record)
+    owner = record.host if record else None
+    return NodeStatus(
+        uuid,
+        _state(node, owner, decision),
+        node,
+        record,
+        decision,
+        None if owner is None else owner in peer_groups.alive,
+        availability.evaluate_for_observer(node, record, conductors)
+        if node
+        else None,
+    )
+
+
+def _gone(record: model.ComputeNode | None) -> Decision:
+    is_begun = record is not None and record.reason is Reason.BEING_DELETED
+    return Decision(
+        None, Reason.BEING_DELETED if is_begun else Reason.NODE_GONE
+    )
+
+
+def _state(
+    node: model.Node | None, owner: str | None, decision: Decision
+) -> State:
+    if node is None:
+        return State.ORPHAN
+    if decision.contest is not None:
+        return State.CONTESTED
+    if owner is None:
+        return State.UNOWNED
+    return State.FILTERED if decision.filtered else State.OWNED
+
 
 T = TypeVar('T')
 
@@ -138,7 +277,7 @@ class Deployment:
                     nodes.values(), records, self.peer_groups
                 )
             for uuid in some:
-                yield node_status.of(
+                yield status_of(
                     uuid,
                     nodes.get(uuid),
                     records.get(uuid),
@@ -213,133 +352,3 @@ class Deployment:
 def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
     pairs = ((uuid, found.get(uuid)) for uuid in uuids)
     return {uuid: one for uuid, one in pairs if one is not None}
-
-
-@dataclasses.dataclass(frozen=True)
-class Sources:
-    """Sources to read; each is opened on first use."""
-
-    interpret: policy_set.Interpreter
-    records: Callable[[], Records]
-    ironic: Callable[[], BareMetal]
-    backend: Callable[[], MembershipBackend]
-    # Not for every caller: there may be one for each node.
-    reservations: Callable[[], Reservations] | None = None
-    companion: Callable[[], Companion | None] = lambda: None
-    # Read only next to a companion.
-    placement: Callable[[], Placement | None] = lambda: None
-    # Empty where nothing is sent to Ironic that needs a signature.
-    shared_key: str = ''
-
-
-def read(sources: Sources, *, sharded: bool) -> Deployment:
-    """Read all parts, as far as they answer.
-
-    :param sharded: whether nodes may be listed by shard only. Law 4: with a
-        shard key set no request without a shard filter lists nodes.
-    """
-    unread: dict[Part, exceptions.OwnershipError] = {}
-
-    def attempt(part: Part, work: Callable[[], T]) -> T | None:
-        if part in unread:
-            return None
-        try:
-            return work()
-        except (
-            exceptions.RecordsError,
-            exceptions.IronicError,
-            exceptions.MembershipError,
-            exceptions.PlacementError,
-        ) as exc:
-            unread[part] = exc
-            return None
-
-    services = {
-        row.host: row
-        for row in attempt(Part.RECORDS, lambda: sources.records().services())
-        or ()
-    }
-    policy_set.prepare(services.values(), sources.interpret)
-    records = attempt(
-        Part.RECORDS,
-        lambda: {
-            one.uuid: one
-            for one in sources.records().in_reach('', model.Scope())
-        },
-    )
-    reports = attempt(
-        Part.RECORDS, lambda: sources.records().condition_reports()
-    )
-    reservations = pauses = None
-    if (stored := sources.reservations) is not None:
-        reservations = attempt(Part.RECORDS, lambda: stored().reservations())
-        pauses = attempt(Part.RECORDS, lambda: sources.records().pauses())
-    ironic = attempt(
-        Part.IRONIC,
-        lambda: _nodes(sources.ironic(), records or {}, sharded),
-    )
-    enforcement = None
-    if sources.shared_key:
-        enforcement = attempt(
-            Part.IRONIC,
-            lambda: sources.ironic().enforcement(sources.shared_key),
-        )
-    view = attempt(
-        Part.MEMBERSHIP,
-        lambda: sources.backend().view().serving(services.values()),
-    )
-    companion = attempt(Part.CELL, sources.companion)
-    return Deployment(
-        sources.interpret,
-        services,
-        view or model.View(),
-        records or {},
-        **(ironic or {}),
-        unread=unread,
-        reservations=reservations or (),
-        reports=reports or {},
-        pauses=pauses or (),
-        companion=companion and companion.read(attempt, sources.placement),
-        enforcement=enforcement,
-    )
-
-
-def _nodes(
-    ironic: BareMetal,
-    records: Mapping[str, model.ComputeNode],
-    sharded: bool,
-) -> dict[str, Any]:
-    """Return what is known of Ironic."""
-    unlisted = 0
-    nodes: dict[str, model.Node] = {}
-    scopes = [model.Scope()]
-    if sharded:
-        counts = ironic.shard_counts()
-        unlisted = counts.get(None, 0)
-        names = sorted(name for name in counts if name is not None)
-        scopes = [model.Scope(shard=name) for name in names]
-    for scope in scopes:
-        nodes |= ironic.fleet(scope)
-    # Nodes without a shard are not listed: nothing to verify.
-    missing = sorted(
-        r.uuid
-        for r in records.values()
-        if r.uuid not in nodes and not (sharded and r.shard is None)
-    )
-    gone = set()
-    for uuid in missing[:MAX_LOOKUPS]:
-        node = ironic.get(uuid)
-        if node is None:
-            gone.add(uuid)
-        else:
-            nodes[uuid] = node
-            unlisted -= sharded and node.shard is None
-    known = availability.read_conductors(ironic)
-    return {
-        'nodes': nodes,
-        'conductors': known.conductors,
-        'unshown': known.error,
-        'gone': frozenset(gone),
-        'unverified': frozenset(missing[MAX_LOOKUPS:]),
-        'unlisted': max(unlisted, 0),
-    }

@@ -23,8 +23,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     is_registered,
     why_unreadable,
 )
-from ironic_ownership.engine.queries import node_status
-from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Explanation:
     :param owner: the row of the service on record.
     """
 
-    status: node_status.NodeStatus
+    status: NodeStatus
     candidates: tuple[Candidate, ...]
     preferred: Decision | None
     assigner: str | None

@@ -23,8 +23,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import BATCH, tolerant
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import node_query
-from ironic_ownership.engine.queries.deployment import Deployment
-from ironic_ownership.engine.queries.node_status import NodeStatus
+from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 _FEW = 3
 """Services that a remark names."""

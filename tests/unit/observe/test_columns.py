@@ -12,7 +12,7 @@ from ironic_ownership.api.resources import compute_nodes, services
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.reasons import Decision
 from ironic_ownership.engine.membership import member_listing
-from ironic_ownership.engine.queries import node_status, service_status
+from ironic_ownership.engine.queries import deployment, service_status
 from ironic_ownership.observe import columns
 
 KINDS = {
@@ -46,8 +46,8 @@ cells = st.recursive(
 GONE = Decision(None, reasons.Reason.NODE_GONE)
 
 
-def status(node, record, decision=GONE, state=node_status.State.OWNED):
-    return node_status.NodeStatus('u1', state, node, record, decision, None)
+def status(node, record, decision=GONE, state=deployment.State.OWNED):
+    return deployment.NodeStatus('u1', state, node, record, decision, None)
 
 
 def shown(of, thing):
@@ -121,7 +121,7 @@ class ComputeNodeTest(unittest.TestCase):
         self.assertEqual('i', row['recorded_instance_uuid'])
 
     def test_orphan_is_shown_from_its_record(self) -> None:
-        orphan = status(None, RECORD, state=node_status.State.ORPHAN)
+        orphan = status(None, RECORD, state=deployment.State.ORPHAN)
         row = shown(compute_nodes.DETAILS, orphan)
         self.assertEqual(
             ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],

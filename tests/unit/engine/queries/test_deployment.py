@@ -1,177 +1,154 @@
-"""Cost of explain and check, and snapshots while a part is down."""
-
 from __future__ import annotations
 
-import dataclasses
+import unittest
+from typing import Any, TypeVar
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import heartbeats, reservations
-from ironic_ownership.engine.checks import runner
-from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import deployment, node_query
-from tests.unit.engine import service, world
+from ironic_ownership.contracts import model
+from ironic_ownership.engine.queries import deployment
+from ironic_ownership.engine.queries.deployment import Deployment
+from tests.unit.engine import world
 
-WRITES = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'CREATE')
+T = TypeVar('T')
+State = deployment.State
+SHARD = world.runs(shard_key='a')
 
 
-class OverviewCase(service.ServiceCase):
+def statuses(nodes, records, members, services=()):
+    members = list(members)
+    found = Deployment(
+        world.interpret,
+        {row.host: row for row in world.registered(members, services)},
+        model.View.of(members),
+        {one.uuid: one for one in records},
+        {one.uuid: one for one in nodes},
+    )
+    return found.statuses(sorted({**found.nodes, **found.records}))
+
+
+class TestEvaluate(unittest.TestCase):
+    def states(self, nodes, records, members, services=()):
+        found = statuses(nodes, records, members, services)
+        return {int(f.uuid[-2:]): f.state for f in found}
+
+    def test_every_node_and_every_record_has_a_status(self) -> None:
+        self.assertEqual(
+            {
+                1: State.OWNED,
+                2: State.UNOWNED,
+                3: State.FILTERED,
+                4: State.ORPHAN,
+                5: State.UNOWNED,
+            },
+            self.states(
+                [
+                    world.node(1, shard='a'),
+                    world.node(2, shard='a'),
+                    world.node(3, shard='b'),
+                    world.node(5, shard='b'),
+                ],
+                [
+                    world.record(1, 'host1'),
+                    world.record(3, 'host1'),
+                    world.record(4, 'host1'),
+                    world.record(5, None),
+                ],
+                [world.member('host1', SHARD)],
+            ),
+        )
+
+    def test_contested_nodes_are_owned_or_not(self) -> None:
+        members = [world.member('host1'), world.member('host2', world.RING)]
+        self.assertEqual(
+            {1: State.CONTESTED, 2: State.CONTESTED},
+            self.states(
+                [world.node(1), world.node(2)],
+                [world.record(1, 'host1')],
+                members,
+            ),
+        )
+
+    def test_owner_is_alive_dead_or_missing(self) -> None:
+        services = [model.Service('down', forced_down=True)]
+        found = statuses(
+            map(world.node, range(4)),
+            [
+                world.record(1, 'host1'),
+                world.record(2, 'dead'),
+                world.record(3, 'down'),
+            ],
+            world.members(SHARD, 'host1', 'down'),
+            services,
+        )
+        self.assertEqual(
+            [None, True, False, False], [f.owner_alive for f in found]
+        )
+
+
+class _Counting(dict[str, T]):
+    """A mapping that counts the values that were taken out."""
+
+    taken = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.taken += 1
+        return super().get(key, default)
+
+
+class TestDeployment(unittest.TestCase):
+    """2,500 nodes of one service, which are three slices."""
+
     def setUp(self) -> None:
         super().setUp()
-        self.backend = heartbeats.DatabaseBackend(
-            {'connection': self.url}, member_ttl=3600, call_timeout=20
+        self.nodes = _Counting(
+            (node.uuid, node) for node in map(world.node, range(2500))
         )
-        self.addCleanup(self.backend.close)
-        self.backend.join('host1', 'one', world.ALL)
-        self.epoch = self.records.register('host1', world.ALL)
-        self.sources = deployment.Sources(
+        self.records = _Counting(
+            (uuid, model.ComputeNode(uuid, 'host1')) for uuid in self.nodes
+        )
+
+    def deployment(
+        self, settings: model.MemberSettings = world.ALL
+    ) -> Deployment:
+        members = [world.member('host1', settings)]
+        return Deployment(
             world.interpret,
-            lambda: self.records,
-            lambda: self.ironic,
-            lambda: self.backend,
-            lambda: reservations.SqlReservations(self.database),
+            {row.host: row for row in world.registered(members, ())},
+            model.View.of(members),
+            self.records,
+            self.nodes,
         )
 
-    def fill(self, listed: int, orphans: int) -> None:
-        nodes = [world.node(n) for n in range(listed + orphans)]
-        self.records.apply(
-            'host1',
-            self.epoch,
-            [Claim(n, reasons.Reason.EXCLUSIVE) for n in nodes],
-        )
-        self.ironic.nodes.clear()
-        self.ironic.put(*nodes[:listed])
+    def test_few_nodes_are_in_use_at_a_time(self) -> None:
+        found = self.deployment().statuses(sorted(self.nodes), 100)
+        for number in range(1, 250):
+            next(found)
+            slices = -(-number // 100)
+            self.assertEqual(100 * slices, self.nodes.taken)
+            self.assertEqual(100 * slices, self.records.taken)
 
-    def read(self, sharded: bool = False) -> deployment.Deployment:
-        return deployment.read(self.sources, sharded=sharded)
+    def test_slices_change_no_status_and_keep_the_order(self) -> None:
+        del self.records[world.uuid(7)], self.nodes[world.uuid(8)]
+        uuids = sorted(self.nodes.keys() | self.records, reverse=True)
+        for settings in (world.ALL, world.RING, world.runs(odd=None)):
+            found = self.deployment(settings)
+            whole = [*found.statuses(uuids, 10_000)]
+            self.assertEqual(whole, [*found.statuses(uuids, 7)])
+            self.assertEqual(uuids, [status.uuid for status in whole])
+            self.assertEqual(
+                {State.UNOWNED, State.ORPHAN},
+                {whole[-8].state, whole[-9].state},
+            )
 
-
-class TestCost(service.CountedCase, OverviewCase):
-    def cost(self, listed: int, orphans: int, work) -> tuple[int, int, int]:
-        """Return scans, look-ups and statements."""
-        self.fill(listed, orphans)
-        self.statements.clear()
-        self.ironic.calls.clear()
-        work()
-        called = [call for call, _ in self.ironic.calls]
-        self.assertEqual(
-            [], [s for s in self.statements if s.lstrip().startswith(WRITES)]
-        )
-        self.assertGreater(len(self.statements), 1)
-        return (
-            called.count('scan'),
-            called.count('get'),
-            len(self.statements),
-        )
-
-    def check(self) -> None:
-        runner.check(self.read())
-
-    def explain(self) -> None:
-        ports = Ports(self.records, self.ironic, self.backend, world.interpret)
-        self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
-
-    def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
-        # As many as are on one page of the records.
-        few, many = (self.cost(n, 0, self.check) for n in (10, 1500))
-        self.assertEqual(few, many)
-        self.assertEqual((1, 0), few[:2])
-
-    def test_orphans_are_looked_up_up_to_a_bound(self) -> None:
-        few, many = (self.cost(10, n, self.check) for n in (20, 1500))
-        self.assertEqual((1, 20), few[:2])
-        self.assertEqual(few, many)
-
-    def test_explain_costs_the_same_for_any_number_of_nodes(self) -> None:
-        few, many = (self.cost(n, n, self.explain) for n in (10, 2000))
-        self.assertEqual(few, many)
-        self.assertEqual((0, 1), few[:2])
-
-
-class TestReading(OverviewCase):
-    def test_orphans_past_the_bound_are_not_verified(self) -> None:
-        self.fill(5, deployment.MAX_LOOKUPS + 3)
-        seen = self.read()
-        self.assertEqual(deployment.MAX_LOOKUPS, len(seen.gone))
-        self.assertEqual(3, len(seen.unverified))
-
-    def test_node_that_is_only_not_listed_is_no_orphan(self) -> None:
-        self.fill(0, 1)
-        node = world.node(0, shard='a')
-        self.ironic.scan = lambda scope: []  # a child node is not listed
-        self.ironic.put(node)
-        seen = self.read()
-        self.assertEqual(
-            (frozenset(), {node.uuid: node}), (seen.gone, {**seen.nodes})
-        )
-
-    def test_with_a_shard_key_each_shard_is_listed_alone(self) -> None:
-        self.ironic.put(
-            world.node(1, shard='a'), world.node(2, shard='b'), world.node(3)
-        )
-        seen = self.read(sharded=True)
-        self.assertEqual(
-            [model.Scope(shard='a'), model.Scope(shard='b')],
-            [scope for call, scope in self.ironic.calls if call == 'scan'],
-        )
-        self.assertEqual([world.uuid(1), world.uuid(2)], sorted(seen.nodes))
-        self.assertEqual(1, seen.unlisted)
-
-    def test_records_without_a_shard_are_no_orphans_with_a_shard_key(
-        self,
-    ) -> None:
-        self.fill(0, 1)
-        seen = self.read(sharded=True)
-        self.assertEqual((frozenset(),) * 2, (seen.gone, seen.unverified))
-        self.assertNotIn('get', [call for call, _ in self.ironic.calls])
-
-    def test_each_part_that_fails_leaves_the_others(self) -> None:
-        error = exceptions.IronicUnavailableError('no answer')
-        self.ironic.fail_with = error
-        seen = self.read()
-        self.assertEqual({deployment.Part.IRONIC: error}, seen.unread)
-        self.assertEqual({}, seen.nodes)
-        self.assertEqual(['host1'], [*seen.services])
-        self.assertEqual({'host1'}, seen.view.hosts)
-        self.assertRaises(exceptions.IronicUnavailableError, seen.require)
-
-    def test_failing_records_are_asked_once(self) -> None:
-        calls = []
-
-        def fail():
-            calls.append(1)
-            raise exceptions.RecordsUnavailableError('no answer')
-
-        sources = deployment.Sources(world.interpret, fail, *self._others())
-        seen = deployment.read(sources, sharded=False)
-        self.assertEqual([1], calls)
-        self.assertEqual([deployment.Part.RECORDS], list(seen.unread))
-        self.assertEqual({}, seen.nodes)
-
-    def test_pauses_are_read_where_they_are_requested_only(self) -> None:
-        few = dataclasses.replace(self.sources, reservations=None)
-        with mock.patch.object(self.records, 'pauses') as pauses:
-            deployment.read(few, sharded=False)
-            pauses.assert_not_called()
-            self.read()
-            pauses.assert_called_once_with()
-
-    def test_wrong_configuration_is_no_outage(self) -> None:
-        def fail():
-            raise exceptions.ConfigurationError(['wrong'])
-
-        sources = deployment.Sources(world.interpret, fail, *self._others())
-        self.assertRaises(
-            exceptions.ConfigurationError,
-            deployment.read,
-            sources,
-            sharded=False,
-        )
-
-    def _others(self):
-        return (
-            self.sources.ironic,
-            self.sources.backend,
-            self.sources.reservations,
-        )
+    def test_nodes_that_depend_on_others_are_decided_at_once(self) -> None:
+        with mock.patch.object(
+            world.OddPolicy,
+            'assign',
+            autospec=True,
+            side_effect=world.OddPolicy.assign,
+        ) as assign:
+            found = self.deployment(world.runs(odd=None))
+            for _ in range(2):
+                self.assertEqual(2500, len([*found.statuses(self.nodes)]))
+        (call,) = assign.call_args_list
+        self.assertEqual(2500, len(call.args[1]))

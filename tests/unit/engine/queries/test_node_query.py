@@ -11,7 +11,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports
 from ironic_ownership.engine.decision import peer_groups
-from ironic_ownership.engine.queries import node_query, node_status
+from ironic_ownership.engine.queries import deployment, node_query
 from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -106,7 +106,7 @@ class NodeQueryTest(QueryCase):
         self.ironic.put(node('a', shard='s9'))
         found = node_query.explain(self.ports, node('a').uuid)
         assert found is not None
-        self.assertEqual(node_status.State.UNOWNED, found.status.state)
+        self.assertEqual(deployment.State.UNOWNED, found.status.state)
         self.assertEqual(
             [('get', node('a').uuid), ('conductors', None)], self.ironic.calls
         )
