@@ -16,7 +16,6 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import (
     change_set,
     queries,
-    release_transaction,
     rows,
     service_admin,
     standing_orders,
@@ -93,9 +92,7 @@ def carry_out(  # Model: Move
     if done:
         _write(done, locked)
     moved = {result.uuid for result in done if result.state is MOVED}
-    release_transaction.end(
-        conn, move.request_id, set(locked.released) - moved
-    )
+    transaction.end_release(conn, move.request_id, {*locked.released} - moved)
     return [_result(result, locked) for result in results]
 
 
@@ -129,7 +126,7 @@ def _lock(
     held: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
     uuids = sorted({node.uuid for node in nodes})
-    known, instances = release_transaction.lock_nodes(conn, uuids)
+    known, instances = transaction.lock_recorded(conn, uuids)
     for uuid, row in known.items():
         owners[uuid] = row['host']
         objection = change_set.against_held(row, now, move.request_id)
@@ -147,14 +144,17 @@ def _lock(
         ):
             results[result.node_uuid] = rows.node_move(result)
     flags = linked.flags(conn, sorted(services))
-    for host in flags:
+    for host, one in flags.items():
         services[host] = dataclasses.replace(
-            services[host],
-            disabled=flags[host].disabled,
-            forced_down=flags[host].forced_down,
+            services[host], disabled=one.disabled, forced_down=one.forced_down
         )
     linked_nodes = linked.lock(conn, owners)
-    due, paused = standing_orders.limits(conn, move, services, known)
+    # No other move has limits.
+    due, paused = (
+        standing_orders.limits(conn, services, known)
+        if move.automatic
+        else ((), ())
+    )
     # Later than all locks.
     now = transaction.now_of(conn)
     return _Locked(

@@ -160,7 +160,7 @@ class SqlMoves(connection.Port):
 
         Nodes that this request does not hold any more are not changed.
         """
-        release_transaction.end(conn, request_id, uuids)
+        transaction.end_release(conn, request_id, uuids)
 
     @connection.writes
     def override(
@@ -200,7 +200,7 @@ class SqlMoves(connection.Port):
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
         """
-        release_transaction.end(conn, request_id, details)
+        transaction.end_release(conn, request_id, details)
         planned = _node_moves.state == NodeState.PLANNED.value
         trials.write_results(
             conn, request_id, details, planned, state=state.value

@@ -8,7 +8,7 @@ until the release ends no other service may own them.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -42,7 +42,9 @@ def release(  # Model: HandOver
     raised = known or transaction.lock_any_service(conn)
     for host in sorted(hosts - known.keys()):
         service_admin.keep_unregistered(conn, host)
-    found, instances = lock_nodes(conn, {node.uuid for node in nodes})
+    found, instances = transaction.lock_recorded(
+        conn, {node.uuid for node in nodes}
+    )
     linked_nodes = linked.lock(conn, found)
     now = transaction.now_of(conn)
     refused: dict[str, str] = {}
@@ -61,27 +63,6 @@ def release(  # Model: HandOver
             released[row['host']].append(node.uuid)
     _write(conn, released, now, hand_over, transaction.mark(raised))
     return refused
-
-
-def end(conn: sa.Connection, request_id: str, uuids: Collection[str]) -> None:
-    """Let any service own nodes again that a request has released."""
-    transaction.update_rows(
-        conn,
-        _nodes.uuid,
-        sorted(uuids),
-        _nodes.held_by == request_id,
-        held_by=None,
-        held_until=None,
-    )
-
-
-def lock_nodes(
-    conn: sa.Connection, uuids: Collection[str]
-) -> tuple[dict[str, change_set.Row], dict[str, str]]:
-    """Lock nodes as ``transaction`` does; return those on record only."""
-    found, instances = transaction.lock_nodes(conn, uuids)
-    on_record = {u: r for u, r in found.items() if r['deleted_at'] is None}
-    return on_record, instances
 
 
 def _against(

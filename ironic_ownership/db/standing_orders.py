@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.contracts.moves import Move, StandingOrder
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.db import change_set, pauses, service_admin, transaction
 
 
@@ -105,19 +105,16 @@ def note_fence(
 
 def limits(
     conn: sa.Connection,
-    move: Move,
     services: Collection[str],
     nodes: Mapping[str, change_set.Row],
 ) -> tuple[Collection[str], Collection[str]]:
-    """Return what an automatic move may not ignore. No other move has limits.
+    """Return what an automatic move may not ignore.
 
     :param services: those of the move, locked.
     :param nodes: rows of its nodes, locked.
     :returns: the services whose order is due, and the nodes that wait for the
         end of a pause.
     """
-    if not move.automatic:
-        return (), ()
     found = (service_admin.lock_known(conn, h) for h in sorted(services))
     due = {row.host for row in found if row.order_due}
     lasting = pauses.current(conn)

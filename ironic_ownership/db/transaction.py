@@ -244,9 +244,32 @@ def lock_nodes(
     return found, instances
 
 
+def lock_recorded(
+    conn: sa.Connection, uuids: Collection[str]
+) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+    """Lock nodes in the same way; return those on record only."""
+    found, instances = lock_nodes(conn, uuids)
+    on_record = {u: r for u, r in found.items() if r['deleted_at'] is None}
+    return on_record, instances
+
+
 def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
     """Write columns of one node, whose record is locked."""
     update_rows(conn, _nodes.uuid, [uuid], **values)
+
+
+def end_release(
+    conn: sa.Connection, request_id: str, uuids: Collection[str]
+) -> None:
+    """Let any service own nodes again that a request has released."""
+    update_rows(
+        conn,
+        _nodes.uuid,
+        sorted(uuids),
+        _nodes.held_by == request_id,
+        held_by=None,
+        held_until=None,
+    )
 
 
 def close_instances(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.db import release_transaction, tables, transaction
+from ironic_ownership.db import tables, transaction
 from ironic_ownership.db.linked_tables import LinkedTables
 
 _node_moves = tables.node_moves.c
@@ -46,7 +46,7 @@ def fail_trial(
         result, the first one counts. True if no node has moved.
     """
     # A result changes only under the lock of its node.
-    release_transaction.lock_nodes(conn, details)
+    transaction.lock_recorded(conn, details)
     failed = write_results(
         conn,
         request_id,
