@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks import deployment, stores, table
 from ironic_ownership import wiring
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.ports import Records
 from lab import ironic

@@ -23,7 +23,7 @@ from benchmarks import processor_time
 from ironic_ownership import wiring
 from ironic_ownership.clients.ironic import api
 from ironic_ownership.cmd import host_main
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.wiring import heap
 
 AT_REST = 0.2

@@ -33,8 +33,9 @@ import sqlalchemy as sa
 import tenacity
 
 from benchmarks import deployment, table
-from ironic_ownership import conf, wiring
+from ironic_ownership import wiring
 from ironic_ownership.clients.ironic import allocations as clients
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import events, exceptions, model, reservations
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db import heartbeats as backend_db
@@ -149,7 +150,7 @@ def _enrol(
 def _measure(
     config: pathlib.Path, nodes: Sequence[str], count: int, rounds: int
 ) -> list[Timing]:
-    wired = wiring.Wiring(conf.new(['--config-file', str(config)], 'bench'))
+    wired = wiring.Wiring(new(['--config-file', str(config)], 'bench'))
     records = wired.records
     hosts = [f'host{number}' for number in range(SERVICES)]
     backends = []

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import wiring
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import Node
 from ironic_ownership.engine.host.action_guard import NO_INSTANCE, Permission

@@ -9,7 +9,8 @@ import time
 
 from benchmarks.nova.cloud import Cloud
 from benchmarks.nova.results import Results
-from ironic_ownership import conf, wiring
+from ironic_ownership import wiring
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine.changes.moves import MoveNodes
@@ -73,7 +74,7 @@ def _deploy(cloud: Cloud) -> None:
 def _move(cloud: Cloud) -> float:
     """Move all nodes; return the seconds, without those of a new process."""
     wired = wiring.Wiring(
-        conf.new([f'--config-file={cloud.operator_config}'], 'benchmark')
+        new([f'--config-file={cloud.operator_config}'], 'benchmark')
     )
     identity = new_request_id()
     with wired.ports() as ports:

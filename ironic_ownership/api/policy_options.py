@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership import plugins
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import exceptions, model, options, refusals
 from ironic_ownership.contracts.policy import AssignerPolicy, Policy
 from ironic_ownership.engine import suggestions
@@ -188,11 +188,11 @@ def value_of(declared: options.Option, name: str, text: str) -> model.Value:
     :raises ScenarioError: if it cannot be parsed.
     """
     try:
-        value = plugin_conf.to_oslo(declared).type(text)
+        value = configuration.to_oslo(declared).type(text)
     except ValueError as exc:
         raise refusals.ScenarioError(f'--option {name}={text}: {exc}') from exc
-    frozen = plugin_conf.frozen(value)
-    wrong = plugin_conf.wrong(declared, frozen)
+    frozen = configuration.frozen(value)
+    wrong = configuration.wrong(declared, frozen)
     if wrong:
         raise refusals.ScenarioError(f'--option {name}={text}: {wrong}')
     return frozen

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from cliff import app, command, commandmanager
 from cliff import help as cliff_help
 
-from ironic_ownership import conf, plugins, program
+from ironic_ownership import plugins, program
 from ironic_ownership.api.operation_client import (
     OperationClient,
     RemoteClient,
@@ -25,6 +25,7 @@ from ironic_ownership.api.operation_client import (
 )
 from ironic_ownership.cli import completion, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.wiring import Wiring
@@ -110,7 +111,7 @@ class App(app.App):
     @functools.cached_property
     def wiring(self) -> Wiring:
         files = program.chosen(self.options)
-        found = Wiring(conf.new(files, self.NAME, logs=False))
+        found = Wiring(new(files, self.NAME, logs=False))
         found.on_nodes_read = reading_progress(self.stderr)
         return found
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership import plugins
 from ironic_ownership.cli import base, errors
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import policy
 from ironic_ownership.observe import columns
 
@@ -83,7 +83,7 @@ def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
     return [
         {
             'name': option.name,
-            'group': plugin_conf.group_of(shown.name, target, option),
+            'group': configuration.group_of(shown.name, target, option),
             'type': option.type.value,
             'default': columns.plain(option.default),
             'required': option.required,

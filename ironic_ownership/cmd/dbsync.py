@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from oslo_config import cfg
 
 from ironic_ownership import program
-from ironic_ownership.conf import database_url, new
+from ironic_ownership.conf.configuration import database_url, new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, purge, schema
 from ironic_ownership.observe import columns

@@ -21,7 +21,8 @@ from oslo_log import log
 
 from ironic_ownership import wiring
 from ironic_ownership.cmd import sighup
-from ironic_ownership.conf import log_format, new
+from ironic_ownership.conf import log_format
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
 from ironic_ownership.engine.host.health import Health
 from ironic_ownership.engine.host.process import Host

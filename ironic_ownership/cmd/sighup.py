@@ -15,8 +15,8 @@ from oslo_log import log
 from ironic_ownership import plugins, settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
-from ironic_ownership.conf import core, log_format, new
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration, core, log_format
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.tuning import Tuning
@@ -194,7 +194,10 @@ def needing_restart(
     :raises ValueError: if a new value is none of its option's type.
     """
     of_policies = {
-        (plugin_conf.group_of(plugin.name, plugin.target, option), option.name)
+        (
+            configuration.group_of(plugin.name, plugin.target, option),
+            option.name,
+        )
         for plugin in plugins.loaded(plugins.POLICIES)
         if plugin.target is not None
         for option in plugin.target.options

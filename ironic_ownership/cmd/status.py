@@ -8,9 +8,13 @@ from collections.abc import Callable, Sequence
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 
-from ironic_ownership import conf as options
 from ironic_ownership import program, wiring
-from ironic_ownership.conf import add_companions, database_url
+from ironic_ownership.conf.configuration import (
+    PROJECT,
+    add_companions,
+    database_url,
+    register_opts,
+)
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.reservations import METHOD
 from ironic_ownership.db import connection, moves, reservations, schema
@@ -150,8 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     conf = cfg.ConfigOpts()
     # The options of the log would appear as arguments.
-    options.register_opts(conf, logs=False)
-    project = options.PROJECT
+    register_opts(conf, logs=False)
+    project = PROJECT
     try:
         return int(
             upgradecheck.main(

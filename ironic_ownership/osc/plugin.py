@@ -85,9 +85,9 @@ def uses_http(options: argparse.Namespace) -> bool:
         return False
     from oslo_config import cfg
 
-    from ironic_ownership import conf
+    from ironic_ownership.conf.configuration import PROJECT
 
-    places = conf.PROJECT, conf.PROJECT
+    places = PROJECT, PROJECT
     found = cfg.find_config_files(*places) or cfg.find_config_dirs(*places)
     return not found
 
@@ -109,9 +109,10 @@ def wire(options: argparse.Namespace) -> wiring.Wiring:
     :param options: of the client, as parsed.
     :raises cfg.Error: if the configuration can't be read.
     """
-    from ironic_ownership import conf, wiring
+    from ironic_ownership import wiring
+    from ironic_ownership.conf.configuration import new
 
-    return wiring.Wiring(conf.new(_arguments(options), PROGRAM, logs=False))
+    return wiring.Wiring(new(_arguments(options), PROGRAM, logs=False))
 
 
 def _arguments(options: argparse.Namespace) -> list[str]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from ironic_ownership import plugins, program
+from ironic_ownership.conf import configuration
 from ironic_ownership.conf import core as core_conf
-from ironic_ownership.conf import plugin as plugin_conf
 from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.decision import policy_set
@@ -57,7 +57,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     policies = _policies(
         conf, policy_names(conf), host if serves else None, faults
     )
-    plugin_conf.read_backend(conf, core['backend'], faults)
+    configuration.read_backend(conf, core['backend'], faults)
     _check_intervals(core, faults)
     advertised = _advertised(policies)
     too_large = advertised.size_fault
@@ -206,7 +206,7 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
                 value = _finite(group[opt.name])
             except (ValueError, cfg.Error) as exc:
                 faults.append(
-                    plugin_conf.unreadable(
+                    configuration.unreadable(
                         name, opt.name, exc, secret=opt.secret
                     )
                 )
@@ -263,8 +263,8 @@ def _policies(
         try:
             target = plugins.policies([name])[name]
             _register_clients(conf, target)
-            plugin_conf.register(conf, name, target)
-            values = plugin_conf.values(conf, name, target, faults)
+            configuration.register(conf, name, target)
+            values = configuration.values(conf, name, target, faults)
             if values is not None:
                 nothing = dict.fromkeys(s.name for s in target.sources)
                 selected[name] = building.built(
@@ -327,8 +327,8 @@ def _options_in_use(
     """
     if plugins.is_own(plugins.POLICIES, name):
         target = plugins.policies([name])[name]
-        plugin_conf.register(conf, name, target)
-        return [*plugin_conf.configured(conf, name, target)]
+        configuration.register(conf, name, target)
+        return [*_configured(conf, name, target)]
     group = f'policy_{name}'
     if group not in conf.list_all_sections():
         return []
@@ -351,3 +351,17 @@ def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:
             f'set it to less than {ttl - beat:g} (member_ttl - '
             'heartbeat_interval)'
         )
+
+
+def _configured(
+    conf: cfg.ConfigOpts, name: str, target: plugins.Class
+) -> Iterator[tuple[str, str]]:
+    """Yield group and name of each option that differs from its default."""
+    for option in target.options:
+        group = configuration.group_of(name, target, option)
+        try:
+            if configuration.raw(conf, group, option) == option.default:
+                continue
+        except (ValueError, cfg.Error):
+            pass  # unreadable, so it is set
+        yield group, option.name

@@ -29,7 +29,8 @@ from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 from oslo_policy import policy
 
 from ironic_ownership import wiring
-from ironic_ownership.conf import api, log_format, new
+from ironic_ownership.conf import api, log_format
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import errors, policies
 from ironic_ownership.web.flask_app import OperationsApp

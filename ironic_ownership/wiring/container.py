@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from oslo_config import cfg
 
 from ironic_ownership import plugins
-from ironic_ownership.conf import database_url
-from ironic_ownership.conf.plugin import backend
+from ironic_ownership.conf.configuration import backend, database_url
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.calls import is_interrupt

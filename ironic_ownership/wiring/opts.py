@@ -13,7 +13,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership import conf, plugins
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import exceptions
 
 Listed = Sequence[tuple[str, Sequence[cfg.Opt]]]
@@ -25,12 +25,12 @@ def list_opts() -> Listed:
     Those of plugins that cannot be loaded, or declare them invalid, are left
     out.
     """
-    return _list_opts(plugins.installed, plugin_conf.described)
+    return _list_opts(plugins.installed, _described)
 
 
 def list_loaded_opts() -> Listed:
     """Return the options that this process uses: of loaded plugins only."""
-    return _list_opts(plugins.loaded, plugin_conf.declared)
+    return _list_opts(plugins.loaded, configuration.declared)
 
 
 def _list_opts(
@@ -58,6 +58,23 @@ def _list_opts(
                 )
     # Last: most of them are those of authentication.
     return [*found, *client.list_opts(), *options.list_opts()]
+
+
+def _described(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:
+    """Return those of one plugin, for the sample and the validator.
+
+    There the options of a deprecated policy are deprecated. They are not when
+    they are read: oslo.config would warn in each command, and the host logs
+    that the policy is deprecated.
+    """
+    found = configuration.declared(name, target)
+    reason = getattr(target, 'deprecated', '')
+    for _, option in found if reason else ():
+        option.deprecated_for_removal = True
+        option.deprecated_reason = reason
+        # The validator warns of deprecated names only.
+        option.deprecated_opts.append(cfg.DeprecatedOpt(option.name))
+    return found
 
 
 Overrides = Mapping[tuple[str, str], Any]
@@ -105,7 +122,7 @@ def _register_plugins(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
         if plugin.target is None:
             continue
         try:
-            plugin_conf.register(conf, plugin.name, plugin.target)
+            configuration.register(conf, plugin.name, plugin.target)
         except exceptions.PluginError as exc:
             faults.append(str(exc))
     return faults
@@ -142,5 +159,5 @@ def _set(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
         except cfg.NoSuchGroupError:
             faults.append(f'[{group}] {name}: there is no such group')
         except (ValueError, cfg.Error) as exc:
-            faults.append(plugin_conf.unreadable(group, name, exc))
+            faults.append(configuration.unreadable(group, name, exc))
     return faults

@@ -19,8 +19,7 @@ from ironic_ownership import plugins
 from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
-from ironic_ownership.conf import core
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration, core
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring.opts import list_loaded_opts
 
@@ -193,7 +192,7 @@ def _of_own_plugins() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
             if plugins.is_own(kind, name):
                 target = plugins.find(kind, name).target
                 assert target is not None
-                for group, option in plugin_conf.declared(name, target):
+                for group, option in configuration.declared(name, target):
                     yield group, [option]
 
 

@@ -14,8 +14,9 @@ import signal
 
 import sqlalchemy as sa
 
-from ironic_ownership import conf, wiring
+from ironic_ownership import wiring
 from ironic_ownership.cmd import cli
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, reasons
 from ironic_ownership.db import tables
 from ironic_ownership.engine.membership import registration
@@ -38,7 +39,7 @@ def delete(config: str, uuid: str) -> int:
 
 def refresh(config: str, uuid: str) -> int:
     """Do what a host does at its next refresh: beat, then refresh."""
-    wired = wiring.Wiring(conf.new(['--config-file', config], 'test'))
+    wired = wiring.Wiring(new(['--config-file', config], 'test'))
     host = wired.host()
     # One step after the other, in this one thread.
     host.member._registration.run_in_background = registration.run_now

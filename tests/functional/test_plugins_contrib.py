@@ -239,8 +239,9 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
         said = self.run_program(*asked, 'member', 'list', '-f', 'json')
         self.assertEqual([], json.loads(said))
         read = (
-            'import sys; from ironic_ownership import conf, settings; '
-            'read = settings.read(conf.new(sys.argv[1:], "x")); '
+            'import sys; from ironic_ownership import settings; '
+            'from ironic_ownership.conf.configuration import new; '
+            'read = settings.read(new(sys.argv[1:], "x")); '
             'print(read.tuning.advertised)'
         )
         said = self.run_program(

@@ -9,7 +9,7 @@ import unittest
 
 from oslo_config import cfg
 
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 
 
 class ConfiguredCase(unittest.TestCase):

@@ -14,7 +14,7 @@ import testtools
 
 import ironic_ownership
 from ironic_ownership import settings
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 
 _PACKAGE = pathlib.Path(ironic_ownership.__file__).parent
 _OURS = 'ironic_ownership'

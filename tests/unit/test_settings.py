@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 from ironic_ownership import plugins, settings
-from ironic_ownership.conf import plugin as plugin_conf
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import exceptions, model, options
 from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
@@ -433,7 +433,7 @@ class TestCoreOptions(SettingsCase):
 class TestBackend(SettingsCase):
     def test_db_backend_follows_the_records(self) -> None:
         conf = self.configure('[database]\nconnection = sqlite:////x.db')
-        target, values = plugin_conf.backend(conf)
+        target, values = configuration.backend(conf)
         self.assertEqual('DatabaseBackend', target.__name__)
         self.assertEqual({'connection': 'sqlite:////x.db'}, values)
 

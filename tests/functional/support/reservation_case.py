@@ -18,7 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 import testtools
 
-from ironic_ownership import conf, wiring
+from ironic_ownership import wiring
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.db import tables
@@ -66,9 +67,7 @@ class Service:
     """
 
     def __init__(self, config: pathlib.Path) -> None:
-        self.wired = wiring.Wiring(
-            conf.new(['--config-file', str(config)], 'test')
-        )
+        self.wired = wiring.Wiring(new(['--config-file', str(config)], 'test'))
         self.host = self.wired.host()
         # One step after the other, in the one thread of the test.
         member = self.host.member

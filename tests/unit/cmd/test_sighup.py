@@ -9,7 +9,8 @@ from ironic_ownership import settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement.options import is_configured
 from ironic_ownership.cmd import sighup
-from ironic_ownership.conf import log_format, new
+from ironic_ownership.conf import log_format
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.host.tuning import Tuning
 from tests.unit import third_party

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from ironic_ownership import plugins, wiring
 from ironic_ownership.cmd import status
-from ironic_ownership.conf import register_opts
+from ironic_ownership.conf.configuration import register_opts
 from ironic_ownership.contracts import exceptions
 from tests.unit import configurations, third_party
 

@@ -17,7 +17,7 @@ import psutil
 import sqlalchemy as sa
 
 from ironic_ownership import wiring
-from ironic_ownership.conf import new
+from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import schema, tables

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.conf import plugin
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import options, policy
 from tests.unit import configurations
 
@@ -15,7 +15,7 @@ def option(kind: options.OptionType, **values) -> options.Option:
 
 class TestOptions(unittest.TestCase):
     def parsed(self, declared: options.Option, text: str):
-        return plugin.to_oslo(declared).type(text)
+        return configuration.to_oslo(declared).type(text)
 
     def test_each_type_reads_its_text(self) -> None:
         for kind, text, value in (
@@ -29,7 +29,7 @@ class TestOptions(unittest.TestCase):
 
     def test_every_type_is_known(self) -> None:
         for kind in options.OptionType:
-            plugin.to_oslo(option(kind))
+            configuration.to_oslo(option(kind))
 
     def test_regex_has_to_match_the_whole_text(self) -> None:
         declared = option(Type.STRING, regex='a|bc')
@@ -52,7 +52,7 @@ class TestOptions(unittest.TestCase):
             self.parsed(option(Type.STRING, maximum=3), 'abcd')
 
     def test_names_default_help_and_secrecy_carry_over(self) -> None:
-        made = plugin.to_oslo(
+        made = configuration.to_oslo(
             option(
                 Type.LIST,
                 default=('a',),
@@ -86,9 +86,9 @@ class TestSecrets(configurations.ConfiguredCase):
         conf = self.configure(
             '[policy_p]\nname = hush-hush\nother = hush-hush'
         )
-        plugin.register(conf, 'p', Policy)
+        configuration.register(conf, 'p', Policy)
         faults: list[str] = []
-        self.assertIsNone(plugin.values(conf, 'p', Policy, faults))
+        self.assertIsNone(configuration.values(conf, 'p', Policy, faults))
         self.assertNotIn('hush-hush', str(faults))
         self.assertEqual(
             [
