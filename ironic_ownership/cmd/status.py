@@ -155,15 +155,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     conf = cfg.ConfigOpts()
     # The options of the log would appear as arguments.
     register_opts(conf, logs=False)
-    project = PROJECT
     try:
         return int(
             upgradecheck.main(
                 conf,
-                project,
+                PROJECT,
                 Checks(conf),
                 argv,
-                cfg.find_config_files(project, project),
+                cfg.find_config_files(PROJECT, PROJECT),
             )
         )
     except (cfg.Error, exceptions.OwnershipError, OSError, ValueError) as exc:
