@@ -17,10 +17,12 @@ from collections.abc import Sequence
 import coverage
 
 from tests.simulation import stories, threads
-from tests.simulation.checker import ViolationError
-from tests.simulation.deployment import Times
+from tests.simulation.checks.law import ViolationError
 from tests.simulation.mutants import reproducible
-from tests.simulation.run import Plan, Result, minimised, violation
+from tests.simulation.plan import Plan
+from tests.simulation.result import Result
+from tests.simulation.schedule import minimised, violation
+from tests.simulation.times import Times
 
 
 def run(arguments: Sequence[str]) -> int:

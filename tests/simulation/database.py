@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.db import connection
-from tests.simulation.links import Server
+from tests.simulation.links import Port, Server
 from tests.simulation.loop import Loop, Process
 from tests.unit.db import sqlite
 
@@ -347,3 +347,25 @@ def file_of(number: int) -> File:
 def _memory() -> str | None:
     path = pathlib.Path('/dev/shm')
     return str(path) if path.is_dir() else None
+
+
+class MembersPath(Port):
+    """The members in the database, over a network path of their own."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._target, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            token = PATH.set('members')
+            began = self._server.loop.now
+            try:
+                result = found(*args, **kwargs)
+            finally:
+                PATH.reset(token)
+            if name in ('beat', 'join'):
+                self._server.beaten(began)
+            return result
+
+        return call

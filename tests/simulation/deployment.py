@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -17,7 +16,6 @@ from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.contracts.conditions import Loop as LoopName
 from ironic_ownership.db.heartbeats import DatabaseBackend
@@ -41,129 +39,20 @@ from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.reservations.lifecycle import Lifecycle
 from ironic_ownership.engine.reservations.recovery import Recovery
 from ironic_ownership.engine.reservations.reserver import Reserver
-from tests.contract.suites import fake_allocations, fake_bare_metal
+from tests.contract.suites import fake_allocations
 from tests.simulation import threads
-from tests.simulation.checker import Checker
+from tests.simulation.bare_metal import Given, Ironic
+from tests.simulation.checks.checker import Checker
 from tests.simulation.cluster import Cluster
-from tests.simulation.database import PATH, Database
+from tests.simulation.database import Database, MembersPath
 from tests.simulation.links import Port, Server, Writer
 from tests.simulation.loop import Loop, Process
 from tests.simulation.middleware import KEY, Enforced
+from tests.simulation.times import Times
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
 T = TypeVar('T')
-
-
-@dataclasses.dataclass(frozen=True)
-class Times:
-    """The intervals of a deployment, in seconds.
-
-    :param scale: of all of them, against those of production.
-    :param refreshes: heartbeats between two refreshes.
-    :param graces: those for which a stopped service is expected back.
-    """
-
-    scale: float = 1.0
-    refreshes: float = 6.0
-    graces: float = 0.0
-
-    @property
-    def heartbeat(self) -> float:
-        return 5 * self.scale
-
-    @property
-    def ttl(self) -> float:
-        return 20 * self.scale
-
-    @property
-    def margin(self) -> float:
-        return 1 * self.scale
-
-    @property
-    def refresh(self) -> float:
-        return self.refreshes * self.heartbeat
-
-    @property
-    def grace(self) -> float:
-        return self.graces * self.heartbeat
-
-
-class Ironic(fake_bare_metal.FakeBareMetal):
-    """A model of Ironic whose lists may be truncated.
-
-    :ivar sees: share of the nodes that a list has.
-    :ivar gone_at: when a node was deleted.
-    :ivar deployed_at: when a node got its instance.
-    :ivar on_list: called with the scope of each list.
-    """
-
-    sees = 1.0
-
-    def __init__(self, loop: Loop, nodes: Sequence[model.Node]) -> None:
-        super().__init__(nodes, clock=lambda: loop.EPOCH + loop.now)
-        self.loop = loop
-        self.calls = collections.deque(maxlen=1)
-        self.gone_at: dict[str, float] = {}
-        self.deployed_at: dict[str, float] = {}
-        self.on_list: Callable[[str, model.Scope], None] = lambda *_: None
-
-    def _within(self, scope: model.Scope) -> list[model.Node]:
-        found = super()._within(scope)
-        return found[: max(1, int(len(found) * self.sees))]
-
-    def _called(self, method: str, argument: object) -> None:
-        scope = argument[0] if isinstance(argument, tuple) else argument
-        if isinstance(scope, model.Scope):
-            self.on_list(method, scope)
-        super()._called(method, argument)
-
-    def change(self, uuid: str, **values: Any) -> None:
-        """Change a node."""
-        self.put(dataclasses.replace(self.nodes[uuid], **values))
-        if 'instance_uuid' in values:
-            self.deployed_at[uuid] = self.loop.now
-
-    def delete(self, uuid: str) -> None:
-        """Delete a node."""
-        del self.nodes[uuid]
-        self.gone_at[uuid] = self.loop.now
-
-
-@dataclasses.dataclass
-class _Given(collections.UserDict[str, model.Node]):
-    """The nodes, which change in Ironic when one is given out."""
-
-    ironic: Ironic
-
-    @property
-    def data(self) -> dict[str, model.Node]:  # type: ignore[override]
-        return self.ironic.nodes
-
-    def __setitem__(self, uuid: str, node: model.Node) -> None:
-        self.ironic.change(uuid, instance_uuid=node.instance_uuid)
-
-
-class _MembersPath(Port):
-    """The members in the database, over a network path of their own."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._target, name)
-        if not callable(found):
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            token = PATH.set('members')
-            began = self._server.loop.now
-            try:
-                result = found(*args, **kwargs)
-            finally:
-                PATH.reset(token)
-            if name in ('beat', 'join'):
-                self._server.beaten(began)
-            return result
-
-        return call
 
 
 class Site:
@@ -190,7 +79,7 @@ class Site:
         standbys: Sequence[str] = (),
         nodes: Sequence[model.Node] = (),
         *,
-        times: Times = Times(),
+        times: Times,
         in_database: bool = True,
         full_refresh: float = 0.0,
         slowness: float = 0.004,
@@ -202,10 +91,9 @@ class Site:
         kind = Cluster if clustered else Database
         self.database: Database = kind(loop, idle=times.ttl / 2)
         self.bare_metal = Ironic(loop, nodes)
-        self.bare_metal.middleware = Enforcement.ENFORCED
         self.ironic = Server(loop, exceptions.IronicUnavailableError)
         self.allocations = fake_allocations.FakeAllocations(
-            _Given(self.bare_metal)
+            Given(self.bare_metal)
         )
         self.members = Server(loop, exceptions.BackendUnavailableError)
         self.members.timeout = times.heartbeat
@@ -217,7 +105,7 @@ class Site:
         loop.processes.append(api)
         self.enforced = Enforced(
             *(loop, api, self.ironic, self.database.port(api)),
-            checker.admitted,
+            checker.permissions.admitted,
         )
         self.store = memory.MemoryStore(self._store_clock)
         self.store.lock = threads.RLock()
@@ -268,7 +156,7 @@ class Site:
                 **kind,
             )
             backend._database = self.database.port(process)
-            port: Any = _MembersPath(backend, self.database, 'members')
+            port: Any = MembersPath(backend, self.database, 'members')
         else:
             stored = memory.MemoryBackend({}, store=self.store, **kind)
             port = Port(stored, self.members, 'members')
@@ -442,7 +330,7 @@ class ServiceProcess(Process):
     def _act(self) -> None:
         while True:
             self.loop.give_way(self.site.times.heartbeat / 4)
-            self.site.checker.believes(self)
+            self.site.checker.rights.believes(self)
             if self.held and self.loop.rng.random() < 0.25:
                 # It does not look whether its permission has ended.
                 one = self.loop.rng.choice(self.held)
@@ -450,7 +338,7 @@ class ServiceProcess(Process):
                     self.site.enforced.send(one)
             for one in self.held:
                 if self._without_locks(lambda one=one: one.is_valid):
-                    self.site.checker.acts(self, one)
+                    self.site.checker.permissions.act(self, one)
 
 
 class _Wired(app_case.Wired):

@@ -13,9 +13,9 @@ import random
 import re
 from collections.abc import Iterator
 
-from tests.simulation import faults
-from tests.simulation.faults import Planned
-from tests.simulation.run import Plan
+from tests.simulation.faults import kinds
+from tests.simulation.faults.kinds import Planned
+from tests.simulation.plan import Plan
 
 DIRECTORY = pathlib.Path(__file__).parent / 'stories'
 HEARTBEAT = 5.0
@@ -67,7 +67,7 @@ def plan(text: str, seed: int) -> Plan:
 def _faults(lines: list[str]) -> Iterator[Planned]:
     for line in lines:
         found = _FAULT.match(line)
-        if found is None or found['kind'] not in faults.ALL:
+        if found is None or found['kind'] not in kinds.ALL:
             raise ValueError(line)
         yield Planned(
             int(found['at']) / HEARTBEAT,

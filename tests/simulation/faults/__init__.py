@@ -1,0 +1,1 @@
+"""Faults, changes of Ironic, and commands of operators."""
