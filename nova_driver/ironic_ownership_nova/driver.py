@@ -158,6 +158,9 @@ class OwnershipMixin(GuardedOperations):
             self._is_new = False
             self._service.refresh()
         self._refresh_cache()
+        if self._service.feed is None:
+            # It has ended meanwhile, and soon Nova's pool of threads does.
+            raise exception.VirtDriverNotReady
         return list(self.node_cache)
 
     def get_available_resource(self, nodename: str) -> Any:
@@ -176,7 +179,11 @@ class OwnershipMixin(GuardedOperations):
             tracker.confirm_node(admin_context(), previous)
         self._turn.previous = nodename
         tracker.require(nodename)
-        resources = super().get_available_resource(nodename)
+        try:
+            resources = super().get_available_resource(nodename)
+        except exception.VirtDriverNotReady as exc:
+            # It has lost all nodes meanwhile.
+            raise exception.ComputeHostNotFound(host=nodename) from exc
         node = self.node_cache.get(nodename)
         if node is not None and tracker.can_skip(
             nodename, self._digest(node, nodename in self._reserved)

@@ -120,6 +120,31 @@ class NodesTest(DriverCase):
         with self.assertRaises(exception.VirtDriverNotReady):
             self.driver.get_available_nodes()
 
+    def test_pass_that_the_stop_overtakes_does_not_begin(self) -> None:
+        def read(context: object, uuids: object) -> list[object]:
+            self.driver._service.close()
+            return []
+
+        self.rows.side_effect = read
+        with self.assertRaises(exception.VirtDriverNotReady):
+            self.driver.get_available_nodes()
+
+    def test_pass_that_the_loss_of_all_nodes_overtakes_skips_them(
+        self,
+    ) -> None:
+        self.driver.get_available_nodes()
+
+        def lose(uuid: str) -> None:
+            self.driver._service.close()
+            self.driver._lose({FREE, OTHER})
+
+        with (
+            mock.patch.object(self.driver._tracker, 'require', lose),
+            # Which Nova logs in one line, without a traceback.
+            self.assertRaises(exception.ComputeHostNotFound),
+        ):
+            self.driver.get_available_resource(FREE)
+
     def test_service_without_nodes_asks_nothing(self) -> None:
         self.host.feed.views.clear()
         self.assertEqual([], self.driver.get_available_nodes())
