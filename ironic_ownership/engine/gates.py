@@ -134,10 +134,7 @@ def evaluate(
     :param overrides: codes of gates that the operator overrides.
     """
     return tuple(
-        _passed(gate.code)
-        if (found := gate.check(case)) is None
-        else gate.result(case, found, overrides)
-        for gate in gates
+        gate.result(case, gate.check(case), overrides) for gate in gates
     )
 
 

@@ -22,7 +22,6 @@ from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.shard_moves import ShardMoves
 from ironic_ownership.observe.columns import cells
 
 REQUEST_ID = Parameter(
@@ -80,13 +79,13 @@ def _show(request: Request) -> Answer:
 
 def operation_of(
     request: Request, request_id: str, fields: Collection[str] = ()
-) -> ShardMoves:
+) -> MoveNodes:
     """Return the operation; Ironic and Placement receive the request id.
 
     :param fields: of nodes that are read as well.
     """
     context = request.context
-    return ShardMoves(
+    return MoveNodes(
         dataclasses.replace(
             context.ports_of(request_id, fields),
             placement=context.placement_of(request_id),

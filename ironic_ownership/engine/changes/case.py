@@ -182,6 +182,43 @@ class PlannedNode:
     shard_before: str | None = None
     shard_after: str | None = None
 
+    def as_planned_before(self, before: NodeMove) -> PlannedNode:
+        """Keep the source from which a stored move was to take the node.
+
+        If the source has changed since, the transaction of its batch refuses
+        the node, and its gates are not shown.
+        """
+        node = dataclasses.replace(self.node, trial=before.trial)
+        same = node.source == before.source
+        # From another source, the transaction refuses the node by itself.
+        if same and node.state is NodeState.REFUSED:
+            return dataclasses.replace(self, node=node)
+        return dataclasses.replace(
+            self,
+            node=dataclasses.replace(
+                node, source=before.source, state=NodeState.PLANNED
+            ),
+            gates=self.gates if same else (),
+            # Perhaps this move has released it before it was interrupted.
+            hands_over=self.hands_over if same else node.source is None,
+        )
+
+
+def stored_nodes(order: Move, nodes: Sequence[NodeMove]) -> list[PlannedNode]:
+    """Return stored nodes whose gates are not evaluated again."""
+    return [
+        PlannedNode(
+            node,
+            destination=(
+                node.source or ''
+                if node.trial is Trial.BACK
+                else order.destination
+            ),
+            request_id=order.request_id,
+        )
+        for node in nodes
+    ]
+
 
 @dataclasses.dataclass(frozen=True)
 class Proposal:

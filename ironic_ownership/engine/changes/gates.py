@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
-from ironic_ownership.engine import gates
+from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.case import Case, OwnerChange, PlannedNode
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.gates import (
@@ -245,11 +245,8 @@ NO_OPERATION = Gate(
 NO_INSTANCE = Gate(
     'no_instance',
     'neither Ironic nor the record has one on it',
-    'A node with an instance is moved together with it: stop {case.source}, '
-    'then: ironic-ownership service set {case.source} --down, and '
-    'ironic-ownership compute node move {case.uuid} --to HOST; then '
-    'start {case.source} again: ironic-ownership service set {case.source} '
-    '--up',
+    'A node with an instance is moved together with it: '
+    + suggestions.hand_over('{case.source}', '{case.uuid}', 'HOST'),
     _no_instance,
 )
 _NEW_OWNER = (

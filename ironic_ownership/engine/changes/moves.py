@@ -29,11 +29,12 @@ from ironic_ownership.contracts.refusals import (
     UnfinishedMoveError,
 )
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import trial
+from ironic_ownership.engine.changes import shard_moves, trial
 from ironic_ownership.engine.changes.case import (
     OwnerChange,
     PlannedNode,
     Proposal,
+    stored_nodes,
 )
 from ironic_ownership.engine.changes.gates import plan_node
 from ironic_ownership.engine.changes.release import Releaser
@@ -130,7 +131,7 @@ class MoveNodes(Releaser):
         rest = [node for node in stored if node.state is PLANNED]
         back = [node for node in rest if node.trial is Trial.BACK]
         if back:
-            return Proposal(order, _shown(order, back), resumed=True)
+            return Proposal(order, stored_nodes(order, back), resumed=True)
         selected = Selection([node.uuid for node in rest])
         now = self._evaluate(order, self.read(selected, order.destination))
         LOG.info(
@@ -138,10 +139,10 @@ class MoveNodes(Releaser):
         )
         first = [node for node in stored if node.trial is Trial.FIRST]
         moved = [node for node in first if node.state is MOVED]
-        nodes = map(_as_planned_before, now, rest)
+        nodes = map(PlannedNode.as_planned_before, now, rest)
         return Proposal(
             order,
-            [*_shown(order, moved), *nodes],
+            [*stored_nodes(order, moved), *nodes],
             resumed=True,
             has_trial=bool(first),
         )
@@ -149,12 +150,17 @@ class MoveNodes(Releaser):
     def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
         change = OwnerChange(
             order.destination,
-            read.snapshot,
+            shard_moves.ahead(order, read.snapshot),
             self.ports.interpret,
             order.overrides,
             order.automatic,
         )
-        return [plan_node(order, change, uuid) for uuid in read.uuids]
+        return [
+            shard_moves.with_shard(
+                order, read.snapshot, plan_node(order, change, uuid)
+            )
+            for uuid in read.uuids
+        ]
 
     def execute(
         self,
@@ -162,14 +168,10 @@ class MoveNodes(Releaser):
         *,
         progress: Progress = no_progress,
         stopping: Stopping = never_stopping,
-        stored: bool = False,
     ) -> Proposal:
-        """Carry one proposal out; see :meth:`execute_all`.
-
-        :param stored: whether :meth:`store` was called before.
-        """
+        """Carry one proposal out; see :meth:`execute_all`."""
         (result,) = self.execute_all(
-            [proposal], progress=progress, stopping=stopping, stored=stored
+            [proposal], progress=progress, stopping=stopping
         )
         return result
 
@@ -188,6 +190,7 @@ class MoveNodes(Releaser):
 
         :param progress: called first when a move is about to be stored.
         :param stopping: asked between the batches; the rest can be resumed.
+        :param stored: whether :meth:`store` was called before.
         :returns: the results, in their order; fewer if it was stopped.
         :raises UnfinishedMoveError: if the database fails after a move was
             stored.
@@ -297,29 +300,43 @@ class MoveNodes(Releaser):
     def _move_batch(
         self, proposal: Proposal, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
-        request_id = proposal.order.request_id
+        order, request_id = proposal.order, proposal.order.request_id
+        before = {n.node.uuid: n.shard_before for n in proposal.nodes}
+        uuids = [node.uuid for node in nodes]
         try:
-            given_up = self._release(proposal, nodes)
-            rest = [node for node in nodes if node.uuid not in given_up]
-            done = self.moves.carry_out(request_id, rest)
+            refused = self.set_shard(
+                order, [u for u in uuids if before[u] != order.shard]
+            )
+            rest = [node for node in nodes if node.uuid not in refused]
+            given_up = self._release(proposal, rest)
+            done = [
+                *self.moves.carry_out(
+                    request_id, [n for n in rest if n.uuid not in given_up]
+                ),
+                *_refused(rest, given_up),
+            ]
+            self._set_back(order, [n for n in done if n.state is REFUSED])
         except exceptions.NotFoundError as exc:
-            uuids = [node.uuid for node in nodes]
             # Otherwise the nodes that it released stay held until that
             # expires.
             self.moves.end_release(request_id, uuids)
             raise LostMoveError(request_id) from exc
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(request_id, exc) from exc
-        return [
-            *done,
-            *(
-                dataclasses.replace(
-                    node, state=REFUSED, detail=given_up[node.uuid]
-                )
-                for node in nodes
-                if node.uuid in given_up
-            ),
-        ]
+        return [*done, *_refused(nodes, refused)]
+
+    def _set_back(self, order: Move, nodes: Sequence[NodeMove]) -> None:
+        """Give refused nodes the shard of their owner again.
+
+        One that was released and then got an instance goes back to its source.
+        """
+        if order.shard is None or not nodes:
+            return
+        source = {node.uuid: node.source for node in nodes}
+        records = self.ports.records.compute_nodes_by_uuid(source)
+        self.set_scope(
+            order, {r.uuid: r.host or source[r.uuid] for r in records}
+        )
 
     def _release(
         self, proposal: Proposal, nodes: Sequence[NodeMove]
@@ -337,24 +354,18 @@ class MoveNodes(Releaser):
         return refused
 
 
+def _refused(
+    nodes: Sequence[NodeMove], why: Mapping[str, str]
+) -> list[NodeMove]:
+    return [
+        dataclasses.replace(node, state=REFUSED, detail=why[node.uuid])
+        for node in nodes
+        if node.uuid in why
+    ]
+
+
 def _planned(proposals: Sequence[Proposal]) -> int:
     return sum(len(proposal.planned) for proposal in proposals)
-
-
-def _shown(order: Move, nodes: Sequence[NodeMove]) -> list[PlannedNode]:
-    """Return stored nodes whose gates are not evaluated again."""
-    return [
-        PlannedNode(
-            node,
-            destination=(
-                node.source or ''
-                if node.trial is Trial.BACK
-                else order.destination
-            ),
-            request_id=order.request_id,
-        )
-        for node in nodes
-    ]
 
 
 def _log(order: Move, node: NodeMove) -> None:
@@ -367,25 +378,3 @@ def _log(order: Move, node: NodeMove) -> None:
     elif node.state is not UNCHANGED:
         level = log.WARNING
     LOG.log(level, '%s: node %s: %s', order.request_id, node.uuid, what)
-
-
-def _as_planned_before(now: PlannedNode, before: NodeMove) -> PlannedNode:
-    """Keep the source from which a stored move was to take the node.
-
-    If the source has changed since, the transaction of its batch refuses the
-    node, and its gates are not shown.
-    """
-    node = dataclasses.replace(now.node, trial=before.trial)
-    same = node.source == before.source
-    # From another source, the transaction refuses the node by itself.
-    if same and node.state is NodeState.REFUSED:
-        return dataclasses.replace(now, node=node)
-    return dataclasses.replace(
-        now,
-        node=dataclasses.replace(
-            node, source=before.source, state=NodeState.PLANNED
-        ),
-        gates=now.gates if same else (),
-        # Perhaps this move has released it before it was interrupted.
-        hands_over=now.hands_over if same else node.source is None,
-    )

@@ -12,6 +12,7 @@ meanwhile is read before that: a node that is no longer free goes back.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,29 +23,28 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
 from ironic_ownership.engine.changes import gates, selection
 from ironic_ownership.engine.changes.case import Case, OwnerChange
-from ironic_ownership.engine.changes.selection import Selected, Selection
-from ironic_ownership.engine.gates import Item, Result, proposed
-from ironic_ownership.engine.ports import Moves, Ports
+from ironic_ownership.engine.changes.selection import (
+    Selection,
+    SnapshotReader,
+)
+from ironic_ownership.engine.changes.shard_moves import shard_of
+from ironic_ownership.engine.gates import GateResult, Item, Result, proposed
 
 LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Releaser:
+class Releaser(SnapshotReader):
     """Releases free nodes of live services.
 
     Threading: one thread. Blocking: for the length of a permission.
 
-    :param sharded: whether every list of nodes has to name a shard: law 4.
     :param permission_lifetime: seconds for which a permission of any service
         may last that is not confirmed.
     :param pause: waits for some seconds.
     """
 
-    ports: Ports
-    moves: Moves
     _: dataclasses.KW_ONLY
-    sharded: bool
     permission_lifetime: float
     pause: Callable[[float], None] = time.sleep
 
@@ -86,16 +86,6 @@ class Releaser:
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
 
-    def read(self, selected: Selection, destination: str | None) -> Selected:
-        """Read everything that the gates of the selected nodes need."""
-        return selection.read(
-            self.ports,
-            self.moves,
-            selected,
-            destination,
-            sharded=self.sharded,
-        )
-
     def read_nodes(
         self, uuids: Collection[str], shards: Collection[str | None]
     ) -> dict[str, model.Node | None]:
@@ -104,17 +94,47 @@ class Releaser:
             self.ports.ironic, uuids, shards, self.sharded, summary=True
         )
 
+    def set_shard(self, order: Move, uuids: Collection[str]) -> dict[str, str]:
+        """Set the shard of nodes, if the move sets one; return why some stay.
+
+        Those are refused.
+        """
+        if order.shard is None:
+            return {}
+        refused = self._set_shards(dict.fromkeys(uuids, order.shard))
+        if refused:
+            self.moves.refuse(order.request_id, refused)
+        return refused
+
+    def _set_shards(self, shards: Mapping[str, str]) -> dict[str, str]:
+        refused = {}
+        for uuid, shard in shards.items():
+            objection = self.ports.ironic.set_shard(uuid, shard)
+            if objection is not None:
+                refused[uuid] = objection
+        return refused
+
     def set_scope(
         self, order: Move, owners: Mapping[str, str | None]
     ) -> dict[str, str]:
-        """Bring nodes of a move into the scopes of services, in Ironic.
-
-        Nothing to do, unless the move itself changes Ironic.
+        """Give nodes the shards of services, if the move sets shards.
 
         :param owners: the service by the node's uuid.
         :returns: why that is not possible for a node, by uuid.
         """
-        return {}
+        if order.shard is None:
+            return {}
+        shards = {
+            service.host: shard_of(self.ports.interpret(service.settings))
+            for service in self.ports.records.services()
+        }
+        return self._set_shards(
+            {
+                uuid: shard
+                for uuid, owner in owners.items()
+                if (shard := shards.get(owner or '')) is not None
+            }
+        )
 
     def occupied(self, instances: Mapping[str, str | None]) -> dict[str, str]:
         """Return why nodes cannot change owner, as Ironic has them now.
@@ -201,26 +221,23 @@ class ReleaseNodes(Releaser):
 
 
 def _proposed(case: Case) -> NodeRelease:
-    node = NodeMove(case.uuid, case.source, case.epoch)
+    results: tuple[GateResult, ...] = ()
+    taker = None
     if case.record is None:
         missing = gates.RECORD_EXISTS
-        return NodeRelease(
-            result=Result.REFUSED,
-            gates=(missing.result(case, missing.check(case)),),
-            node=node,
-            case=case,
-        )
-    try:
-        taker = gates.next_owner(case)
-    except exceptions.OwnershipError:
-        taker = None
-    results = gates.evaluate(case) if case.source else ()
-    result = proposed(results, Result.WOULD_RELEASE)
+        results = (missing.result(case, missing.check(case)),)
+    else:
+        with contextlib.suppress(exceptions.OwnershipError):
+            taker = gates.next_owner(case)
+        if case.source:
+            results = gates.evaluate(case)
     return NodeRelease(
-        result=result if case.source else Result.UNCHANGED,
+        result=proposed(results, Result.WOULD_RELEASE)
+        if results
+        else Result.UNCHANGED,
         gates=results,
-        node=node,
-        name=case.record.name,
+        node=NodeMove(case.uuid, case.source, case.epoch),
+        name=case.record.name if case.record else None,
         next_owner=taker,
         case=case,
     )

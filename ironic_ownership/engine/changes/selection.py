@@ -64,92 +64,108 @@ def scope_of(
     return scope
 
 
-def read(
-    ports: Ports,
-    moves: Moves,
-    selection: Selection,
-    destination: str | None,
-    *,
-    sharded: bool,
-) -> Selected:
-    """Read everything that the gates of the selected nodes need.
+@dataclasses.dataclass(frozen=True)
+class SnapshotReader:
+    """Reads everything that the gates of selected nodes need.
 
-    The order is that of a refresh: services, records, nodes, members. If
-    Ironic or the membership fails, their gates cannot be evaluated.
-
-    :param destination: canonical name of the service that gets the nodes;
-        what its policies check decides which fields of nodes are read.
-        ``None`` if any service may get them.
-    :param sharded: whether every list has to name a shard.
-    :raises OwnershipError: if the selection can't be read.
+    :param sharded: whether every list of nodes has to name a shard: law 4.
     """
-    services = {s.host: s for s in ports.records.services()}
-    records = _records(ports, selection)
-    summary = destination is not None and _checks_scope_only(
-        ports, services.get(destination)
-    )
-    found = _read_nodes(ports, selection, records, sharded, summary)
-    view = _view(ports, services.values())
-    if summary and not _checks_scope_only(
-        ports,
-        None if isinstance(view, str) else view.get(destination or ''),
-    ):
-        # It runs with other policies than those it has registered with.
-        found = _read_nodes(ports, selection, records, sharded, False)
-        view = _view(ports, services.values())
-    uuids: Sequence[str] = (
-        list(records) if selection.uuids is None else selection.uuids
-    )
-    if selection.scope is not None:
-        uuids = [uuid for uuid in uuids if uuid in found]
-    return Selected(
-        uuids,
-        ChangeSnapshot(
-            *(services, view, records, moves.open_instances(uuids), found),
-            moves.objections(
-                dict.fromkeys(uuids, destination) if destination else {}
+
+    ports: Ports
+    moves: Moves
+    _: dataclasses.KW_ONLY
+    sharded: bool
+
+    def read(self, selection: Selection, destination: str | None) -> Selected:
+        """Read the selected nodes, and what is known about them.
+
+        The order is that of a refresh: services, records, nodes, members. If
+        Ironic or the membership fails, their gates cannot be evaluated.
+
+        :param destination: canonical name of the service that gets the nodes;
+            what its policies check decides which fields of nodes are read.
+            ``None`` if any service may get them.
+        :raises OwnershipError: if the selection can't be read.
+        """
+        services = {s.host: s for s in self.ports.records.services()}
+        records = self._records(selection)
+        summary = destination is not None and self._checks_scope_only(
+            services.get(destination)
+        )
+        found = self._nodes(selection, records, summary)
+        view = self._view(services.values())
+        if summary and not self._checks_scope_only(
+            None if isinstance(view, str) else view.get(destination or '')
+        ):
+            # It runs with other policies than those it has registered with.
+            found = self._nodes(selection, records, False)
+            view = self._view(services.values())
+        uuids = _uuids(selection, records)
+        if selection.scope is not None:
+            uuids = [uuid for uuid in uuids if uuid in found]
+        return Selected(
+            uuids,
+            ChangeSnapshot(
+                services,
+                view,
+                records,
+                self.moves.open_instances(uuids),
+                found,
+                self.moves.objections(
+                    dict.fromkeys(uuids, destination) if destination else {}
+                ),
             ),
-        ),
-    )
+        )
 
+    def _records(self, selection: Selection) -> dict[str, model.ComputeNode]:
+        stored = self.ports.records
+        if selection.uuids is None:
+            found = stored.compute_nodes(NodeFilter(host=selection.source))
+        else:
+            found = stored.compute_nodes_by_uuid(selection.uuids)
+        return {record.uuid: record for record in found}
 
-def _records(
-    ports: Ports, selection: Selection
-) -> dict[str, model.ComputeNode]:
-    stored = ports.records
-    if selection.uuids is not None:
-        return _by_uuid(stored.compute_nodes_by_uuid(selection.uuids))
-    return _by_uuid(stored.compute_nodes(NodeFilter(host=selection.source)))
+    def _checks_scope_only(
+        self, known: model.Service | model.Member | None
+    ) -> bool:
+        """Tell whether a summary of a node is enough for all gates.
 
+        :param known: the destination; if it is unknown, a gate refuses all
+            nodes anyway.
+        """
+        interpret = self.ports.interpret
+        policies = None if known is None else interpret(known.settings)
+        return policies is None or not policies.beyond_scope
 
-def _checks_scope_only(
-    ports: Ports, known: model.Service | model.Member | None
-) -> bool:
-    """Tell whether a summary of a node is enough for all gates.
-
-    :param known: the destination; if it is unknown, a gate refuses all nodes
-        anyway.
-    """
-    policies = None if known is None else ports.interpret(known.settings)
-    return policies is None or not policies.beyond_scope
-
-
-def _read_nodes(
-    ports: Ports,
-    selection: Selection,
-    records: Mapping[str, model.ComputeNode],
-    sharded: bool,
-    summary: bool,
-) -> Mapping[str, model.Node | None] | str:
-    ironic = ports.ironic
-    if selection.scope is not None:
-        return _in_scope(ironic, records, selection.scope, sharded, summary)
-    uuids = list(records) if selection.uuids is None else selection.uuids
-    try:
+    def _nodes(
+        self,
+        selection: Selection,
+        records: Mapping[str, model.ComputeNode],
+        summary: bool,
+    ) -> Mapping[str, model.Node | None] | str:
+        ironic, scope = self.ports.ironic, selection.scope
+        if scope is not None:
+            return _in_scope(ironic, records, scope, self.sharded, summary)
+        uuids = _uuids(selection, records)
         shards = {record.shard for record in records.values()}
-        return read_nodes(ironic, uuids, shards, sharded, summary=summary)
-    except exceptions.IronicError as exc:
-        return str(exc)
+        try:
+            return read_nodes(
+                ironic, uuids, shards, self.sharded, summary=summary
+            )
+        except exceptions.IronicError as exc:
+            return str(exc)
+
+    def _view(self, services: Iterable[model.Service]) -> model.View | str:
+        try:
+            return self.ports.backend.view().serving(services)
+        except exceptions.MembershipError as exc:
+            return str(exc)
+
+
+def _uuids(
+    selection: Selection, records: Mapping[str, model.ComputeNode]
+) -> Sequence[str]:
+    return list(records) if selection.uuids is None else selection.uuids
 
 
 def read_nodes(
@@ -237,16 +253,3 @@ def _in_scope(
         if node is None or scope.matches(node.shard, node.conductor_group):
             found[record.uuid] = node
     return found
-
-
-def _view(ports: Ports, services: Iterable[model.Service]) -> model.View | str:
-    try:
-        return ports.backend.view().serving(services)
-    except exceptions.MembershipError as exc:
-        return str(exc)
-
-
-def _by_uuid(
-    records: Iterable[model.ComputeNode],
-) -> dict[str, model.ComputeNode]:
-    return {record.uuid: record for record in records}

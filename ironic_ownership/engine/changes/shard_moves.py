@@ -1,4 +1,4 @@
-"""Moves that set the shard of their nodes in Ironic.
+"""Moves that set the shard of their nodes in Ironic. Pure.
 
 The gates are evaluated first, for the nodes as they will be. Then, in each
 batch, the shard is set before the record changes. In between the record still
@@ -19,103 +19,22 @@ trial that failed gets the shard of its source before it is released.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
-from ironic_ownership.contracts.refusals import UnfinishedMoveError
+from ironic_ownership.contracts import model
+from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.engine.changes import gates
-from ironic_ownership.engine.changes.case import PlannedNode, Proposal
-from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.selection import Selected
-
-PLANNED, REFUSED = NodeState.PLANNED, NodeState.REFUSED
-UNCHANGED = NodeState.UNCHANGED
+from ironic_ownership.engine.changes.case import ChangeSnapshot, PlannedNode
 
 
-@dataclasses.dataclass(frozen=True)
-class ShardMoves(MoveNodes):
-    """The operations *move* and *resume*, also for moves with a shard."""
-
-    def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
-        nodes = read.snapshot.nodes
-        if order.shard is None or isinstance(nodes, str):
-            return super()._evaluate(order, read)
-        ahead = {
-            uuid: node and dataclasses.replace(node, shard=order.shard)
-            for uuid, node in nodes.items()
-        }
-        snapshot = dataclasses.replace(read.snapshot, nodes=ahead)
-        planned = super()._evaluate(
-            order, dataclasses.replace(read, snapshot=snapshot)
-        )
-        return [_with_shard(order, p, nodes.get(p.node.uuid)) for p in planned]
-
-    def _move_batch(
-        self, proposal: Proposal, nodes: Sequence[NodeMove]
-    ) -> Sequence[NodeMove]:
-        order = proposal.order
-        if order.shard is None:
-            return super()._move_batch(proposal, nodes)
-        before = {n.node.uuid: n.shard_before for n in proposal.nodes}
-        refused = {}
-        try:
-            for node in nodes:
-                if before[node.uuid] == order.shard:
-                    continue
-                objection = self.ports.ironic.set_shard(node.uuid, order.shard)
-                if objection is not None:
-                    refused[node.uuid] = objection
-            if refused:
-                self.moves.refuse(order.request_id, refused)
-        except exceptions.OwnershipError as exc:
-            raise UnfinishedMoveError(order.request_id, exc) from exc
-        done = super()._move_batch(
-            proposal, [node for node in nodes if node.uuid not in refused]
-        )
-        self._set_back(order, [node for node in done if node.state is REFUSED])
-        return [
-            *done,
-            *(
-                dataclasses.replace(
-                    node, state=REFUSED, detail=refused[node.uuid]
-                )
-                for node in nodes
-                if node.uuid in refused
-            ),
-        ]
-
-    def _set_back(self, order: Move, nodes: Sequence[NodeMove]) -> None:
-        """Give refused nodes the shard of their owner again.
-
-        One that was released and then got an instance goes back to its source.
-        """
-        source = {node.uuid: node.source for node in nodes}
-        if not source:
-            return
-        try:
-            records = self.ports.records.compute_nodes_by_uuid(source)
-            owners = {r.uuid: r.host or source[r.uuid] for r in records}
-            self.set_scope(order, owners)
-        except exceptions.OwnershipError as exc:
-            raise UnfinishedMoveError(order.request_id, exc) from exc
-
-    def set_scope(
-        self, order: Move, owners: Mapping[str, str | None]
-    ) -> dict[str, str]:
-        """Set the shards of services, if the move sets shards."""
-        if order.shard is None:
-            return {}
-        shards = {
-            service.host: shard_of(self.ports.interpret(service.settings))
-            for service in self.ports.records.services()
-        }
-        refused = {}
-        for uuid, owner in owners.items():
-            shard = shards.get(owner or '')
-            if shard is not None:
-                refused[uuid] = self.ports.ironic.set_shard(uuid, shard)
-        return {uuid: why for uuid, why in refused.items() if why}
+def ahead(order: Move, snapshot: ChangeSnapshot) -> ChangeSnapshot:
+    """Return a snapshot with the nodes as the move makes them."""
+    if order.shard is None or isinstance(snapshot.nodes, str):
+        return snapshot
+    nodes = {
+        uuid: node and dataclasses.replace(node, shard=order.shard)
+        for uuid, node in snapshot.nodes.items()
+    }
+    return dataclasses.replace(snapshot, nodes=nodes)
 
 
 def shard_of(policies: object) -> str | None:
@@ -124,16 +43,23 @@ def shard_of(policies: object) -> str | None:
     return None if scope.nothing else scope.shard
 
 
-def _with_shard(
-    order: Move, planned: PlannedNode, node: model.Node | None
+def with_shard(
+    order: Move, snapshot: ChangeSnapshot, planned: PlannedNode
 ) -> PlannedNode:
-    """Plan a node whose shard is all that changes, and show the shards."""
-    before = node.shard if node else None
+    """Plan a node whose shard is all that changes, and show the shards.
+
+    :param snapshot: with the nodes as Ironic has them.
+    """
+    if order.shard is None or isinstance(snapshot.nodes, str):
+        return planned
     now, results = planned.node, planned.gates
+    node = snapshot.nodes.get(now.uuid)
+    before = node.shard if node else None
     # The services of its new shard claim an unowned node.
     keeps_owner = now.source in (None, order.destination)
     if node is not None and keeps_owner and not gates.operation_on(node):
-        state = UNCHANGED if before == order.shard else PLANNED
+        is_set = before == order.shard
+        state = NodeState.UNCHANGED if is_set else NodeState.PLANNED
         now = dataclasses.replace(now, state=state, detail=None)
         results = ()
     return dataclasses.replace(

@@ -22,8 +22,9 @@ from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan
 from ironic_ownership.engine.changes.case import ChangeSnapshot, Proposal
+from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import Selected
-from ironic_ownership.engine.changes.shard_moves import ShardMoves, shard_of
+from ironic_ownership.engine.changes.shard_moves import shard_of
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
@@ -102,7 +103,7 @@ class _Facts:
 
 
 def propose(
-    operation: ShardMoves,
+    operation: MoveNodes,
     conditions: Conditions,
     origin: Origin,
     *,
@@ -137,7 +138,7 @@ def propose(
         ('they stay apart from nodes to keep them with', found.split),
     ):
         left[what] += len(uuids)
-    moves = _moves(operation, facts, items, found, hosts)
+    moves = _moves(facts, items, found, hosts)
     order = Move(
         *('', '', origin.actor),
         f'shard plan{f": {reason}" if reason else ""}'[:255],
@@ -157,7 +158,7 @@ def propose(
 
 
 def _read(
-    operation: ShardMoves, named: Collection[str]
+    operation: MoveNodes, named: Collection[str]
 ) -> tuple[_Facts, collections.Counter[str]]:
     ports = operation.ports
     services = ports.records.services()
@@ -270,7 +271,6 @@ def _value(node: model.Node, name: str) -> str:
 
 
 def _moves(
-    operation: ShardMoves,
     facts: _Facts,
     items: Iterable[shard_plan.PlanNode],
     plan: shard_plan.ShardPlan,
@@ -281,7 +281,7 @@ def _moves(
     Those whose shard was set before, and whose record was not, are among
     them.
     """
-    moves: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    hosts_of: dict[str, tuple[str, str]] = {}
     several: dict[str, model.Node] = {}
     for item in items:
         node, record = facts.nodes[item.uuid], facts.records.get(item.uuid)
@@ -297,33 +297,18 @@ def _moves(
             takers = [owner or hosts[shard][0]]
         if len(takers) > 1:
             several[item.uuid] = dataclasses.replace(node, shard=shard)
-        moves[shard, takers[0]].append(item.uuid)
-    return _assigned(facts, moves, several)
-
-
-def _assigned(
-    facts: _Facts,
-    moves: dict[tuple[str, str], list[str]],
-    several: Mapping[str, model.Node],
-) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Let the assigner of a shard with several services choose."""
-    if not several:
-        return moves
-    owners = {
-        uuid: decision.owner
-        for uuid, decision in decide(
-            several.values(), {}, facts.groups
-        ).items()
-    }
-    found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
-    for (shard, host), uuids in moves.items():
-        for uuid in uuids:
-            found[shard, owners.get(uuid) or host].append(uuid)
-    return found
+        hosts_of[item.uuid] = shard, takers[0]
+    # The assigner of a shard with several services chooses.
+    assigned = decide(several.values(), {}, facts.groups)
+    moves: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    for uuid, (shard, host) in hosts_of.items():
+        owner = assigned[uuid].owner if uuid in several else None
+        moves[shard, owner or host].append(uuid)
+    return moves
 
 
 def _proposals(
-    operation: ShardMoves,
+    operation: MoveNodes,
     facts: _Facts,
     order: Move,
     moves: Mapping[tuple[str, str], Sequence[str]],

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.reasons import Contest, Decision
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
-from ironic_ownership.engine.decision.policy_set import PolicySet
 
 Decisions = Mapping[str, Decision]
 """By uuid of the node."""
@@ -55,10 +52,12 @@ def _decide(
     peer_groups: PeerGroups,
     owners: Mapping[str, str | None] | None,
 ) -> Decisions:
-    if owners is None:
-        owners = _Owners(records)
+    if owners is None and any(
+        group.policies.reads_owners for group in peer_groups.groups
+    ):
+        owners = {uuid: record.host for uuid, record in records.items()}
     decided: dict[str, Decision] = {}
-    for group_nodes, decisions in _desired(nodes, peer_groups, owners):
+    for group_nodes, decisions in _desired(nodes, peer_groups, owners or {}):
         for node, desired in zip(group_nodes, decisions, strict=True):
             uuid = node.uuid
             record = records.get(uuid)
@@ -73,22 +72,6 @@ def _decide(
                     node, record, desired, peer_groups
                 )
     return decided
-
-
-class _Owners(Mapping[str, str | None]):
-    """The owners on record, by uuid; made only for what is asked."""
-
-    def __init__(self, records: Mapping[str, model.ComputeNode]) -> None:
-        self._records = records
-
-    def __getitem__(self, uuid: str) -> str | None:
-        return self._records[uuid].host
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._records)
-
-    def __len__(self) -> int:
-        return len(self._records)
 
 
 def _desired(
@@ -129,12 +112,8 @@ def _admitted(
     for node in nodes:
         places[node.shard, node.conductor_group].append(node)
     for place, located in places.items():
-        matching, failing = _sorted_out(
-            range(len(peer_groups.groups)),
-            peer_groups,
-            functools.partial(_matches, place),
-            operator.methodcaller('may_admit', *place),
-        )
+        numbers = range(len(peer_groups.groups))
+        matching, failing = _candidates(numbers, peer_groups, place)
         if not any(
             peer_groups.groups[number].policies.beyond_scope
             for number in matching + failing
@@ -142,11 +121,8 @@ def _admitted(
             yield (matching, failing), located
             continue
         for node in located:
-            admitting, also_failing = _sorted_out(
-                matching,
-                peer_groups,
-                operator.methodcaller('admits', node),
-                operator.methodcaller('may_admit', *place, node),
+            admitting, also_failing = _candidates(
+                matching, peer_groups, place, node
             )
             still = tuple(
                 number
@@ -156,27 +132,31 @@ def _admitted(
             yield (admitting, still + also_failing), (node,)
 
 
-def _matches(place: tuple[str | None, str], policies: PolicySet) -> bool:
-    return policies.scope.matches(*place)
-
-
-def _sorted_out(
+def _candidates(
     numbers: Iterable[int],
     peer_groups: PeerGroups,
-    admits: Callable[[PolicySet], bool],
-    may_admit: Callable[[PolicySet], bool],
+    place: tuple[str | None, str],
+    node: model.Node | None = None,
 ) -> _Candidates:
-    """Return the groups that admit, and those that may, because they fail."""
+    """Return the groups that admit, and those that may, because they fail.
+
+    :param node: without it only the scopes count.
+    """
     admitting: list[int] = []
     failing: list[int] = []
     for number in numbers:
         group = peer_groups.groups[number]
+        policies = group.policies
         try:
-            if not admits(group.policies):
+            if not (
+                policies.scope.matches(*place)
+                if node is None
+                else policies.admits(node)
+            ):
                 continue
         except exceptions.PluginFaultError as exc:
             peer_groups.on_fault(group.hosts, exc)
-            if may_admit(group.policies):
+            if policies.may_admit(*place, node):
                 failing.append(number)
             continue
         (failing if group.fails else admitting).append(number)
@@ -198,8 +178,11 @@ def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
     if len(groups) == 1:
         return Decision(groups[0].hosts[0], reasons.Reason.EXCLUSIVE)
     contenders = tuple(sorted(h for group in groups for h in group.hosts))
-    one_list = len({_policy_names(group) for group in groups}) == 1
-    if one_list and all(len(group.peers) == 1 for group in groups):
+    lists = {
+        tuple(policy.name for policy in group.settings.policies)
+        for group in groups
+    }
+    if len(lists) == 1 and all(len(group.peers) == 1 for group in groups):
         # The later one claims nothing, and ``check`` reports the conflict.
         first = min(groups, key=lambda group: group.first_joined)
         return Decision(
@@ -214,10 +197,6 @@ def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
         contenders,
         Contest.CONTESTED,
     )
-
-
-def _policy_names(group: PeerGroup) -> tuple[str, ...]:
-    return tuple(policy.name for policy in group.settings.policies)
 
 
 def _with_record(

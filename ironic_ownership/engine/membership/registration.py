@@ -127,7 +127,7 @@ class Registration:
         self, context: ServiceContext, settings: model.MemberSettings
     ) -> None:
         self.identity = Identity(context.host, settings)
-        self.on_row: Callable[[model.Service], None] = _ignore
+        self.on_row: Callable[[model.Service], None] = lambda row: None
         self.run_in_background: Runner = run_now
         self._host = context.host
         self._records = context.ports.records
@@ -308,10 +308,6 @@ class Registration:
                 LOG.info('%s registered, epoch %s', host, new.epoch)
         elif loss:
             LOG.warning('%s may not act under its epoch: %s', host, loss)
-
-
-def _ignore(row: model.Service) -> None:
-    """Take a row for which no part waits."""
 
 
 def _answer(

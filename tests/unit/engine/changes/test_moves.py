@@ -110,14 +110,14 @@ class MoveNodesTest(move_case.MoveCase):
         plan = self.plan()
         answers = iter((False, False, True))
         with mock.patch.object(move_nodes, 'BATCH', 7):
-            result = self.operation.execute(
-                plan, stopping=lambda: next(answers), stored=True
+            (result,) = self.operation.execute_all(
+                [plan], stopping=lambda: next(answers), stored=True
             )
         self.assertEqual(16, len(result.planned))
         self.assertEqual(14, result.count(MOVED))
         rest = self.plan_rest(plan)
         self.assertEqual(16, len(rest.nodes))
-        result = self.operation.execute(rest, stored=True)
+        result = self.operation.execute(rest)
         self.assertEqual(16, result.count(MOVED))
         rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.nodes))
@@ -133,7 +133,7 @@ class MoveNodesTest(move_case.MoveCase):
         self.moves.carry_out(order.request_id, [plan.nodes[0].node])
         rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.refused))
-        result = self.operation.execute(rest, stored=True)
+        result = self.operation.execute(rest)
         self.assertEqual(29, result.count(MOVED))
         self.assertEqual(1, result.count(moves.NodeState.REFUSED))
 

@@ -25,7 +25,7 @@ from ironic_ownership.engine import ports
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import Proposal
-from ironic_ownership.engine.changes.shard_moves import ShardMoves
+from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.shards import Conditions
 from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
@@ -62,7 +62,7 @@ class ShardCase(sqlite.SqliteCase):
             for host, shard in (('a', 's1'), ('b', 's2'), ('c', 's3'))
         }
         self.claim('a', *self.ironic.nodes.values())
-        self.operation = ShardMoves(
+        self.operation = MoveNodes(
             ports.Ports(
                 self.records, self.ironic, self.backend, world.interpret
             ),
