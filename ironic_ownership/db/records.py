@@ -98,8 +98,10 @@ class SqlRecords(connection.Port):
         found = self._database.select(
             self._linked.services.select(), rows.service
         )
-        # Databases disagree about the order of letters; Python does not.
-        return sorted(found, key=lambda s: s.host)
+        # Databases disagree about the order of letters; Python does not. Of
+        # several in a cell that differ in case only, one that is up counts.
+        found = sorted(found, key=lambda s: (s.host, s.up_in_nova))
+        return list({s.host: s for s in found}.values())
 
     def condition_reports(self) -> dict[str, ConditionReport]:
         """Return the last report of each service that has one. One query."""

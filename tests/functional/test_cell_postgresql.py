@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from tests.contract.suites import records as suite
 from tests.functional import test_cell, test_cell_adoption
 from tests.functional.support import cells, databases
 
@@ -25,6 +26,24 @@ def _cell(url: str) -> cells.PostgreSQLCell:
 
 class CellTest(_OnPostgreSQL, test_cell.CellTest):
     pass
+
+
+class TwinsTest(_OnPostgreSQL, suite.RecordsContract):
+    def test_twin_that_reported_last_counts(self) -> None:
+        """Only here may names of services differ in nothing but case."""
+        self.cell.add_services('HOST1', 'host1')
+        epoch = self.register('host1')
+        hosts = 'HOST1', 'Host1', 'host1'
+        for number, latest in enumerate(hosts, 1):
+            self.cell.query(
+                f'UPDATE {self.cell.schema}.services SET last_seen_up = CASE '
+                f"host WHEN '{latest}' THEN UTC_TIMESTAMP() END"
+            )
+            self.assert_applied('host1', epoch, suite.claim(number))
+            self.assertEqual(latest, self.cell.owners()[suite.uuid(number)])
+            names = [one.host for one in self.records.services()]
+            self.assertEqual(['host1'], names)
+            self.assertTrue(self.service('host1').up_in_nova)
 
 
 class AdoptionTest(_OnPostgreSQL, test_cell_adoption.AdoptionTest):

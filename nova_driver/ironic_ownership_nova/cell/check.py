@@ -144,7 +144,8 @@ def _case_twins(cell: CellSnapshot) -> Iterator[Finding]:
                 'service here',
                 (host,),
                 'Use one spelling of [DEFAULT] host in nova.conf; the rows '
-                'follow with the adoption',
+                'follow with the adoption. If the cell has a service of each, '
+                'delete the others: openstack compute service delete ID',
             )
 
 

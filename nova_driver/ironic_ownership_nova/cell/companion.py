@@ -85,8 +85,11 @@ class Cell(linked_tables.LinkedTables):
                     nodes[row.uuid] = row
                 elif row.deleted == 0:
                     other_types[row.uuid] = row.hypervisor_type
+        # Of services that PostgreSQL tells apart by case, the last one counts.
         services = conn.execute(
-            sa.select(service.id, service.host).where(self.tables.is_compute)
+            sa.select(service.id, service.host)
+            .where(self.tables.is_compute)
+            .order_by(service.last_seen_up.is_not(None), service.last_seen_up)
         )
         return LockedRows(
             conn,
