@@ -45,7 +45,7 @@ class AppTest(unittest.TestCase):
         with (
             captured() as (out, err),
             # No command asks for the configuration.
-            mock.patch.object(app.conf, 'new', side_effect=AssertionError),
+            mock.patch.object(app, 'new', side_effect=AssertionError),
         ):
             program = app.App()
             program.command_manager.add_command('thing list', kind)
