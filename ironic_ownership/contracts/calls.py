@@ -156,7 +156,12 @@ class LimitedCalls:
             finally:
                 self._free.release()
 
-        return Call(run, 'ironic-ownership-limited-call').result(seconds)
+        try:
+            call = Call(run, 'ironic-ownership-limited-call')
+        except RuntimeError:  # no thread can be started
+            self._free.release()
+            raise
+        return call.result(seconds)
 
 
 class PendingCalls:

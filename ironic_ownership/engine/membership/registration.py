@@ -178,10 +178,10 @@ class Registration:
             work = self._next_request(state, siblings)
             if work is None:
                 return
-            self._request = futures.Future(), state
-            self.run_in_background(
-                functools.partial(_answer, self._request[0], work)
-            )
+            future: futures.Future[_Result] = futures.Future()
+            self.run_in_background(functools.partial(_answer, future, work))
+            # Afterwards: a thread that cannot be started gives no answer.
+            self._request = future, state
         answer, state = self._request
         if answer.done():
             self._request = None

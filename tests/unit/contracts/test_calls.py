@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import unittest
+from unittest import mock
 
 from ironic_ownership.contracts.calls import (
     Call,
@@ -85,6 +86,16 @@ class TestLimitedCalls(unittest.TestCase):
         for _ in range(3):
             with self.assertRaises(KeyError):
                 calls.within(60, lambda: {}['missing'])
+
+    def test_thread_that_cannot_be_started_makes_room_too(self) -> None:
+        calls, full = LimitedCalls(1), RuntimeError("can't start new thread")
+        for _ in range(3):
+            with (
+                mock.patch.object(threading.Thread, 'start', side_effect=full),
+                self.assertRaises(RuntimeError),
+            ):
+                calls.within(60, lambda: 3)
+        self.assertEqual(3, calls.within(60, lambda: 3))
 
 
 class TestPendingCalls(unittest.TestCase):

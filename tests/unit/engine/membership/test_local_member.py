@@ -140,6 +140,22 @@ class TestLocalMember(MemberCase):
         self.member.poll()
         self.assertEqual(before + 1, self.changes)
 
+    def test_request_whose_thread_cannot_be_started_is_sent_again(
+        self,
+    ) -> None:
+        starts = iter([RuntimeError("can't start new thread")])
+
+        def run(work: Callable[[], None]) -> None:
+            for error in starts:
+                raise error
+            work()
+
+        self.member = self.build('host1', self.backend, run_in_background=run)
+        with self.assertRaises(RuntimeError):
+            self.member.beat()
+        self.member.beat()
+        self.assertTrue(self.fence.may_act)
+
     def test_first_view_for_a_long_time_declares_no_death(self) -> None:
         """The clock of the store may have jumped since the last one."""
         self.member.beat()
