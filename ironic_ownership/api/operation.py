@@ -299,9 +299,11 @@ class Operation:
     """One method on one path.
 
     :param name: ``noun:verb``; public, also the name of its access rule.
-    :param path: with its parameters in braces, as in OpenAPI.
+    :param route: method and path, whose parameters are in braces.
     :param summary: one line.
     :param answers: description and schema by status, without errors.
+    :param allowed_to: the clients by default, unless those that may read, for
+        a GET, or else those that may change the owner of nodes.
     :param errors: statuses beyond those of every operation.
     :param body: schema of the body, if it takes one.
     :param media_type: of a successful answer.
@@ -310,12 +312,11 @@ class Operation:
     """
 
     name: str
-    method: str
-    path: str
+    route: str
     summary: str
     handler: Handler
-    access: Access
     answers: Mapping[int, tuple[str, Schema | None]]
+    allowed_to: Access | None = None
     description: str = ''
     parameters: Sequence[Parameter] = ()
     query: Sequence[Parameter] = ()
@@ -324,6 +325,22 @@ class Operation:
     media_type: str = 'application/json'
     columns: Sequence[Column[Any]] = ()
     short: Sequence[Column[Any]] = ()
+
+    @property
+    def method(self) -> str:
+        """The method of HTTP."""
+        return self.route.partition(' ')[0]
+
+    @property
+    def path(self) -> str:
+        """The path, with its parameters in braces, as in OpenAPI."""
+        return self.route.partition(' ')[2]
+
+    @property
+    def access(self) -> Access:
+        """The default access rule."""
+        by_method = Access.READ if self.method == 'GET' else Access.ADMIN
+        return self.allowed_to or by_method
 
     @property
     def noun(self) -> str:

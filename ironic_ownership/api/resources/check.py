@@ -107,12 +107,10 @@ def _validate(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'check:show',
-        'GET',
-        '/v1/check',
+        'GET /v1/check',
         'Check that every node is owned by one service, and list all '
         'problems.',
         _check,
-        Access.READ,
         schemas.answer(
             'All problems, errors first; none if all is well.',
             problems=schemas.array(schemas.thing(COLUMNS)),
@@ -124,14 +122,13 @@ OPERATIONS = (
     ),
     Operation(
         'node:validate',
-        'POST',
-        '/v1/nodes/validate',
+        'POST /v1/nodes/validate',
         'Check nodes in a document before they are enrolled in Ironic.',
         _validate,
-        Access.READ,
         schemas.answer(
             'All faults, in the order of the nodes.', **_PROPERTIES
         ),
+        allowed_to=Access.READ,
         description='Nothing is changed.',
         body={
             'type': ['object', 'array'],

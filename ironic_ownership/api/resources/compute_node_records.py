@@ -120,11 +120,9 @@ def _resolve(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'compute_node_record:list',
-        'GET',
-        '/v1/compute-node-records',
+        'GET /v1/compute-node-records',
         'List compute nodes as they are on record, without asking Ironic.',
         _list,
-        Access.READ,
         schemas.pages(
             'A page of compute nodes, in the order of their uuids.',
             'compute_node_records',
@@ -140,12 +138,11 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:resolve',
-        'POST',
-        '/v1/compute-nodes/resolve',
+        'POST /v1/compute-nodes/resolve',
         'Find the compute nodes on record for uuids and names.',
         _resolve,
-        Access.READ,
         {200: ('The references, in their order.', _ANSWER)},
+        allowed_to=Access.READ,
         description='Ironic is not asked. A name may have several nodes.',
         body=schemas.thing(nodes=_NODES),
         errors=(503,),

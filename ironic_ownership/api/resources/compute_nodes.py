@@ -301,11 +301,9 @@ def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
 OPERATIONS = (
     Operation(
         'compute_node:list',
-        'GET',
-        '/v1/compute-nodes',
+        'GET /v1/compute-nodes',
         'List compute nodes with the owner of each, and the reason.',
         _list,
-        Access.READ,
         schemas.pages(
             'A page of compute nodes, in the order of their uuids.',
             'compute_nodes',
@@ -325,11 +323,9 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:show',
-        'GET',
-        '/v1/compute-nodes/{node}',
+        'GET /v1/compute-nodes/{node}',
         "Show one compute node: its record, Ironic's node, the decision.",
         _show,
-        Access.READ,
         schemas.answer(
             'The compute node, with its last events.',
             DETAILS,
@@ -343,12 +339,11 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:check_action',
-        'POST',
-        '/v1/compute-nodes/{node}/check-action',
+        'POST /v1/compute-nodes/{node}/check-action',
         'Check whether a node may be acted on now; nothing is changed.',
         _check_action,
-        Access.READ,
         schemas.answer('Its owner may act on it.', ACTION),
+        allowed_to=Access.READ,
         description='409 has the reason why not: out_of_service, with the '
         'conductors that are needed; not_owner, fenced or wrong_scope; and '
         'other_instance if Ironic has not the instance that was named on its '

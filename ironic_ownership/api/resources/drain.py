@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
 from ironic_ownership.api.resources.services import HOST
 from ironic_ownership.engine.changes import drain
@@ -60,11 +60,9 @@ def _drain(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'service:drain',
-        'POST',
-        '/v1/services/{host}/drain',
+        'POST /v1/services/{host}/drain',
         'Empty a service: move each of its nodes to one that admits it.',
         _drain,
-        Access.ADMIN,
         {
             200: (
                 'The result of each node; or the proposal, for dry_run.',

@@ -9,7 +9,6 @@ import uuid as uuid_module
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
-    Access,
     Answer,
     Operation,
     Parameter,
@@ -206,11 +205,9 @@ def _position(text: str | None) -> EventPosition | None:
 OPERATIONS = (
     Operation(
         'event:list',
-        'GET',
-        '/v1/events',
+        'GET /v1/events',
         'List the history of nodes and services, newest first.',
         _list,
-        Access.READ,
         schemas.pages('A page of events.', 'events', LONG),
         description='Fences, deaths and take-overs state their reason; what '
         'an operator did has the id of the request. Events are kept until '

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.compute_nodes import (
     NODE,
     explained,
@@ -156,11 +156,9 @@ def _explain(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'compute_node:explain',
-        'GET',
-        '/v1/compute-nodes/{node}/explain',
+        'GET /v1/compute-nodes/{node}/explain',
         'Explain the owner of a node: inputs, members, policies, record.',
         _explain,
-        Access.READ,
         schemas.answer('The chain, from the inputs to the advice.', COLUMNS),
         parameters=(NODE,),
         errors=(404, 502, 503),

@@ -8,7 +8,6 @@ from collections.abc import Collection
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
-    Access,
     Answer,
     Operation,
     Parameter,
@@ -163,11 +162,9 @@ def _selection(request: Request) -> selection.Selection:
 OPERATIONS = (
     Operation(
         'move:list',
-        'GET',
-        '/v1/moves',
+        'GET /v1/moves',
         'List the moves that operators made, newest first.',
         _list,
-        Access.READ,
         {
             200: (
                 'A page of moves.',
@@ -187,11 +184,9 @@ OPERATIONS = (
     ),
     Operation(
         'move:create',
-        'POST',
-        '/v1/moves',
+        'POST /v1/moves',
         'Move compute nodes, and the instances on them, to another service.',
         _create,
-        Access.ADMIN,
         {
             200: (
                 'The proposal, for dry_run; or no node had to be moved.',
@@ -213,11 +208,9 @@ OPERATIONS = (
     ),
     Operation(
         'move:show',
-        'GET',
-        '/v1/moves/{request_id}',
+        'GET /v1/moves/{request_id}',
         'Show one move: caller, time, reason, and the result of each node.',
         _show,
-        Access.READ,
         {200: ('The move.', _DETAILS)},
         description='The counts show the progress of a move that runs: '
         'planned nodes are still to be moved. nodes=false leaves out the '
@@ -229,11 +222,9 @@ OPERATIONS = (
     ),
     Operation(
         'move:resume',
-        'POST',
-        '/v1/moves/{request_id}/resume',
+        'POST /v1/moves/{request_id}/resume',
         'Finish a move that was interrupted.',
         _resume,
-        Access.ADMIN,
         {
             200: (
                 'The result, or the proposal, for the remaining nodes.',

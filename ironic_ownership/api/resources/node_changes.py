@@ -223,11 +223,9 @@ def _forget(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'compute_node:check_delete',
-        'GET',
-        '/v1/compute-nodes/{uuid}/check-delete',
+        'GET /v1/compute-nodes/{uuid}/check-delete',
         'Evaluate every gate of the deletion of a node; nothing is changed.',
         _check,
-        Access.READ,
         _CHECKED,
         description=_RULES,
         parameters=(_UUID,),
@@ -235,12 +233,11 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:bulk_check_delete',
-        'POST',
-        '/v1/compute-nodes/check-delete',
+        'POST /v1/compute-nodes/check-delete',
         'Evaluate every gate of the deletion of nodes; nothing is changed.',
         _check,
-        Access.READ,
         _CHECKED,
+        allowed_to=Access.READ,
         description=_RULES,
         body=body(_MAX_NODES),
         errors=(404, 502, 503),
@@ -248,11 +245,9 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:delete',
-        'DELETE',
-        '/v1/compute-nodes/{uuid}',
+        'DELETE /v1/compute-nodes/{uuid}',
         'Delete the record and the provider of a node that is gone.',
         _delete,
-        Access.ADMIN,
         _DELETED,
         description=f'{_RULES} 409 lists them if one fails.',
         parameters=(_UUID,),
@@ -261,11 +256,9 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:bulk_delete',
-        'POST',
-        '/v1/compute-nodes/delete',
+        'POST /v1/compute-nodes/delete',
         'Delete the records and the providers of nodes that are gone.',
         _delete,
-        Access.ADMIN,
         _DELETED,
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
@@ -276,11 +269,9 @@ OPERATIONS = (
     ),
     Operation(
         'compute_node:release',
-        'POST',
-        '/v1/compute-nodes/release',
+        'POST /v1/compute-nodes/release',
         'Release free nodes, so that their policies choose the owner again.',
         _release,
-        Access.ADMIN,
         answers('nodes', RELEASED, gates=_RELEASE_GATES),
         description='Their service continues to serve its other nodes. The '
         'answer waits for a third of member_ttl: until no service can act on '
@@ -296,11 +287,9 @@ OPERATIONS = (
     ),
     Operation(
         'instance:forget',
-        'POST',
-        '/v1/instances/forget',
+        'POST /v1/instances/forget',
         'Close instances on record whose node Ironic does not have.',
         _forget,
-        Access.ADMIN,
         answers('instances', FORGOTTEN),
         description='The gates are those of the deletion of a compute node, '
         'without "no_instance". Instances that a gate refuses stay on '

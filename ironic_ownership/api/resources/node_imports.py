@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,
@@ -79,11 +79,9 @@ def _import(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'compute_node:import',
-        'POST',
-        '/v1/compute-nodes/import',
+        'POST /v1/compute-nodes/import',
         'Record the owners of nodes that another system has recorded.',
         _import,
-        Access.ADMIN,
         answers('nodes', RESULTS),
         description='Only unowned nodes are imported; the owner on record is '
         'never replaced. An instance that a node has is recorded with it. '

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    Access,
     Answer,
     Operation,
     Parameter,
@@ -152,11 +151,9 @@ def _show(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'overview:show',
-        'GET',
-        '/v1/overview',
+        'GET /v1/overview',
         'Show whether every node is owned exactly once, and what is not well.',
         _show,
-        Access.READ,
         schemas.answer(
             'The overview.',
             COLUMNS,

@@ -8,7 +8,6 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
-    Access,
     Answer,
     Operation,
     Parameter,
@@ -157,11 +156,9 @@ def _end(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'pause:list',
-        'GET',
-        '/v1/pauses',
+        'GET /v1/pauses',
         'List the pauses in force.',
         _list,
-        Access.READ,
         schemas.pages('A page of pauses.', 'pauses', PAUSE),
         query=PAGE,
         errors=(503,),
@@ -169,11 +166,9 @@ OPERATIONS = (
     ),
     Operation(
         'pause:begin',
-        'POST',
-        '/v1/pauses',
+        'POST /v1/pauses',
         'Pause automatic changes of owner.',
         _begin,
-        Access.ADMIN,
         schemas.answer('The pause.', PAUSE, **schemas.CHANGE),
         description='When the answer arrives, no node in the scope changes '
         'owner any more until the pause ends: no free node of a dead service '
@@ -195,11 +190,9 @@ OPERATIONS = (
     ),
     Operation(
         'pause:end',
-        'DELETE',
-        '/v1/pauses',
+        'DELETE /v1/pauses',
         'Resume automatic changes of owner.',
         _end,
-        Access.ADMIN,
         schemas.answer(
             'The pauses that were ended.',
             pauses=schemas.array(schemas.thing(PAUSE)),

@@ -271,12 +271,11 @@ _ANSWERS = schemas.answer('The reservation.', DETAILED)
 OPERATIONS = (
     Operation(
         'reservation:list',
-        'GET',
-        '/v1/reservations',
+        'GET /v1/reservations',
         'List reservations, oldest first: the open ones, or all.',
         _list,
-        Access.READ_RESERVATIONS,
         schemas.pages('A page of reservations.', 'reservations', RESERVATION),
+        allowed_to=Access.READ_RESERVATIONS,
         query=(
             Parameter(
                 'service',
@@ -292,11 +291,9 @@ OPERATIONS = (
     ),
     Operation(
         'reservation:create',
-        'POST',
-        '/v1/reservations',
+        'POST /v1/reservations',
         'Reserve a free node that fits, for an instance of a service.',
         _create,
-        Access.SERVICE,
         {
             200: (
                 'It existed already; or the result of dry_run.',
@@ -304,6 +301,7 @@ OPERATIONS = (
             ),
             201: ('The reservation, active.', schemas.thing(DETAILED)),
         },
+        allowed_to=Access.SERVICE,
         description='The node is reserved through Ironic, so that no two '
         'services get the same one, and owned by the service until the '
         'reservation is deleted. Idempotent: the same request returns the '
@@ -317,24 +315,22 @@ OPERATIONS = (
     ),
     Operation(
         'reservation:show',
-        'GET',
-        '/v1/reservations/{id}',
+        'GET /v1/reservations/{id}',
         'Show one reservation, with the request that it was made for.',
         _show,
-        Access.READ_RESERVATIONS,
         _ANSWERS,
+        allowed_to=Access.READ_RESERVATIONS,
         parameters=(ID,),
         errors=(404, 502, 503),
         columns=DETAILED,
     ),
     Operation(
         'reservation:confirm',
-        'POST',
-        '/v1/reservations/{id}/confirm',
+        'POST /v1/reservations/{id}/confirm',
         'Confirm that a reservation is used, so that it does not expire.',
         _confirm,
-        Access.SERVICE,
         _ANSWERS,
+        allowed_to=Access.SERVICE,
         description='Automatic once the node is deployed.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
@@ -342,12 +338,11 @@ OPERATIONS = (
     ),
     Operation(
         'reservation:delete',
-        'DELETE',
-        '/v1/reservations/{id}',
+        'DELETE /v1/reservations/{id}',
         'Release a reserved node; idempotent.',
         _delete,
-        Access.SERVICE,
         schemas.answer('The reservation, closed.', DETAILED),
+        allowed_to=Access.SERVICE,
         description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
-    Access,
     Answer,
     Operation,
     Request,
@@ -115,11 +114,9 @@ def _peers(
 OPERATIONS = (
     Operation(
         'ring:show',
-        'GET',
-        '/v1/rings',
+        'GET /v1/rings',
         'Show the peer groups: services that share nodes, and their shares.',
         _show,
-        Access.READ,
         schemas.pages('A page of the services in all rings.', 'peers', LONG),
         description='From the records and the members only.',
         query=PAGE,

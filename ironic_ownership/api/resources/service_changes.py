@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import (
     HOST,
@@ -268,11 +268,9 @@ def _check(
 OPERATIONS = (
     Operation(
         'service:set',
-        'PATCH',
-        '/v1/services/{host}',
+        'PATCH /v1/services/{host}',
         'Enable or disable a service, force it down, or give it an order.',
         _set,
-        Access.ADMIN,
         schemas.answer(
             'The service as it is now, or would be.',
             CHANGE,
@@ -294,11 +292,9 @@ OPERATIONS = (
     ),
     Operation(
         'service:delete',
-        'DELETE',
-        '/v1/services/{host}',
+        'DELETE /v1/services/{host}',
         'Delete a service that owns nothing and does not run.',
         _delete,
-        Access.ADMIN,
         schemas.answer(
             'The service was deleted; or the proposal, for dry_run.',
             host=schemas.TEXT,
@@ -314,11 +310,9 @@ OPERATIONS = (
     ),
     Operation(
         'service:failover',
-        'POST',
-        '/v1/services/{host}/failover',
+        'POST /v1/services/{host}/failover',
         'Make a standby the active process of its service.',
         _fail_over,
-        Access.ADMIN,
         schemas.answer(
             'The service after the failover, or the proposal.',
             FAILOVER,

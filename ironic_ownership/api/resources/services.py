@@ -9,7 +9,6 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     PAGE,
-    Access,
     Answer,
     Operation,
     Parameter,
@@ -310,11 +309,9 @@ def _list_members(request: Request) -> Answer:
 OPERATIONS = (
     Operation(
         'service:list',
-        'GET',
-        '/v1/services',
+        'GET /v1/services',
         'List the compute services: alive or not, and how much they own.',
         _list,
-        Access.READ,
         {200: ('A page of services.', schemas.page('services', _LISTED))},
         query=(_WITH_LOAD, *PAGE),
         errors=(503,),
@@ -323,11 +320,9 @@ OPERATIONS = (
     ),
     Operation(
         'service:show',
-        'GET',
-        '/v1/services/{host}',
+        'GET /v1/services/{host}',
         'Show one compute service: row, membership, settings, nodes owned.',
         _show,
-        Access.READ,
         schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
         parameters=(HOST,),
         errors=(404, 503),
@@ -335,11 +330,9 @@ OPERATIONS = (
     ),
     Operation(
         'member:list',
-        'GET',
-        '/v1/members',
+        'GET /v1/members',
         'List the members: live processes, as they advertise themselves.',
         _list_members,
-        Access.READ,
         schemas.pages('A page of members.', 'members', MEMBERS),
         query=PAGE,
         errors=(503,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Access, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import PlannedNode
@@ -174,11 +174,9 @@ def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
 OPERATIONS = (
     Operation(
         'shard:plan',
-        'POST',
-        '/v1/shards/plan',
+        'POST /v1/shards/plan',
         'Give every shard its share of the nodes, with the fewest moves.',
         _plan,
-        Access.ADMIN,
         {
             200: (
                 'The result of each node; or the proposal, for dry_run.',

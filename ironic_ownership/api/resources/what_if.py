@@ -263,11 +263,9 @@ def whole(found: Difference, *, nodes: bool) -> dict[str, columns.Cell]:
 OPERATIONS = (
     Operation(
         'ring:preview',
-        'GET',
-        '/v1/rings/preview',
+        'GET /v1/rings/preview',
         'Show which nodes would move if members left or joined.',
         _preview,
-        Access.READ,
         _ANSWERS,
         description='Nothing is changed. A node with an instance stays with '
         'its service.',
@@ -299,12 +297,11 @@ OPERATIONS = (
     ),
     Operation(
         'policy:compare',
-        'POST',
-        '/v1/policies/compare',
+        'POST /v1/policies/compare',
         'Show which nodes two lists of policies would assign differently.',
         _compare,
-        Access.READ,
         _ANSWERS,
+        allowed_to=Access.READ,
         description='Nothing is changed. The policies have to be installed '
         'where the service runs. Records and instances do not count.',
         body=_BODY,
