@@ -179,17 +179,13 @@ class Request:
         )
 
     def changed(
-        self,
-        body: Mapping[str, Any],
-        *,
-        dry_run: bool,
-        warnings: Iterable[str] = (),
+        self, body: Mapping[str, Any], warnings: Iterable[str] = ()
     ) -> Answer:
         """Answer with a change that was made, or is only proposed."""
         return Answer(
             {
                 **body,
-                'dry_run': dry_run,
+                'dry_run': self.dry_run,
                 'request_id': self.request_id,
                 'warnings': list(warnings),
             }
@@ -198,8 +194,22 @@ class Request:
     @property
     def origin(self) -> Origin:
         """The caller, its request and its reason, for events."""
-        reason = (self.body or self.query).get('reason')
+        reason = self._options.get('reason')
         return Origin(self.actor, self.request_id, reason)
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether to propose the change only."""
+        return bool(self._options.get('dry_run'))
+
+    @property
+    def skip_invalid(self) -> bool:
+        """Whether to change the rest if gates refuse some things."""
+        return bool(self._options.get('skip_invalid'))
+
+    @property
+    def _options(self) -> Mapping[str, Any]:
+        return self.body or self.query
 
     @property
     def limit(self) -> int:

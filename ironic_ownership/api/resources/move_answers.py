@@ -8,7 +8,7 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Request
+from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.moves import (
@@ -228,29 +228,33 @@ EITHER = {'oneOf': [PROPOSED, EXECUTED]}
 STORED = schemas.thing(MOVE)
 
 
-def _drain(move: dict[str, Any], **more: Any) -> dict[str, Any]:
-    unplaceable = {
-        **move['properties']['nodes'],
-        'description': 'Nodes for which there is no destination.',
-    }
-    return schemas.thing(
-        host=schemas.TEXT,
-        moves=schemas.array(move),
-        unplaceable=unplaceable,
-        **more,
+def of_several(
+    answer: Callable[..., dict[str, Any]],
+    plan: Columns[PlannedNode] = PLAN,
+    node: Columns[PlannedNode] = NODE,
+) -> dict[int, tuple[str, Any]]:
+    """Return the answers of an operation that makes several moves.
+
+    :param answer: returns the schema of an answer with moves of a schema.
+    :param plan: of a node that would move.
+    :param node: of one that has moved, or is going to.
+    """
+    done = answer(
+        executed_of(node),
+        not_started=schemas.described(
+            schemas.TEXTS,
+            'Destinations to which nothing was moved, because the operation '
+            'was stopped.',
+        ),
     )
+    return {
+        200: (
+            'The result of each node; or the proposal, for dry_run.',
+            {'oneOf': [answer(answer_of(plan)), done]},
+        ),
+        202: ('The moves run in the background.', done),
+    }
 
-
-DRAINED = _drain(
-    EXECUTED,
-    not_started={
-        'type': 'array',
-        'items': schemas.TEXT,
-        'description': 'Destinations to which nothing was moved, because the '
-        'operation was stopped.',
-    },
-)
-EITHER_DRAIN = {'oneOf': [_drain(PROPOSED), DRAINED]}
 
 BACKGROUND = (
     f'Up to {move_nodes.BATCH} nodes are moved before the answer. With more '
@@ -345,6 +349,43 @@ def _sentence(gate: Mapping[str, Any]) -> str:
     # An HTTP service of an earlier release sends no hint.
     hint = gate.get('hint')
     return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
+
+
+def make_moves(
+    request: Request,
+    operation: MoveNodes,
+    proposals: Sequence[Proposal],
+    shown: Callable[..., dict[str, Any]],
+    unplaceable: Sequence[PlannedNode] = (),
+    plan: Columns[PlannedNode] = PLAN,
+    node: Columns[PlannedNode] = NODE,
+) -> Answer:
+    """Propose several moves, or carry them out, as the request says.
+
+    :param shown: returns the body of an answer with these moves.
+    :param unplaceable: nodes for which there is no move.
+    :param plan: of a node that would move.
+    :param node: of one that has moved, or is going to.
+    """
+    if request.dry_run:
+        return Answer(shown([proposed(one, plan) for one in proposals]))
+    is_refused = unplaceable or any(one.refused for one in proposals)
+    if is_refused and not request.skip_invalid:
+        raise refused(proposals, unplaceable)
+    begun = [one for one in proposals if one.planned]
+    location = run_in_background(request, operation, begun)
+    if location:
+        done = [executed(one, of=node) for one in begun]
+        return Answer(shown(done, not_started=[]), 202, location)
+    results = operation.execute_all(
+        proposals, progress=request.progress, stopping=request.stopping
+    )
+    done = [
+        executed(one, result, node)
+        for one, result in zip(proposals, results, strict=False)
+    ]
+    rest = [one.order.destination for one in proposals[len(done) :]]
+    return Answer(shown(done, not_started=rest))
 
 
 def run_in_background(

@@ -107,8 +107,8 @@ def _create(request: Request) -> Answer:
     )
     proposal = operation.propose(order, _selection(request))
     proposal = proposal.with_trial(body.get('trial', 0))
-    skips = body.get('skip_invalid', False) and proposal.planned
-    return _answer(request, operation, proposal, skips=bool(skips))
+    skips = request.skip_invalid and bool(proposal.planned)
+    return _answer(request, operation, proposal, skips=skips)
 
 
 def _resume(request: Request) -> Answer:
@@ -118,8 +118,7 @@ def _resume(request: Request) -> Answer:
     proposal = operation.propose_rest(
         move, request.actor, more, request.body.get('reason')
     )
-    skips = request.body.get('skip_invalid', False)
-    return _answer(request, operation, proposal, skips=skips)
+    return _answer(request, operation, proposal, skips=request.skip_invalid)
 
 
 def _answer(
@@ -129,7 +128,7 @@ def _answer(
     *,
     skips: bool,
 ) -> Answer:
-    if request.body.get('dry_run', False):
+    if request.dry_run:
         return Answer(move_answers.proposed(proposal))
     if proposal.refused and not skips:
         raise move_answers.refused([proposal])

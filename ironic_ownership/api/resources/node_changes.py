@@ -124,11 +124,9 @@ def _check(request: Request) -> Answer:
 
 
 def _delete(request: Request) -> Answer:
-    options = request.query if 'uuid' in request.path else request.body
-    dry_run = options.get('dry_run', False)
     operation = operation_of(request)
     deletion = operation.propose(_uuids(request))
-    if not dry_run:
+    if not request.dry_run:
         deletion = operation.execute(
             deletion,
             request.context.removals,
@@ -137,11 +135,7 @@ def _delete(request: Request) -> Answer:
             stopping=request.stopping,
         )
     nodes = deletion.nodes
-    return answer(
-        *(request, 'nodes', nodes, RESULTS),
-        dry_run=dry_run,
-        gates=_gates(nodes),
-    )
+    return answer(request, 'nodes', nodes, RESULTS, _gates(nodes))
 
 
 def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
@@ -163,7 +157,6 @@ def _rows(
 
 def _release(request: Request) -> Answer:
     body, context = request.body, request.context
-    dry_run = body.get('dry_run', False)
     operation = ReleaseNodes(
         context.ports_of(request.request_id),
         context.moves,
@@ -171,22 +164,17 @@ def _release(request: Request) -> Answer:
         permission_lifetime=context.permission_lifetime,
     )
     nodes = operation.propose(body['uuids'])
-    if not dry_run:
+    if not request.dry_run:
         by = HandOver(
             request.request_id, request.actor, reason=body.get('reason')
         )
         nodes = operation.execute(nodes, by)
-    return answer(
-        *(request, 'nodes', nodes, RELEASED),
-        dry_run=dry_run,
-        gates=[
-            row
-            for one in nodes
-            for row in _rows(
-                one.node.uuid, one.name, one.node.source, one.gates
-            )
-        ],
-    )
+    gates = [
+        row
+        for one in nodes
+        for row in _rows(one.node.uuid, one.name, one.node.source, one.gates)
+    ]
+    return answer(request, 'nodes', nodes, RELEASED, gates)
 
 
 _CHECKED = schemas.answer('Every gate.', gates=_GATES)
@@ -206,18 +194,13 @@ FORGOTTEN: Columns[NodeDeletion] = (
 
 
 def _forget(request: Request) -> Answer:
-    dry_run = request.body.get('dry_run', False)
     operation = operation_of(request)
     proposal = operation.propose_instances(request.body['uuids'])
-    if not dry_run:
+    if not request.dry_run:
         proposal = operation.execute(
-            proposal,
-            request.context.removals,
-            request.origin,
+            proposal, request.context.removals, request.origin
         )
-    return answer(
-        request, 'instances', proposal.nodes, FORGOTTEN, dry_run=dry_run
-    )
+    return answer(request, 'instances', proposal.nodes, FORGOTTEN)
 
 
 OPERATIONS = (

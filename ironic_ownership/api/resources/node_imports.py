@@ -59,8 +59,7 @@ def _import(request: Request) -> Answer:
     )
     found = operation.propose(entries)
     refused = [one for one in found if one.result is Result.REFUSED]
-    dry_run = body.get('dry_run', False)
-    if not dry_run and refused and not body.get('skip_invalid', False):
+    if refused and not (request.dry_run or request.skip_invalid):
         refuse(
             f'{len(refused)} of {len(found)} nodes are refused by a gate, '
             'nothing was imported',
@@ -68,12 +67,9 @@ def _import(request: Request) -> Answer:
             [cells(RESULTS, one) for one in refused],
             hint='Correct the causes, or skip these nodes',
         )
-    if not dry_run:
+    if not request.dry_run:
         found = operation.execute(found, request.origin)
-    return request.changed(
-        {'nodes': [cells(RESULTS, one) for one in found]},
-        dry_run=dry_run,
-    )
+    return request.changed({'nodes': [cells(RESULTS, one) for one in found]})
 
 
 OPERATIONS = (

@@ -83,9 +83,9 @@ def _begin(request: Request) -> Answer:
     seconds, reason = body['seconds'], body['reason']
     group = body.get('conductor_group')
     shard, group = body.get('shard'), None if group is None else group.lower()
-    dry_run, records = body.get('dry_run', False), request.context.records
+    records = request.context.records
     warnings = [*_check_scope(request, shard, group)]
-    if dry_run:
+    if request.dry_run:
         now = records.now()
         pause = Pause(
             *(request.request_id, shard, group),
@@ -95,9 +95,7 @@ def _begin(request: Request) -> Answer:
         pause = records.begin_pause(
             request.origin, seconds, reason, shard=shard, conductor_group=group
         )
-    return request.changed(
-        columns.cells(PAUSE, pause), dry_run=dry_run, warnings=warnings
-    )
+    return request.changed(columns.cells(PAUSE, pause), warnings)
 
 
 def _check_scope(
@@ -128,7 +126,6 @@ def _check_scope(
 
 
 def _end(request: Request) -> Answer:
-    dry_run = request.query.get('dry_run', False)
     wanted = request.query.get('pause')
     records = request.context.records
     ended = [
@@ -141,15 +138,14 @@ def _end(request: Request) -> Answer:
             f'no pause {wanted!r} is in force',
             hint='"ironic-ownership pause list" shows those that are',
         )
-    if not dry_run:
+    if not request.dry_run:
         ended = [
             *records.end_pauses(
                 request.origin, [pause.request_id for pause in ended]
             )
         ]
     return request.changed(
-        {'pauses': [columns.cells(PAUSE, pause) for pause in ended]},
-        dry_run=dry_run,
+        {'pauses': [columns.cells(PAUSE, pause) for pause in ended]}
     )
 
 

@@ -90,8 +90,6 @@ def answer(
     what: str,
     items: Sequence[T],
     columns: Columns[T],
-    *,
-    dry_run: bool,
     gates: Sequence[Mapping[str, Any]] | None = None,
 ) -> Answer:
     """Answer with the result of each item.
@@ -101,7 +99,9 @@ def answer(
     :raises GatesFailedError: if no item was changed because of its gates.
     """
     rows = [cells(columns, item) for item in items]
-    if not dry_run and all(one.result is Result.REFUSED for one in items):
+    if not request.dry_run and all(
+        one.result is Result.REFUSED for one in items
+    ):
         refuse(
             f'{len(items)} {what} are refused by a gate, nothing was changed',
             [gate for one in items for gate in one.refused],
@@ -110,4 +110,4 @@ def answer(
             hint='Correct the causes; no gate can be overridden',
         )
     shared = {} if gates is None else {'gates': gates}
-    return request.changed({what: rows, **shared}, dry_run=dry_run)
+    return request.changed({what: rows, **shared})

@@ -216,9 +216,8 @@ def _create(request: Request) -> Answer:
     body: dict[str, Any] = request.body
     wanted = reservations.Request.from_mapping(body)
     reserver = request.context.reserver
-    if body.get('dry_run', False):
-        choice = reserver.preview(wanted)
-        return Answer(cells(CHOICE, choice))
+    if request.dry_run:
+        return Answer(cells(CHOICE, reserver.preview(wanted)))
     before = request.context.reservations.of_instance(wanted.instance_uuid)
     if before is not None and not _is_open_to(request, before):
         raise exceptions.ReservationConflictError(

@@ -148,7 +148,6 @@ _SET = {
 
 def _give_order(request: Request) -> Answer:
     body, context = request.body, request.context
-    dry_run = body.get('dry_run', False)
     order = None
     if body['take_over_deployed_after'] is not None:
         order = StandingOrder(
@@ -166,7 +165,7 @@ def _give_order(request: Request) -> Answer:
     if order is not None:
         ironic = context.ports_of(request.request_id).ironic
         require_enforcement(ironic, context.shared_key)
-    if not dry_run:
+    if not request.dry_run:
         changes = operation.execute(changes, request.origin)
     return _changed(request, changes)
 
@@ -176,8 +175,7 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
         {
             **cells(CHANGE, changes[0]),
             'services': [change.after.host for change in changes],
-        },
-        dry_run=request.body.get('dry_run', False),
+        }
     )
 
 
@@ -185,13 +183,12 @@ def _set(request: Request) -> Answer:
     body = request.body
     if 'take_over_deployed_after' in body:
         return _give_order(request)
-    dry_run = body.get('dry_run', False)
     operation = SetService(request.context.records)
     change = operation.propose(
         request.path['host'],
         {name: body[name] for name in SETTINGS if name in body},
     )
-    if not dry_run:
+    if not request.dry_run:
         change = operation.execute(change, request.origin)
     return _changed(request, [change])
 
@@ -204,37 +201,31 @@ def _delete(request: Request) -> Answer:
             return None
         return context.placement_of(request.request_id)
 
-    dry_run = request.query.get('dry_run', False)
     operation = DeleteService(context.records, context.backend, open_placement)
     proposal = operation.propose(request.path['host'])
     gates = [cells(GATES, gate) for gate in proposal.gates]
-    if not dry_run:
+    if not request.dry_run:
         _check(proposal, 'deleted', gates)
         operation.execute(proposal, request.origin)
     return request.changed(
-        {'host': proposal.host, 'gates': gates},
-        dry_run=dry_run,
-        warnings=proposal.warnings,
+        {'host': proposal.host, 'gates': gates}, proposal.warnings
     )
 
 
 def _fail_over(request: Request) -> Answer:
-    dry_run = request.body.get('dry_run', False)
     operation = FailOverService(
         request.context.records, request.context.backend
     )
     failover = operation.propose(request.path['host'], request.body.get('to'))
     gates = [cells(_FAILOVER_GATES, gate) for gate in failover.gates]
     warnings = []
-    if not dry_run:
+    if not request.dry_run:
         _check(failover, 'failed over', gates)
         failover = operation.execute(failover, request.origin)
         if not failover.done:
             warnings.append(_not_done(failover))
     return request.changed(
-        {**cells(FAILOVER, failover), 'gates': gates},
-        dry_run=dry_run,
-        warnings=warnings,
+        {**cells(FAILOVER, failover), 'gates': gates}, warnings
     )
 
 

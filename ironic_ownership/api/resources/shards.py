@@ -125,28 +125,9 @@ def _plan(request: Request) -> Answer:
     def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         return {'moves': moved, **_plan_cells(proposal), **more}
 
-    planned = [move for move in proposal.moves if move.planned]
-    if body.get('dry_run', False):
-        return Answer(
-            shown([move_answers.proposed(m, PLAN) for m in proposal.moves])
-        )
-    if any(m.refused for m in proposal.moves) and not body.get(
-        'skip_invalid', False
-    ):
-        raise move_answers.refused(proposal.moves)
-    location = move_answers.run_in_background(request, operation, planned)
-    if location:
-        done = [move_answers.executed(move, of=NODE) for move in planned]
-        return Answer(shown(done, not_started=[]), 202, location)
-    results = operation.execute_all(
-        proposal.moves, progress=request.progress, stopping=request.stopping
+    return move_answers.make_moves(
+        request, operation, proposal.moves, shown, plan=PLAN, node=NODE
     )
-    done = [
-        move_answers.executed(move, result, NODE)
-        for move, result in zip(proposal.moves, results, strict=False)
-    ]
-    rest = [move.order.destination for move in proposal.moves[len(done) :]]
-    return Answer(shown(done, not_started=rest))
 
 
 def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
@@ -177,26 +158,7 @@ OPERATIONS = (
         'POST /v1/shards/plan',
         'Give every shard its share of the nodes, with the fewest moves.',
         _plan,
-        {
-            200: (
-                'The result of each node; or the proposal, for dry_run.',
-                {
-                    'oneOf': [
-                        _answer(move_answers.answer_of(PLAN)),
-                        _answer(
-                            move_answers.executed_of(NODE),
-                            not_started=schemas.TEXTS,
-                        ),
-                    ]
-                },
-            ),
-            202: (
-                'The moves run in the background.',
-                _answer(
-                    move_answers.executed_of(NODE), not_started=schemas.TEXTS
-                ),
-            ),
-        },
+        move_answers.of_several(_answer, PLAN, NODE),
         description='The live and enabled services that select a shard get '
         'shares of all nodes in their shards, and of those without a shard. '
         'Each service that takes nodes gets a move of its own. In each batch '
