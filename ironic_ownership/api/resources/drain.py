@@ -34,7 +34,7 @@ def _drain(request: Request) -> Answer:
             **more,
         }
 
-    return move_answers.make_moves(
+    return moves.make_moves(
         request, operation, proposal.moves, shown, proposal.unplaceable
     )
 

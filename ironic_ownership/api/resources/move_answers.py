@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from oslo_log import log
-
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import refusals
 from ironic_ownership.contracts.moves import (
@@ -21,12 +18,9 @@ from ironic_ownership.contracts.moves import (
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
-from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.gates import GateResult, Outcome
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
-
-LOG = log.getLogger(__name__)
 
 _TRIAL = {
     'type': ['string', 'null'],
@@ -349,86 +343,3 @@ def _sentence(gate: Mapping[str, Any]) -> str:
     # An HTTP service of an earlier release sends no hint.
     hint = gate.get('hint')
     return f'{gate["detail"]}. {hint}' if hint else str(gate['detail'])
-
-
-def make_moves(
-    request: Request,
-    operation: MoveNodes,
-    proposals: Sequence[Proposal],
-    shown: Callable[..., dict[str, Any]],
-    unplaceable: Sequence[PlannedNode] = (),
-    plan: Columns[PlannedNode] = PLAN,
-    node: Columns[PlannedNode] = NODE,
-) -> Answer:
-    """Propose several moves, or carry them out, as the request says.
-
-    :param shown: returns the body of an answer with these moves.
-    :param unplaceable: nodes for which there is no move.
-    :param plan: of a node that would move.
-    :param node: of one that has moved, or is going to.
-    """
-    if request.dry_run:
-        return Answer(shown([proposed(one, plan) for one in proposals]))
-    is_refused = unplaceable or any(one.refused for one in proposals)
-    if is_refused and not request.skip_invalid:
-        raise refused(proposals, unplaceable)
-    begun = [one for one in proposals if one.planned]
-    location = run_in_background(request, operation, begun)
-    if location:
-        done = [executed(one, of=node) for one in begun]
-        return Answer(shown(done, not_started=[]), 202, location)
-    results = operation.execute_all(
-        proposals, progress=request.progress, stopping=request.stopping
-    )
-    done = [
-        executed(one, result, node)
-        for one, result in zip(proposals, results, strict=False)
-    ]
-    rest = [one.order.destination for one in proposals[len(done) :]]
-    return Answer(shown(done, not_started=rest))
-
-
-def run_in_background(
-    request: Request, operation: MoveNodes, proposals: Sequence[Proposal]
-) -> str | None:
-    """Store moves now, and carry them out after the answer, if they are long.
-
-    :returns: where the first of them is found; ``None`` if they are short.
-    :raises BusyError: if too many run already; nothing is stored then.
-    """
-    number = sum(len(proposal.planned) for proposal in proposals)
-    has_trial = any(one.has_trial or one.goes_back for one in proposals)
-    background = request.background
-    if background is None or (number <= move_nodes.BATCH and not has_trial):
-        return None
-
-    def store() -> None:
-        for proposal in proposals:
-            operation.store(proposal)
-
-    def carry_out(stopping: Callable[[], bool]) -> None:
-        ended = 0
-        # No other node moves before all trials have passed.
-        parts = [proposals] if has_trial else [[one] for one in proposals]
-        try:
-            for part in parts:
-                ended += len(part)
-                for result in operation.execute_all(
-                    part, stopping=stopping, stored=True
-                ):
-                    request_id = result.order.request_id
-                    background.tasks[request_id].warnings = result.findings
-                    for finding in result.findings:
-                        LOG.warning('%s: %s', request_id, finding)
-        finally:
-            for proposal in proposals[ended:]:
-                LOG.error(
-                    '%s: not begun, because an earlier move failed: '
-                    '"ironic-ownership move resume %s" carries it out',
-                    proposal.order.request_id,
-                    proposal.order.request_id,
-                )
-
-    ids = [proposal.order.request_id for proposal in proposals]
-    background.start(request.request_id, store, carry_out, ids)
-    return f'/v1/moves/{proposals[0].order.request_id}'

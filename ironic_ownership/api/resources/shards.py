@@ -125,7 +125,7 @@ def _plan(request: Request) -> Answer:
     def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         return {'moves': moved, **_plan_cells(proposal), **more}
 
-    return move_answers.make_moves(
+    return moves.make_moves(
         request, operation, proposal.moves, shown, plan=PLAN, node=NODE
     )
 
