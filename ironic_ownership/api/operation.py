@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import importlib
+import inspect
 import json
 import operator
 import threading
@@ -310,8 +311,10 @@ class Operation:
 
     :param name: ``noun:verb``; public, also the name of its access rule.
     :param route: method and path, whose parameters are in braces.
-    :param summary: one line.
+    :param handler: its docstring is the documentation of the operation.
     :param answers: description and schema by status, without errors.
+    :param summary: one line, if it is not the first of the docstring.
+    :param description: of more than that, if the docstring has no more.
     :param allowed_to: the clients by default, unless those that may read, for
         a GET, or else those that may change the owner of nodes.
     :param errors: statuses beyond those of every operation.
@@ -323,10 +326,10 @@ class Operation:
 
     name: str
     route: str
-    summary: str
     handler: Handler
     answers: Mapping[int, tuple[str, Schema | None]]
     allowed_to: Access | None = None
+    summary: str = ''
     description: str = ''
     parameters: Sequence[Parameter] = ()
     query: Sequence[Parameter] = ()
@@ -335,6 +338,17 @@ class Operation:
     media_type: str = 'application/json'
     columns: Sequence[Column[Any]] = ()
     short: Sequence[Column[Any]] = ()
+
+    def __post_init__(self) -> None:
+        # There is no docstring under "python -OO".
+        text = inspect.getdoc(self.handler) or self.name
+        summary, _, more = text.partition('\n\n')
+        documented = {
+            'summary': self.summary or summary,
+            'description': self.description or ' '.join(more.split()),
+        }
+        for name, value in documented.items():
+            object.__setattr__(self, name, value)
 
     @property
     def method(self) -> str:

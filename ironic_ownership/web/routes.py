@@ -30,6 +30,7 @@ _VERSION = {
 
 
 def _versions(request: Request) -> Answer:
+    """Name the service, its release and the versions of its API."""
     links = [{'rel': 'describedby', 'href': '/openapi.json'}]
     return Answer(
         {
@@ -41,10 +42,16 @@ def _versions(request: Request) -> Answer:
 
 
 def _document(request: Request) -> Answer:
+    """Describe all operations in OpenAPI 3.1."""
     return Answer(document())
 
 
 def _metrics(request: Request) -> Answer:
+    """Show metrics in the text format of Prometheus.
+
+    Computed at most once in [api] metrics_interval. Answered without a token
+    if [api] public_metrics is set.
+    """
     assert request.gauges is not None
     return Answer(text_of(request.gauges.families()))
 
@@ -60,7 +67,6 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         'version:list',
         'GET /',
-        'Name the service, its release and the versions of its API.',
         _versions,
         schemas.answer(
             'The versions.',
@@ -73,7 +79,6 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         'document:show',
         'GET /openapi.json',
-        'Describe all operations in OpenAPI 3.1.',
         _document,
         {200: ('The document.', {'type': 'object'})},
         allowed_to=Access.PUBLIC,
@@ -81,11 +86,8 @@ OPERATIONS: Sequence[Operation] = (
     Operation(
         'metrics:show',
         'GET /metrics',
-        'Show metrics in the text format of Prometheus.',
         _metrics,
         {200: ('The metrics.', {'type': 'string'})},
-        description='Computed at most once in [api] metrics_interval. '
-        'Answered without a token if [api] public_metrics is set.',
         media_type=MEDIA_TYPE,
         errors=(503,),
     ),

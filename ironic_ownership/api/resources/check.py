@@ -39,6 +39,11 @@ COLUMNS: Columns[problems.Problem] = (
 
 
 def _check(request: Request) -> Answer:
+    """Check that every node is owned by one service, and list all problems.
+
+    Reads Ironic, the records and the members, and changes nothing. A part that
+    does not answer is a problem of severity "unknown".
+    """
     context = request.context
     found = runner.check(
         dataclasses.replace(
@@ -71,6 +76,10 @@ _PROPERTIES = {
 
 
 def _validate(request: Request) -> Answer:
+    """Check nodes in a document before they are enrolled in Ironic.
+
+    Nothing is changed.
+    """
     entries = node_validation.entries_of(request.body) or ()
     # Ironic has to show its nodes and conductors; services are optional.
     seen = request.context.overview(complete=False)
@@ -108,28 +117,21 @@ OPERATIONS = (
     Operation(
         'check:show',
         'GET /v1/check',
-        'Check that every node is owned by one service, and list all '
-        'problems.',
         _check,
         schemas.answer(
             'All problems, errors first; none if all is well.',
             problems=schemas.array(schemas.thing(COLUMNS)),
         ),
-        description='Reads Ironic, the records and the members, and changes '
-        'nothing. A part that does not answer is a problem of severity '
-        '"unknown".',
         columns=COLUMNS,
     ),
     Operation(
         'node:validate',
         'POST /v1/nodes/validate',
-        'Check nodes in a document before they are enrolled in Ironic.',
         _validate,
         schemas.answer(
             'All faults, in the order of the nodes.', **_PROPERTIES
         ),
         allowed_to=Access.READ,
-        description='Nothing is changed.',
         body={
             'type': ['object', 'array'],
             'description': 'The document that "openstack baremetal create" '

@@ -75,6 +75,12 @@ _FILTERS = (
 
 
 def _list(request: Request) -> Answer:
+    """List compute nodes as they are on record, without asking Ironic.
+
+    A page costs the same for any number of nodes. It shows what the owners
+    last wrote, and says when they last read Ironic. Nodes without a record are
+    not listed.
+    """
     query = request.query
     service, group = query.get('service'), query.get('conductor_group')
     found = node_listing.read_recorded(
@@ -113,6 +119,10 @@ _NODES = {
 
 
 def _resolve(request: Request) -> Answer:
+    """Find the compute nodes on record for uuids and names.
+
+    Ironic is not asked. A name may have several nodes.
+    """
     found = suggestions.resolve(request.context.records, request.body['nodes'])
     return Answer({'nodes': [dataclasses.asdict(one) for one in found]})
 
@@ -121,7 +131,6 @@ OPERATIONS = (
     Operation(
         'compute_node_record:list',
         'GET /v1/compute-node-records',
-        'List compute nodes as they are on record, without asking Ironic.',
         _list,
         schemas.pages(
             'A page of compute nodes, in the order of their uuids.',
@@ -129,9 +138,6 @@ OPERATIONS = (
             COLUMNS,
             notes=schemas.NOTES,
         ),
-        description='A page costs the same for any number of nodes. It '
-        'shows what the owners last wrote, and says when they last read '
-        'Ironic. Nodes without a record are not listed.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 503),
         columns=COLUMNS,
@@ -139,11 +145,9 @@ OPERATIONS = (
     Operation(
         'compute_node:resolve',
         'POST /v1/compute-nodes/resolve',
-        'Find the compute nodes on record for uuids and names.',
         _resolve,
         {200: ('The references, in their order.', _ANSWER)},
         allowed_to=Access.READ,
-        description='Ironic is not asked. A name may have several nodes.',
         body=schemas.thing(nodes=_NODES),
         errors=(503,),
     ),

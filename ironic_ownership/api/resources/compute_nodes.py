@@ -182,6 +182,7 @@ _EVENTS = Parameter(
 
 
 def _list(request: Request) -> Answer:
+    """List compute nodes with the owner of each, and the reason."""
     states = request.query.get('state')
     listing = request.kept('compute nodes', _read)
     # A page, and the one that tells whether there are more.
@@ -214,6 +215,7 @@ def _read(request: Request) -> node_listing.NodeListing:
 
 
 def _show(request: Request) -> Answer:
+    """Show one compute node: its record, Ironic's node, the decision."""
     with request.context.ports() as ports:
         found = explained(request, ports)
         limit = request.query.get('events', 5)
@@ -233,6 +235,12 @@ def _show(request: Request) -> Answer:
 
 
 def _check_action(request: Request) -> Answer:
+    """Check whether a node may be acted on now; nothing is changed.
+
+    409 has the reason why not: out_of_service, with the conductors that are
+    needed; not_owner, fenced or wrong_scope; and other_instance if Ironic has
+    not the instance that was named on its node.
+    """
     with request.context.ports() as ports:
         uuid = _uuid_of(request, ports)
         named = _named_uuid(request)
@@ -302,7 +310,6 @@ OPERATIONS = (
     Operation(
         'compute_node:list',
         'GET /v1/compute-nodes',
-        'List compute nodes with the owner of each, and the reason.',
         _list,
         schemas.pages(
             'A page of compute nodes, in the order of their uuids.',
@@ -324,7 +331,6 @@ OPERATIONS = (
     Operation(
         'compute_node:show',
         'GET /v1/compute-nodes/{node}',
-        "Show one compute node: its record, Ironic's node, the decision.",
         _show,
         schemas.answer(
             'The compute node, with its last events.',
@@ -340,14 +346,9 @@ OPERATIONS = (
     Operation(
         'compute_node:check_action',
         'POST /v1/compute-nodes/{node}/check-action',
-        'Check whether a node may be acted on now; nothing is changed.',
         _check_action,
         schemas.answer('Its owner may act on it.', ACTION),
         allowed_to=Access.READ,
-        description='409 has the reason why not: out_of_service, with the '
-        'conductors that are needed; not_owner, fenced or wrong_scope; and '
-        'other_instance if Ironic has not the instance that was named on its '
-        'node.',
         parameters=(NODE,),
         errors=(404, 409, 502, 503),
         columns=ACTION,

@@ -13,6 +13,7 @@ from ironic_ownership.observe.columns import cells
 
 
 def _drain(request: Request) -> Answer:
+    """Empty a service: move each of its nodes to one that admits it."""
     body = request.body
     operation = moves.operation_of(request, request.request_id)
     proposal = drain.propose(
@@ -55,7 +56,6 @@ OPERATIONS = (
     Operation(
         'service:drain',
         'POST /v1/services/{host}/drain',
-        'Empty a service: move each of its nodes to one that admits it.',
         _drain,
         move_answers.of_several(_answer),
         description='Each service that takes nodes gets a move of its own, '

@@ -119,6 +119,12 @@ _MARKER = re.compile(r'(\d{1,12}(?:\.\d{1,9})?)_(\d{1,18})', re.ASCII)
 
 
 def _list(request: Request) -> Answer:
+    """List the history of nodes and services, newest first.
+
+    Fences, deaths and take-overs state their reason; what an operator did has
+    the id of the request. Events are kept until "ironic-ownership-dbsync
+    purge" deletes them.
+    """
     query, records = request.query, request.context.records
     service, node = query.get('service'), query.get('node')
     since, until = _seconds(query.get('since')), _seconds(query.get('until'))
@@ -206,12 +212,8 @@ OPERATIONS = (
     Operation(
         'event:list',
         'GET /v1/events',
-        'List the history of nodes and services, newest first.',
         _list,
         schemas.pages('A page of events.', 'events', LONG),
-        description='Fences, deaths and take-overs state their reason; what '
-        'an operator did has the id of the request. Events are kept until '
-        '"ironic-ownership-dbsync purge" deletes them.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 503),
         columns=LONG,

@@ -148,6 +148,7 @@ COLUMNS: Columns[Explanation] = (
 
 
 def _explain(request: Request) -> Answer:
+    """Explain the owner of a node: inputs, members, policies, record."""
     with request.context.ports() as ports:
         found = explained(request, ports)
     return Answer(cells(COLUMNS, found))
@@ -157,7 +158,6 @@ OPERATIONS = (
     Operation(
         'compute_node:explain',
         'GET /v1/compute-nodes/{node}/explain',
-        'Explain the owner of a node: inputs, members, policies, record.',
         _explain,
         schemas.answer('The chain, from the inputs to the advice.', COLUMNS),
         parameters=(NODE,),

@@ -52,6 +52,7 @@ _DETAILS = {
 
 
 def _list(request: Request) -> Answer:
+    """List the moves that operators made, newest first."""
     found = request.context.moves.moves(
         unfinished=request.query.get('unfinished', False),
         limit=request.limit + 1,
@@ -70,6 +71,11 @@ def _find(request: Request) -> Move:
 
 
 def _show(request: Request) -> Answer:
+    """Show one move: caller, time, reason, and the result of each node.
+
+    The counts show the progress of a move that runs: planned nodes are still
+    to be moved. nodes=false leaves out the nodes, for polling.
+    """
     move = _find(request)
     body = cells(move_answers.MOVE, move)
     if request.query.get('nodes', True):
@@ -186,6 +192,7 @@ def run_in_background(
 
 
 def _create(request: Request) -> Answer:
+    """Move compute nodes, and the instances on them, to another service."""
     body = request.body
     operation = operation_of(request, request.request_id)
     order = Move(
@@ -202,6 +209,7 @@ def _create(request: Request) -> Answer:
 
 
 def _resume(request: Request) -> Answer:
+    """Finish a move that was interrupted."""
     move = _find(request)
     operation = operation_of(request, move.request_id)
     more = request.body.get('override', ())
@@ -252,7 +260,6 @@ OPERATIONS = (
     Operation(
         'move:list',
         'GET /v1/moves',
-        'List the moves that operators made, newest first.',
         _list,
         {
             200: (
@@ -274,7 +281,6 @@ OPERATIONS = (
     Operation(
         'move:create',
         'POST /v1/moves',
-        'Move compute nodes, and the instances on them, to another service.',
         _create,
         {
             200: (
@@ -298,12 +304,8 @@ OPERATIONS = (
     Operation(
         'move:show',
         'GET /v1/moves/{request_id}',
-        'Show one move: caller, time, reason, and the result of each node.',
         _show,
         {200: ('The move.', _DETAILS)},
-        description='The counts show the progress of a move that runs: '
-        'planned nodes are still to be moved. nodes=false leaves out the '
-        'nodes, for polling.',
         parameters=(REQUEST_ID,),
         query=(_NODES,),
         errors=(404, 503),
@@ -312,7 +314,6 @@ OPERATIONS = (
     Operation(
         'move:resume',
         'POST /v1/moves/{request_id}/resume',
-        'Finish a move that was interrupted.',
         _resume,
         {
             200: (

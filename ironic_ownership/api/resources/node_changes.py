@@ -156,6 +156,12 @@ def _rows(
 
 
 def _release(request: Request) -> Answer:
+    """Release free nodes, so that their policies choose the owner again.
+
+    Their service continues to serve its other nodes. The answer waits for a
+    third of member_ttl: until no service can act on the nodes. Nodes that a
+    gate refuses keep their owner; 409 lists the gates if every one is refused.
+    """
     body, context = request.body, request.context
     operation = ReleaseNodes(
         context.ports_of(request.request_id),
@@ -194,6 +200,13 @@ FORGOTTEN: Columns[NodeDeletion] = (
 
 
 def _forget(request: Request) -> Answer:
+    """Close instances on record whose node Ironic does not have.
+
+    The gates are those of the deletion of a compute node, without
+    "no_instance". Instances that a gate refuses stay on record; 409 lists the
+    gates if every one is refused. The record of the node is deleted
+    afterwards, as that of any node that is gone.
+    """
     operation = operation_of(request)
     proposal = operation.propose_instances(request.body['uuids'])
     if not request.dry_run:
@@ -207,9 +220,10 @@ OPERATIONS = (
     Operation(
         'compute_node:check_delete',
         'GET /v1/compute-nodes/{uuid}/check-delete',
-        'Evaluate every gate of the deletion of a node; nothing is changed.',
         _check,
         _CHECKED,
+        summary='Evaluate every gate of the deletion of a node; nothing is '
+        'changed.',
         description=_RULES,
         parameters=(_UUID,),
         errors=(404, 502, 503),
@@ -217,9 +231,10 @@ OPERATIONS = (
     Operation(
         'compute_node:bulk_check_delete',
         'POST /v1/compute-nodes/check-delete',
-        'Evaluate every gate of the deletion of nodes; nothing is changed.',
         _check,
         _CHECKED,
+        summary='Evaluate every gate of the deletion of nodes; nothing is '
+        'changed.',
         allowed_to=Access.READ,
         description=_RULES,
         body=body(_MAX_NODES),
@@ -229,9 +244,9 @@ OPERATIONS = (
     Operation(
         'compute_node:delete',
         'DELETE /v1/compute-nodes/{uuid}',
-        'Delete the record and the provider of a node that is gone.',
         _delete,
         _DELETED,
+        summary='Delete the record and the provider of a node that is gone.',
         description=f'{_RULES} 409 lists them if one fails.',
         parameters=(_UUID,),
         query=schemas.OF_DELETION,
@@ -240,9 +255,9 @@ OPERATIONS = (
     Operation(
         'compute_node:bulk_delete',
         'POST /v1/compute-nodes/delete',
-        'Delete the records and the providers of nodes that are gone.',
         _delete,
         _DELETED,
+        summary='Delete the records and the providers of nodes that are gone.',
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
         'others are deleted; 409 lists the gates if every node is refused.',
@@ -253,13 +268,8 @@ OPERATIONS = (
     Operation(
         'compute_node:release',
         'POST /v1/compute-nodes/release',
-        'Release free nodes, so that their policies choose the owner again.',
         _release,
         answers('nodes', RELEASED, gates=_RELEASE_GATES),
-        description='Their service continues to serve its other nodes. The '
-        'answer waits for a third of member_ttl: until no service can act on '
-        'the nodes. Nodes that a gate refuses keep their owner; 409 lists '
-        'the gates if every one is refused.',
         body=body(
             _MAX_RELEASED,
             reason=schemas.described(schemas.WORDS, 'Why; in the events.'),
@@ -271,13 +281,8 @@ OPERATIONS = (
     Operation(
         'instance:forget',
         'POST /v1/instances/forget',
-        'Close instances on record whose node Ironic does not have.',
         _forget,
         answers('instances', FORGOTTEN),
-        description='The gates are those of the deletion of a compute node, '
-        'without "no_instance". Instances that a gate refuses stay on '
-        'record; 409 lists the gates if every one is refused. The record of '
-        'the node is deleted afterwards, as that of any node that is gone.',
         body=body(
             _MAX_INSTANCES,
             'reason',

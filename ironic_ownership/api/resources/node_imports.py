@@ -36,6 +36,12 @@ RESULTS: Columns[ImportedNode] = (
 
 
 def _import(request: Request) -> Answer:
+    """Record the owners of nodes that another system has recorded.
+
+    Only unowned nodes are imported; the owner on record is never replaced. An
+    instance that a node has is recorded with it. Repeated, it changes nothing.
+    409 lists the refused nodes.
+    """
     body, context = request.body, request.context
     if context.companion is not None:
         raise exceptions.RequestError(
@@ -76,12 +82,8 @@ OPERATIONS = (
     Operation(
         'compute_node:import',
         'POST /v1/compute-nodes/import',
-        'Record the owners of nodes that another system has recorded.',
         _import,
         answers('nodes', RESULTS),
-        description='Only unowned nodes are imported; the owner on record is '
-        'never replaced. An instance that a node has is recorded with it. '
-        'Repeated, it changes nothing. 409 lists the refused nodes.',
         body=schemas.body(
             {
                 'nodes': schemas.array(

@@ -122,6 +122,12 @@ _CHECK = Parameter(
 
 
 def _show(request: Request) -> Answer:
+    """Show whether every node is owned exactly once, and what is not well.
+
+    Counts come from the records, the membership and the Nova cell, at the cost
+    of a few queries. Findings that need Ironic come from the last full check,
+    which the HTTP service repeats in the background as for its metrics.
+    """
     context = request.context
     age: float | None = None
     last: overview.Checked | None = None
@@ -152,7 +158,6 @@ OPERATIONS = (
     Operation(
         'overview:show',
         'GET /v1/overview',
-        'Show whether every node is owned exactly once, and what is not well.',
         _show,
         schemas.answer(
             'The overview.',
@@ -163,10 +168,6 @@ OPERATIONS = (
             check_age=_AGE,
             warnings=schemas.WARNINGS,
         ),
-        description='Counts come from the records, the membership and the '
-        'Nova cell, at the cost of a few queries. Findings that need Ironic '
-        'come from the last full check, which the HTTP service repeats in '
-        'the background as for its metrics.',
         query=(_CHECK,),
         errors=(503,),
         columns=COLUMNS,

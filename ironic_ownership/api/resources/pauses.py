@@ -70,6 +70,7 @@ def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
 
 
 def _list(request: Request) -> Answer:
+    """List the pauses in force."""
     return request.page(
         'pauses',
         request.context.records.pauses(),
@@ -79,6 +80,15 @@ def _list(request: Request) -> Answer:
 
 
 def _begin(request: Request) -> Answer:
+    """Pause automatic changes of owner.
+
+    When the answer arrives, no node in the scope changes owner any more until
+    the pause ends: no free node of a dead service is taken over, and none
+    follows a hash ring. Moves that operators request go on, a node without an
+    owner gets one, and a service that dies is still noticed and loses its
+    right to write. Services of a release without pauses ignore them. 404 for a
+    shard or conductor group that no node has.
+    """
     body = request.body
     seconds, reason = body['seconds'], body['reason']
     group = body.get('conductor_group')
@@ -126,6 +136,10 @@ def _check_scope(
 
 
 def _end(request: Request) -> Answer:
+    """Resume automatic changes of owner.
+
+    The services go on with their next refresh.
+    """
     wanted = request.query.get('pause')
     records = request.context.records
     ended = [
@@ -153,7 +167,6 @@ OPERATIONS = (
     Operation(
         'pause:list',
         'GET /v1/pauses',
-        'List the pauses in force.',
         _list,
         schemas.pages('A page of pauses.', 'pauses', PAUSE),
         query=PAGE,
@@ -163,16 +176,8 @@ OPERATIONS = (
     Operation(
         'pause:begin',
         'POST /v1/pauses',
-        'Pause automatic changes of owner.',
         _begin,
         schemas.answer('The pause.', PAUSE, **schemas.CHANGE),
-        description='When the answer arrives, no node in the scope changes '
-        'owner any more until the pause ends: no free node of a dead service '
-        'is taken over, and none follows a hash ring. Moves that operators '
-        'request go on, a node without an owner gets one, and a service that '
-        'dies is still noticed and loses its right to write. Services of a '
-        'release without pauses ignore them. 404 for a shard or conductor '
-        'group that no node has.',
         body={
             'description': f'has a "reason" and at most {DAY} "seconds", or '
             f'at most {LONGEST} with "force": true',
@@ -187,14 +192,12 @@ OPERATIONS = (
     Operation(
         'pause:end',
         'DELETE /v1/pauses',
-        'Resume automatic changes of owner.',
         _end,
         schemas.answer(
             'The pauses that were ended.',
             pauses=schemas.array(schemas.thing(PAUSE)),
             **schemas.CHANGE,
         ),
-        description='The services go on with their next refresh.',
         query=(
             Parameter(
                 'pause',

@@ -178,6 +178,7 @@ ID = Parameter(
 
 
 def _list(request: Request) -> Answer:
+    """List reservations, oldest first: the open ones, or all."""
     host = request.query.get('service')
     every = request.query.get('all')
     found = request.context.reservations.reservations(
@@ -213,6 +214,16 @@ def _check_service(request: Request, text: str) -> None:
 
 
 def _create(request: Request) -> Answer:
+    """Reserve a free node that fits, for an instance of a service.
+
+    The node is reserved through Ironic, so that no two services get the same
+    one, and owned by the service until the reservation is deleted. Idempotent:
+    the same request returns the same reservation, and continues an unfinished
+    one. 409: no_match has the number of nodes that each condition removed;
+    with reservation_conflict the instance has another reservation; with
+    service_refused the service is not eligible. 503 with
+    reservation_unfinished: repeat the request.
+    """
     body: dict[str, Any] = request.body
     wanted = reservations.Request.from_mapping(body)
     reserver = request.context.reserver
@@ -233,14 +244,23 @@ def _create(request: Request) -> Answer:
 
 
 def _show(request: Request) -> Answer:
+    """Show one reservation, with the request that it was made for."""
     return _shown(_found(request))
 
 
 def _confirm(request: Request) -> Answer:
+    """Confirm that a reservation is used, so that it does not expire.
+
+    Automatic once the node is deployed.
+    """
     return _shown(request.context.reserver.confirm(_found(request).id))
 
 
 def _delete(request: Request) -> Answer:
+    """Release a reserved node; idempotent.
+
+    A deployed node is not released: 409.
+    """
     reserver = request.context.reserver
     found = _found(request)
     return _shown(reserver.delete(found.id, origin=request.origin))
@@ -271,7 +291,6 @@ OPERATIONS = (
     Operation(
         'reservation:list',
         'GET /v1/reservations',
-        'List reservations, oldest first: the open ones, or all.',
         _list,
         schemas.pages('A page of reservations.', 'reservations', RESERVATION),
         allowed_to=Access.READ_RESERVATIONS,
@@ -291,7 +310,6 @@ OPERATIONS = (
     Operation(
         'reservation:create',
         'POST /v1/reservations',
-        'Reserve a free node that fits, for an instance of a service.',
         _create,
         {
             200: (
@@ -301,21 +319,12 @@ OPERATIONS = (
             201: ('The reservation, active.', schemas.thing(DETAILED)),
         },
         allowed_to=Access.SERVICE,
-        description='The node is reserved through Ironic, so that no two '
-        'services get the same one, and owned by the service until the '
-        'reservation is deleted. Idempotent: the same request returns the '
-        'same reservation, and continues an unfinished one. 409: no_match '
-        'has the number of nodes that each condition removed; with '
-        'reservation_conflict the instance has another reservation; with '
-        'service_refused the service is not eligible. 503 with '
-        'reservation_unfinished: repeat the request.',
         body=BODY,
         errors=(404, 409, 502, 503),
     ),
     Operation(
         'reservation:show',
         'GET /v1/reservations/{id}',
-        'Show one reservation, with the request that it was made for.',
         _show,
         _ANSWERS,
         allowed_to=Access.READ_RESERVATIONS,
@@ -326,11 +335,9 @@ OPERATIONS = (
     Operation(
         'reservation:confirm',
         'POST /v1/reservations/{id}/confirm',
-        'Confirm that a reservation is used, so that it does not expire.',
         _confirm,
         _ANSWERS,
         allowed_to=Access.SERVICE,
-        description='Automatic once the node is deployed.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
         columns=DETAILED,
@@ -338,11 +345,9 @@ OPERATIONS = (
     Operation(
         'reservation:delete',
         'DELETE /v1/reservations/{id}',
-        'Release a reserved node; idempotent.',
         _delete,
         schemas.answer('The reservation, closed.', DETAILED),
         allowed_to=Access.SERVICE,
-        description='A deployed node is not released: 409.',
         parameters=(ID,),
         errors=(404, 409, 502, 503),
         columns=DETAILED,

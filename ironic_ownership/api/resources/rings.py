@@ -70,6 +70,10 @@ LONG: Columns[Peer] = (
 
 
 def _show(request: Request) -> Answer:
+    """Show the peer groups: services that share nodes, and their shares.
+
+    From the records and the members only.
+    """
     context = request.context
     records = context.records
     found = PeerGroups.of(
@@ -115,10 +119,8 @@ OPERATIONS = (
     Operation(
         'ring:show',
         'GET /v1/rings',
-        'Show the peer groups: services that share nodes, and their shares.',
         _show,
         schemas.pages('A page of the services in all rings.', 'peers', LONG),
-        description='From the records and the members only.',
         query=PAGE,
         errors=(503,),
         columns=LONG,

@@ -180,6 +180,14 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
 
 
 def _set(request: Request) -> Answer:
+    """Enable or disable a service, force it down, or give it an order.
+
+    A disabled service is given no nodes and keeps those that it has. A
+    forced-down service is fenced immediately; when that is cleared, it
+    registers again automatically. A repeated request changes nothing. A
+    standing order is refused with 409 while Ironic does not enforce ownership;
+    the same order again lets its whole time pass again.
+    """
     body = request.body
     if 'take_over_deployed_after' in body:
         return _give_order(request)
@@ -194,6 +202,11 @@ def _set(request: Request) -> Answer:
 
 
 def _delete(request: Request) -> Answer:
+    """Delete a service that owns nothing and does not run.
+
+    The gates are those of "ironic-ownership service delete"; 409 lists them if
+    one fails.
+    """
     context = request.context
 
     def open_placement() -> Placement | None:
@@ -213,6 +226,12 @@ def _delete(request: Request) -> Answer:
 
 
 def _fail_over(request: Request) -> Answer:
+    """Make a standby the active process of its service.
+
+    The active process is fenced immediately. No node changes owner. The answer
+    waits up to half a minute until the standby has taken over; "done" shows
+    whether it has. 409 lists the gates if one fails.
+    """
     operation = FailOverService(
         request.context.records, request.context.backend
     )
@@ -260,7 +279,6 @@ OPERATIONS = (
     Operation(
         'service:set',
         'PATCH /v1/services/{host}',
-        'Enable or disable a service, force it down, or give it an order.',
         _set,
         schemas.answer(
             'The service as it is now, or would be.',
@@ -270,12 +288,6 @@ OPERATIONS = (
             ),
             **schemas.CHANGE,
         ),
-        description='A disabled service is given no nodes and keeps those '
-        'that it has. A forced-down service is fenced immediately; when '
-        'that is cleared, it registers again automatically. A repeated '
-        'request changes nothing. A standing order is refused with 409 while '
-        'Ironic does not enforce ownership; the same order again lets its '
-        'whole time pass again.',
         parameters=(HOST,),
         body=_SET,
         errors=(404, 409, 502, 503),
@@ -284,7 +296,6 @@ OPERATIONS = (
     Operation(
         'service:delete',
         'DELETE /v1/services/{host}',
-        'Delete a service that owns nothing and does not run.',
         _delete,
         schemas.answer(
             'The service was deleted; or the proposal, for dry_run.',
@@ -292,8 +303,6 @@ OPERATIONS = (
             gates=_gates(GATES),
             **schemas.CHANGE,
         ),
-        description='The gates are those of "ironic-ownership service '
-        'delete"; 409 lists them if one fails.',
         parameters=(HOST,),
         query=schemas.OF_DELETION,
         errors=(404, 409, 502, 503),
@@ -302,7 +311,6 @@ OPERATIONS = (
     Operation(
         'service:failover',
         'POST /v1/services/{host}/failover',
-        'Make a standby the active process of its service.',
         _fail_over,
         schemas.answer(
             'The service after the failover, or the proposal.',
@@ -310,10 +318,6 @@ OPERATIONS = (
             gates=_gates(_FAILOVER_GATES),
             **schemas.CHANGE,
         ),
-        description='The active process is fenced immediately. No node '
-        'changes owner. The answer waits up to half a minute until the '
-        'standby has taken over; "done" shows whether it has. 409 lists '
-        'the gates if one fails.',
         parameters=(HOST,),
         body=schemas.body(
             {

@@ -211,6 +211,7 @@ HOST = Parameter(
 
 
 def _list(request: Request) -> Answer:
+    """List the compute services: alive or not, and how much they own."""
     context = request.context
     found = service_status.read(context.records, context.backend)
     shown = SHORT
@@ -231,6 +232,7 @@ def _list(request: Request) -> Answer:
 
 
 def _show(request: Request) -> Answer:
+    """Show one compute service: row, membership, settings, nodes owned."""
     found = service_status.read(
         request.context.records, request.context.backend
     )
@@ -293,6 +295,7 @@ MEMBERS: Columns[Reading] = (
 
 
 def _list_members(request: Request) -> Answer:
+    """List the members: live processes, as they advertise themselves."""
     context = request.context
     readings, doubts = member_listing.take(
         lambda: context.records, context.backend, context.interpret
@@ -310,7 +313,6 @@ OPERATIONS = (
     Operation(
         'service:list',
         'GET /v1/services',
-        'List the compute services: alive or not, and how much they own.',
         _list,
         {200: ('A page of services.', schemas.page('services', _LISTED))},
         query=(_WITH_LOAD, *PAGE),
@@ -321,7 +323,6 @@ OPERATIONS = (
     Operation(
         'service:show',
         'GET /v1/services/{host}',
-        'Show one compute service: row, membership, settings, nodes owned.',
         _show,
         schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
         parameters=(HOST,),
@@ -331,7 +332,6 @@ OPERATIONS = (
     Operation(
         'member:list',
         'GET /v1/members',
-        'List the members: live processes, as they advertise themselves.',
         _list_members,
         schemas.pages('A page of members.', 'members', MEMBERS),
         query=PAGE,

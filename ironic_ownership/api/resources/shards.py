@@ -102,6 +102,7 @@ def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def _plan(request: Request) -> Answer:
+    """Give every shard its share of the nodes, with the fewest moves."""
     body = request.body
     conditions = shards.Conditions(
         body.get('weights', {}),
@@ -156,7 +157,6 @@ OPERATIONS = (
     Operation(
         'shard:plan',
         'POST /v1/shards/plan',
-        'Give every shard its share of the nodes, with the fewest moves.',
         _plan,
         move_answers.of_several(_answer, PLAN, NODE),
         description='The live and enabled services that select a shard get '

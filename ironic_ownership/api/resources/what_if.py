@@ -102,6 +102,10 @@ def _seen(request: Request) -> tuple[Deployment, Situation]:
 
 
 def _preview(request: Request) -> Answer:
+    """Show which nodes would move if members left or joined.
+
+    Nothing is changed. A node with an instance stays with its service.
+    """
     query = request.query
     gone = [model.canonical_host(host) for host in query.get('without', ())]
     new = [model.canonical_host(host) for host in query.get('with', ())]
@@ -180,6 +184,11 @@ def _only_ring(groups: Sequence[PeerGroup]) -> str:
 
 
 def _compare(request: Request) -> Answer:
+    """Show which nodes two lists of policies would assign differently.
+
+    Nothing is changed. The policies have to be installed where the service
+    runs. Records and instances do not count.
+    """
     body = request.body
     given = [policy_options.option(text) for text in body.get('options', ())]
     may_import = request.context.may_import
@@ -264,11 +273,8 @@ OPERATIONS = (
     Operation(
         'ring:preview',
         'GET /v1/rings/preview',
-        'Show which nodes would move if members left or joined.',
         _preview,
         _ANSWERS,
-        description='Nothing is changed. A node with an instance stays with '
-        'its service.',
         query=(
             Parameter(
                 'without',
@@ -298,12 +304,9 @@ OPERATIONS = (
     Operation(
         'policy:compare',
         'POST /v1/policies/compare',
-        'Show which nodes two lists of policies would assign differently.',
         _compare,
         _ANSWERS,
         allowed_to=Access.READ,
-        description='Nothing is changed. The policies have to be installed '
-        'where the service runs. Records and instances do not count.',
         body=_BODY,
         errors=(404, 409, 502, 503),
     ),
