@@ -200,12 +200,12 @@ class Request:
 
     @property
     def dry_run(self) -> bool:
-        """Whether to propose the change only."""
+        """Tell whether only the proposal is requested."""
         return bool(self._options.get('dry_run'))
 
     @property
     def skip_invalid(self) -> bool:
-        """Whether to change the rest if gates refuse some things."""
+        """Tell whether to go on without what gates refuse."""
         return bool(self._options.get('skip_invalid'))
 
     @property
@@ -221,17 +221,11 @@ class Request:
 
 def encoded(query: Mapping[str, Any]) -> str:
     """Return query parameters in the form of a URL; lists are repeated."""
-    return urllib.parse.urlencode(
-        [
-            (name, _text(value))
-            for name, given in query.items()
-            for value in (given if isinstance(given, list) else [given])
-        ]
-    )
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in query.items()
+    }
+    return urllib.parse.urlencode(texts, doseq=True)
 
 
 Schema = Mapping[str, Any]
@@ -300,7 +294,6 @@ MARKER = Parameter(
 PAGE = (LIMIT, MARKER)
 
 Handler = Callable[[Request], Answer]
-
 
 _KINDS = {'compute_node': 'node'}
 
