@@ -18,8 +18,7 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import overview, runner
-from ironic_ownership.engine.checks.problem import Problem
-from ironic_ownership.engine.queries.deployment import Deployment, Part
+from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.observe import metrics
 
 PATIENCE = 5.0
@@ -137,42 +136,13 @@ class Gauges:
             began = self._clock()
             seen = self._read()
             problems = runner.check(seen)
-            families = families_of(seen, problems)
+            families = [*metrics.of_deployment(seen, problems)]
             checked = overview.checked(seen, problems)
             now = self._clock()
         except Exception:  # raised again where it is waited for
             LOG.exception('the metrics could not be refreshed')
             raise
         return _Snapshot(families, checked, now, now - began)
-
-
-def families_of(
-    seen: Deployment, problems: Sequence[Problem]
-) -> list[metrics.Family]:
-    """Return the metrics of one moment, without the parts in an outage."""
-    answers = {part: part not in seen.unread for part in Part}
-    found = [
-        metrics.answers({str(part): up for part, up in answers.items()}),
-        metrics.problems(problems),
-    ]
-    if not seen.unread:
-        # A policy that fails is among the problems.
-        with contextlib.suppress(exceptions.PluginFaultError):
-            found.append(metrics.nodes(seen.evaluated))
-    if answers[Part.RECORDS]:
-        alive = seen.view.hosts if answers[Part.MEMBERSHIP] else None
-        found += [
-            metrics.unavailable(seen.records.values()),
-            metrics.services(seen.services.values(), alive),
-            metrics.disabled(seen.services.values()),
-            metrics.paused(seen.pauses),
-            *metrics.loops(list(seen.reports.values())),
-        ]
-    if answers[Part.MEMBERSHIP]:
-        found.append(metrics.members(seen.view))
-    if answers[Part.RECORDS]:
-        found.append(metrics.reservations(seen.reservations))
-    return found
 
 
 LOG = log.getLogger(__name__)

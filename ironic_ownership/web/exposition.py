@@ -26,7 +26,8 @@ class _Families(registry.Collector):
                 if family.counts
                 else core.GaugeMetricFamily
             )
-            metric = kind(family.name, family.help, labels=family.labels)
+            name = f'{metrics.PREFIX}_{family.name}'
+            metric = kind(name, family.help, labels=family.labels)
             for values, number in family.samples:
                 metric.add_metric(values, number)
             yield metric

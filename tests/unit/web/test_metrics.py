@@ -68,7 +68,7 @@ class MetricsTest(app_case.SiteCase):
 
     def test_text_is_escaped(self) -> None:
         name = 'a"b\\c\nd'
-        text = resource.text_of([metrics.disabled([])]).decode()
+        text = resource.text_of([metrics.Family('x', 'y')]).decode()
         self.assertIn('# HELP', text)
         family = metrics.Family('x', 'y', ('service',), [((name,), 1.0)])
         (read,) = parser.text_string_to_metric_families(
@@ -179,5 +179,5 @@ class GaugesTest(app_case.SiteCase):
                 break
             except background.BusyError:
                 self.assertLess(time.monotonic(), gives_up)
-        ((_, age),) = families[f'{metrics.PREFIX}_metrics_age_seconds'].samples
+        ((_, age),) = families['metrics_age_seconds'].samples
         return age
