@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,25 @@ def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
 def codes(of: Iterable[enum.Enum]) -> dict[str, Any]:
     """Return the schema of a code of an enumeration."""
     return {'type': 'string', 'enum': [code.value for code in of]}
+
+
+def code(
+    key: str, of: Iterable[enum.Enum], path: str = '', text: str = ''
+) -> columns.Column[Any]:
+    """Return the column of a code of an enumeration.
+
+    :param path: of the attribute, if it has another name than the key.
+    :param text: the meaning of the key.
+    """
+    return columns.Column(key, f'{path or key}.value', codes(of), text)
+
+
+def moment(key: str, path: str = '', text: str = '') -> columns.Column[Any]:
+    """Return the column of a time, which may be null."""
+    read = operator.attrgetter(path or key)
+    return columns.Column(
+        key, lambda one: columns.moment(read(one)), TEXT_OR_NULL, text
+    )
 
 
 def one_of(*texts: str) -> dict[str, Any]:

@@ -12,13 +12,12 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-from uuid import UUID
 
 from ironic_ownership.api.operation_client import actor
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.contracts.texts import is_uuid
+from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
 
 if TYPE_CHECKING:
     from ironic_ownership.api.operation_client import OperationClient
@@ -226,7 +225,7 @@ def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
     :param names: uuids, and names of nodes.
     :raises NotFoundError: listing all that are unknown.
     """
-    words = [_canonical(text) for text in names]
+    words = [canonical_uuid(text) or text for text in names]
     if all(map(is_uuid, words)):
         return words
     answer = api.call('compute_node:resolve', body={'nodes': words})
@@ -234,14 +233,6 @@ def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
     if faults:
         raise exceptions.NotFoundError('; '.join(faults))
     return [node['uuid'] for node in answer['nodes']]
-
-
-def _canonical(text: str) -> str:
-    """Return a uuid of any form in that of Ironic, and a name as it is."""
-    try:
-        return str(UUID(text))
-    except ValueError:
-        return text
 
 
 def reason_text(text: str) -> str:

@@ -6,7 +6,6 @@ serve the application without this program.
 
 from __future__ import annotations
 
-import ipaddress
 import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -116,9 +115,11 @@ def check_address(conf: cfg.ConfigOpts) -> None:
     """
     from ironic_ownership.conf import api
     from ironic_ownership.contracts import exceptions
+    from ironic_ownership.web.flask_app import is_local
 
     host = conf.api.host_ip
-    if conf.api.auth_strategy != api.NOAUTH or _is_loopback(host):
+    # An empty address is that of all interfaces.
+    if conf.api.auth_strategy != api.NOAUTH or (host and is_local(host)):
         return
     fault = (
         f'[api] host_ip = {host} is open to other machines, and with '
@@ -128,10 +129,3 @@ def check_address(conf: cfg.ConfigOpts) -> None:
         [fault],
         hint='Set [api] auth_strategy = keystone, or host_ip = 127.0.0.1',
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == 'localhost'

@@ -101,6 +101,16 @@ def counted(number: int, noun: str) -> str:
     return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
 
 
+def canonical_uuid(text: str) -> str | None:
+    """Return a uuid in Ironic's form; ``None`` if the text is none."""
+    import uuid  # most commands need none of it
+
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
+
+
 def is_uuid(text: str) -> bool:
     """Tell whether a text is a uuid in Ironic's form, in any case."""
     return _UUID.fullmatch(text) is not None

@@ -13,19 +13,10 @@ from ironic_ownership.engine.queries.deployment import Part
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 COLUMNS: Columns[problems.Problem] = (
-    Column(
-        'severity',
-        lambda p: str(p.severity),
-        schemas.codes(problems.Severity),
-    ),
+    schemas.code('severity', problems.Severity),
     Column('code', help='Reason code, stable.'),
     Column('what'),
-    Column(
-        'kind',
-        lambda p: str(p.kind),
-        schemas.codes(problems.Kind),
-        'Kind of the subjects.',
-    ),
+    schemas.code('kind', problems.Kind, text='Kind of the subjects.'),
     Column(
         'count',
         lambda p: len(p.subjects),
@@ -58,11 +49,7 @@ def _check(request: Request) -> Answer:
 FAULT: Columns[node_validation.Fault] = (
     Column('place'),
     Column('node', type=schemas.TEXT_OR_NULL),
-    Column(
-        'severity',
-        lambda f: str(f.severity),
-        schemas.codes(node_validation.FaultSeverity),
-    ),
+    schemas.code('severity', node_validation.FaultSeverity),
     Column('fault', 'code', help='Code of the fault, stable.'),
     Column('what'),
     Column('hint', lambda f: f.hint or None, schemas.TEXT_OR_NULL),

@@ -18,7 +18,6 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import node_listing
-from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 COLUMNS: Columns[node_listing.RecordedNode] = (
@@ -46,12 +45,10 @@ COLUMNS: Columns[node_listing.RecordedNode] = (
         'Why nothing can be scheduled to the node, as its owner last '
         'evaluated; null if it can be. A code, stable.',
     ),
-    Column(
+    schemas.moment(
         'seen_at',
-        lambda n: columns.moment(n.seen_at),
-        TEXT_OR_NULL,
-        'When the owner last read from Ironic what changed; ISO 8601, UTC. '
-        'Null while the node is unowned.',
+        text='When the owner last read from Ironic what changed; ISO 8601, '
+        'UTC. Null while the node is unowned.',
     ),
 )
 _FILTERS = (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import uuid as uuid_module
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +17,7 @@ from ironic_ownership.api.operation import (
     Schema,
 )
 from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import BATCH
@@ -76,7 +74,7 @@ SHORT: Columns[NodeStatus] = (
         TEXT_OR_NULL,
         'The owner on record; null if there is none.',
     ),
-    Column('state', lambda s: str(s.state), schemas.codes(deployment.State)),
+    schemas.code('state', deployment.State),
     Column('instance_uuid', _instance, TEXT_OR_NULL),
     Column('shard', lambda s: s.place[0], TEXT_OR_NULL),
     Column('conductor_group', lambda s: s.place[1]),
@@ -243,7 +241,7 @@ def _check_action(request: Request) -> Answer:
     """
     with request.context.ports() as ports:
         uuid = _uuid_of(request, ports)
-        named = _named_uuid(request)
+        named = texts.canonical_uuid(request.path['node'])
         allowed = node_query.check_action(
             ports,
             uuid,
@@ -275,8 +273,8 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     It may be named by its uuid, its name or the uuid of its instance; Ironic
     is asked without any filter.
     """
-    text, named = request.path['node'], _named_uuid(request)
-    if named is not None:
+    text = request.path['node']
+    if (named := texts.canonical_uuid(text)) is not None:
         return node_query.of_instance(ports, named) or named
     uuid, known = node_query.find(ports, text)
     if uuid is None:
@@ -284,24 +282,16 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     return uuid
 
 
-def _named_uuid(request: Request) -> str | None:
-    """Return the uuid in the path, of a node or an instance, if it is one."""
-    with contextlib.suppress(ValueError):
-        return str(uuid_module.UUID(request.path['node']))
-    return None
+_OF_EVENT = (
+    *('actor', 'kind', 'from_host', 'to_host'),
+    *('instance_uuid', 'reason', 'request_id'),
+)
 
 
 def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
     """Return an event as a dictionary without empty values."""
-    row = {
-        'at': columns.moment(event.at),
-        'actor': event.actor,
-        'kind': event.kind,
-        'from_host': event.from_host,
-        'to_host': event.to_host,
-        'instance_uuid': event.instance_uuid,
-        'reason': event.reason,
-        'request_id': event.request_id,
+    row = {'at': columns.moment(event.at)} | {
+        name: getattr(event, name) for name in _OF_EVENT
     }
     return {key: value for key, value in row.items() if value is not None}
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import uuid as uuid_module
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
@@ -15,7 +13,7 @@ from ironic_ownership.api.operation import (
     Request,
 )
 from ironic_ownership.api.schemas import TEXT_OR_NULL
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.events import (
     EventFilter,
     EventKind,
@@ -170,8 +168,8 @@ def _uuid_of(text: str, records: Records) -> str:
 
     :raises NotFoundError: if the text is no uuid, and no record has the name.
     """
-    with contextlib.suppress(ValueError):
-        return str(uuid_module.UUID(text))
+    if (known := texts.canonical_uuid(text)) is not None:
+        return known
     uuid, names = node_query.recorded(records, text)
     if uuid is None:
         raise suggestions.unknown('node', text, names)

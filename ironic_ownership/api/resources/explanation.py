@@ -115,11 +115,7 @@ def _contest(explanation: Explanation) -> str | None:
 COLUMNS: Columns[Explanation] = (
     Column('uuid', 'status.uuid'),
     Column('name', 'status.name', TEXT_OR_NULL),
-    Column(
-        'state',
-        lambda e: str(e.status.state),
-        schemas.codes(deployment.State),
-    ),
+    schemas.code('state', deployment.State, 'status.state'),
     Column('inputs', _inputs, schemas.THING),
     Column(
         'members', lambda e: [_member(c) for c in e.candidates], schemas.THINGS

@@ -40,7 +40,7 @@ NODE: Columns[PlannedNode] = (
     Column('source', 'node.source', TEXT_OR_NULL),
     Column('destination'),
     Column('instance_uuid', 'node.instance_uuid', TEXT_OR_NULL),
-    Column('state', 'node.state.value', schemas.codes(NodeState)),
+    schemas.code('state', NodeState, 'node.state'),
     Column('detail', 'node.detail', TEXT_OR_NULL),
     Column('request_id'),
     Column('trial', lambda n: _value(n.node.trial), _TRIAL),
@@ -52,7 +52,7 @@ STORED_NODE: Columns[NodeMove] = (
     Column('uuid'),
     Column('source', type=TEXT_OR_NULL),
     Column('instance_uuid', type=TEXT_OR_NULL),
-    Column('state', 'state.value', schemas.codes(NodeState)),
+    schemas.code('state', NodeState),
     Column('detail', type=TEXT_OR_NULL),
     Column('trial', lambda n: _value(n.trial), _TRIAL),
 )
@@ -95,10 +95,10 @@ def _count(state: NodeState) -> Column[Move]:
 
 MOVE: Columns[Move] = (
     Column('request_id'),
-    Column('created_at', lambda m: columns.moment(m.created_at), TEXT_OR_NULL),
+    schemas.moment('created_at'),
     Column('actor'),
     Column('destination'),
-    Column('state', 'state.value', schemas.codes(MoveState)),
+    schemas.code('state', MoveState),
     *map(_count, NodeState),
     Column(
         'on_trial',

@@ -57,7 +57,7 @@ def _columns_of(table: Iterable[Gate[Any]]) -> Columns[NodeGate]:
         Column('name', type=TEXT_OR_NULL),
         Column('service', 'host', TEXT_OR_NULL),
         Column('gate', 'found.gate', schemas.one_of(*gates.codes(table))),
-        Column(OUTCOME, 'found.outcome.value', schemas.codes(Outcome)),
+        schemas.code(OUTCOME, Outcome, 'found.outcome'),
         Column('evidence', 'found.detail', TEXT_OR_NULL),
         Column('hint', lambda g: g.found.hint or None, schemas.HINT),
     )

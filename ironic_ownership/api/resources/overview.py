@@ -65,7 +65,7 @@ SERVICE: Columns[ServiceStatus] = (
     Column('standbys', type=schemas.NUMBER),
 )
 FINDING: Columns[overview.Finding] = (
-    Column('severity', lambda f: str(f.severity), schemas.codes(Severity)),
+    schemas.code('severity', Severity),
     Column('code', help='Reason code, stable.'),
     Column('what'),
     Column('count', type=schemas.NUMBER, help='Number of subjects.'),

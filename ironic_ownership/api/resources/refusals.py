@@ -34,7 +34,7 @@ HINT: Column[Any] = Column(
 
 def result(*results: Result, key: str = 'result') -> Column[Any]:
     """Return the column of a result."""
-    return Column(key, 'result.value', schemas.codes(results))
+    return schemas.code(key, results, 'result')
 
 
 def body(

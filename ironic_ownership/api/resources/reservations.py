@@ -28,7 +28,6 @@ from ironic_ownership.contracts.reservations import (
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.reservations.reserver import unknown
 from ironic_ownership.engine.reservations.selection import Choice
-from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 MAX_AMOUNT = 2**31 - 1
@@ -130,19 +129,16 @@ RESERVATION: Columns[Reservation] = (
     Column('instance_uuid'),
     Column('service', 'host'),
     Column('node_uuid', type=TEXT_OR_NULL),
-    Column('state', 'state.value', schemas.codes(ReservationState)),
+    schemas.code('state', ReservationState),
     Column('confirmed', type=schemas.FLAG),
-    Column('created_at', lambda r: columns.moment(r.created_at), TEXT_OR_NULL),
-    Column(
-        'expires_at',
-        lambda r: columns.moment(r.expires_at),
-        TEXT_OR_NULL,
-        'When it expires unless confirmed; null for never.',
+    schemas.moment('created_at'),
+    schemas.moment(
+        'expires_at', text='When it expires unless confirmed; null for never.'
     ),
 )
 DETAILED: Columns[Reservation] = (
     *RESERVATION,
-    Column('updated_at', lambda r: columns.moment(r.updated_at), TEXT_OR_NULL),
+    schemas.moment('updated_at'),
     Column('method'),
     Column('detail', type=TEXT_OR_NULL),
     Column(

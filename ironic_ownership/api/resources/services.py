@@ -137,11 +137,7 @@ _REST: Columns[ServiceStatus] = (
         schemas.NUMBER_OR_NULL,
     ),
     Column('disabled_reason', 'row.disabled_reason', TEXT_OR_NULL),
-    Column(
-        'registered_at',
-        lambda s: columns.moment(s.row.registered_at),
-        TEXT_OR_NULL,
-    ),
+    schemas.moment('registered_at', 'row.registered_at'),
     Column(
         'standing_order', lambda s: standing_order(s.row), **STANDING_ORDER
     ),
@@ -263,17 +259,14 @@ MEMBERS: Columns[Reading] = (
     Column('machine', _of_process('machine'), TEXT_OR_NULL),
     Column('pid', _of_process('pid'), schemas.NUMBER_OR_NULL),
     Column('version', _of_process('version'), TEXT_OR_NULL),
-    Column(
+    schemas.moment(
         'last_heartbeat',
-        lambda r: columns.moment(r.beaten_at),
-        TEXT_OR_NULL,
+        'beaten_at',
         'By the clock of the store. Where the store does not know it, as the '
         'active process has stored it with its records.',
     ),
     Column('incarnation', 'member.incarnation'),
-    Column(
-        'joined_at', lambda r: columns.moment(r.member.joined_at), TEXT_OR_NULL
-    ),
+    schemas.moment('joined_at', 'member.joined_at'),
     Column('policies', lambda r: policies(r.member.settings), schemas.TEXTS),
     Column('settings', lambda r: options(r.member.settings), schemas.THING),
     Column(

@@ -47,27 +47,41 @@ NODE: Columns[NodeChange] = (
     Column('shard', 'node.shard', schemas.TEXT_OR_NULL),
     Column('conductor_group', 'node.conductor_group'),
 )
-_PROPERTIES = {
-    'nodes': schemas.described(schemas.NUMBER, 'Number of compared nodes.'),
-    'moves': schemas.NUMBER,
-    'share': {'type': 'number'},
-    'instances': schemas.NUMBER,
-    'stranded': schemas.NUMBER,
-    'unserved': schemas.NUMBER,
-    'flows': schemas.array(schemas.thing(FLOW)),
-    'changes': {
-        'type': 'array',
-        'items': schemas.thing(NODE),
-        'description': 'Each node; only if the request has "nodes".',
-    },
-    'warnings': schemas.WARNINGS,
-    'notes': schemas.NOTES,
-}
+
+
+def _share(found: Difference) -> float | None:
+    return columns.rounded(len(found.of(Kind.MOVES)) / (found.compared or 1))
+
+
+DIFFERENCE: Columns[Difference] = (
+    Column('nodes', 'compared', schemas.NUMBER, 'Number of compared nodes.'),
+    Column('moves', lambda d: len(d.of(Kind.MOVES)), schemas.NUMBER),
+    Column('share', _share, {'type': 'number'}),
+    Column(
+        'instances',
+        lambda d: sum(one.deployed for one in d.of(Kind.MOVES)),
+        schemas.NUMBER,
+    ),
+    Column('stranded', lambda d: len(d.of(Kind.STRANDED)), schemas.NUMBER),
+    Column('unserved', lambda d: len(d.of(Kind.UNSERVED)), schemas.NUMBER),
+    Column(
+        'flows',
+        lambda d: [cells(FLOW, flow) for flow in d.flows()],
+        schemas.array(schemas.thing(FLOW)),
+    ),
+)
+_CHANGES = schemas.array(
+    schemas.thing(NODE),
+    description='Each node; only if the request has "nodes".',
+)
+_WHOLE = schemas.thing(
+    DIFFERENCE, warnings=schemas.WARNINGS, notes=schemas.NOTES
+)
 _ANSWERS = {
     200: (
         'Flows of nodes between services.',
         schemas.body(
-            _PROPERTIES, [key for key in _PROPERTIES if key != 'changes']
+            {**_WHOLE['properties'], 'changes': _CHANGES}, _WHOLE['required']
         ),
     )
 }
@@ -237,36 +251,18 @@ def _answer(
         f'{seen.unlisted} nodes without a shard are left out: with a shard '
         'key set they may not be listed'
     )
+    body = cells(DIFFERENCE, found)
+    if nodes:
+        body['changes'] = [
+            cells(NODE, one) for kind in Kind for one in found.of(kind)
+        ]
     return Answer(
         {
-            **whole(found, nodes=nodes),
+            **body,
             'warnings': [warning] if seen.unlisted else [],
             'notes': list(notes),
         }
     )
-
-
-def whole(found: Difference, *, nodes: bool) -> dict[str, columns.Cell]:
-    """Return the whole difference as one object.
-
-    :param nodes: whether to name each node.
-    """
-    by_kind = {kind: found.of(kind) for kind in Kind}
-    moves = by_kind[Kind.MOVES]
-    row: dict[str, columns.Cell] = {
-        'nodes': found.compared,
-        'moves': len(moves),
-        'share': columns.rounded(len(moves) / (found.compared or 1)),
-        'instances': sum(one.deployed for one in moves),
-        'stranded': len(by_kind[Kind.STRANDED]),
-        'unserved': len(by_kind[Kind.UNSERVED]),
-        'flows': [cells(FLOW, flow) for flow in found.flows()],
-    }
-    if nodes:
-        row['changes'] = [
-            cells(NODE, one) for some in by_kind.values() for one in some
-        ]
-    return row
 
 
 OPERATIONS = (
