@@ -16,7 +16,11 @@ from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import policy
 from ironic_ownership.observe import columns
 
-_Column = columns.Column[plugins.Plugin]
+_DETAILS = (
+    *('name', 'kind', 'distribution', 'version', 'selected', 'summary'),
+    *('target', 'contract_version', 'capabilities', 'status', 'remark'),
+    'options',
+)
 
 
 def _distribution(plugin: plugins.Plugin) -> tuple[str | None, str | None]:
@@ -28,62 +32,55 @@ def _distribution(plugin: plugins.Plugin) -> tuple[str | None, str | None]:
     return name, version
 
 
-def _kind(plugin: plugins.Plugin) -> str | None:
-    if plugin.target is None:
-        return None
-    if plugin.group == plugins.BACKENDS:
+def _row(plugin: plugins.Plugin) -> dict[str, Any]:
+    """Return all that is shown of a plugin; a broken one declares nothing."""
+    distribution, version = _distribution(plugin)
+    error, target = plugin.error, plugin.target
+    row: dict[str, Any] = {
+        **dict.fromkeys(_DETAILS),
+        'name': plugin.name,
+        'distribution': distribution,
+        'version': version,
+        'capabilities': [],
+        'status': 'broken',
+        'remark': f'{error.cause}. {error.hint}' if error else None,
+        'options': [],
+    }
+    if target is not None:
+        deprecated = getattr(target, 'deprecated', '')
+        summary = (target.__doc__ or '').strip().partition('\n')[0]
+        row |= {
+            'kind': _kind(target),
+            'summary': summary or None,
+            'target': f'{target.__module__}:{target.__qualname__}',
+            'contract_version': target.contract_version,
+            'capabilities': _capabilities(target),
+            'status': 'deprecated' if deprecated else 'ok',
+            'remark': row['remark'] or deprecated or None,
+            'options': _options(plugin.name, target),
+        }
+    return row
+
+
+def _kind(target: type[Any]) -> str:
+    if not issubclass(target, policy.Policy):
         return 'backend'
-    is_filter = issubclass(plugin.target, policy.FilterPolicy)
+    is_filter = issubclass(target, policy.FilterPolicy)
     return 'filter' if is_filter else 'assigner'
 
 
-def _capabilities(plugin: plugins.Plugin) -> list[str]:
-    target = plugin.target
-    if target is None:
-        return []
+def _capabilities(target: type[Any]) -> list[str]:
     if issubclass(target, policy.Policy):
         return ['rebalancing'] if getattr(target, 'rebalancing', 0) else []
     return sorted(capability.value for capability in target.capabilities)
 
 
-def _status(plugin: plugins.Plugin) -> str:
-    if plugin.target is None:
-        return 'broken'
-    return 'deprecated' if getattr(plugin.target, 'deprecated', '') else 'ok'
-
-
-def _remark(plugin: plugins.Plugin) -> str | None:
-    """Return why the plugin is broken, or what to use instead."""
-    if plugin.error is not None:
-        return f'{plugin.error.cause}. {plugin.error.hint}'
-    return getattr(plugin.target, 'deprecated', '') or None
-
-
-def _target(shown: plugins.Plugin) -> str | None:
-    found = shown.target
-    if found is None:
-        return None
-    return f'{found.__module__}:{found.__qualname__}'
-
-
-def _contract_version(shown: plugins.Plugin) -> int | None:
-    return getattr(shown.target, 'contract_version', None)
-
-
-def _summary(shown: plugins.Plugin) -> str | None:
-    text = (getattr(shown.target, '__doc__', None) or '').strip()
-    return text.splitlines()[0] if text else None
-
-
-def _options(shown: plugins.Plugin) -> list[dict[str, Any]]:
+def _options(name: str, target: type[Any]) -> list[dict[str, Any]]:
     """Return the options with stable keys, each with all of them."""
-    target = shown.target
-    if target is None:
-        return []
     return [
         {
             'name': option.name,
-            'group': configuration.group_of(shown.name, target, option),
+            'group': configuration.group_of(name, target, option),
             'type': option.type.value,
             'default': columns.plain(option.default),
             'required': option.required,
@@ -126,24 +123,14 @@ or broken, and "remark" names a replacement, or the reason why it cannot be
 loaded."""
     group: ClassVar[str]
 
-    def shown(self, *more: _Column) -> Sequence[_Column]:
-        """Return the columns, with those that only one command has."""
+    def row(self, plugin: plugins.Plugin) -> dict[str, Any]:
+        """Return the cells of a plugin."""
         selected: Collection[str] = (
             self.wiring.policy_names
             if self.group == plugins.POLICIES
             else [self.wiring.backend_name]
         )
-        return (
-            _Column('name', lambda p: p.name),
-            _Column('kind', _kind),
-            _Column('distribution', lambda p: _distribution(p)[0]),
-            _Column('version', lambda p: _distribution(p)[1]),
-            _Column('selected', lambda p: p.name in selected),
-            *more,
-            _Column('capabilities', _capabilities),
-            _Column('status', _status),
-            _Column('remark', _remark),
-        )
+        return {**_row(plugin), 'selected': plugin.name in selected}
 
 
 class _List(_OfPlugins, base.Lister):
@@ -153,8 +140,10 @@ class _List(_OfPlugins, base.Lister):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        names = _Column('options', lambda p: [o['name'] for o in _options(p)])
-        return self.table(self.shown(names), plugins.installed(self.group))
+        rows = [self.row(one) for one in plugins.installed(self.group)]
+        for row in rows:
+            row['options'] = [option['name'] for option in row['options']]
+        return self.keys, [[row[key] for key in self.keys] for row in rows]
 
 
 class ListPolicy(_List):
@@ -192,16 +181,8 @@ class _Show(_OfPlugins, base.ShowOne):
         known = plugins.names(self.group)
         if parsed_args.name not in known:
             raise errors.unknown(self.word, parsed_args.name, set(known))
-        shown = (
-            *self.shown(
-                _Column('summary', _summary),
-                _Column('target', _target),
-                _Column('contract_version', _contract_version),
-            ),
-            _Column('options', _options),
-        )
-        found = plugins.find(self.group, parsed_args.name)
-        return columns.keys(shown), columns.row(shown, found)
+        row = self.row(plugins.find(self.group, parsed_args.name))
+        return _DETAILS, [row[key] for key in _DETAILS]
 
 
 class ShowPolicy(_Show):
