@@ -164,7 +164,7 @@ DRY_RUN_PARAMETER = operation.Parameter(
     'dry_run', DRY_RUN['description'], FLAG
 )
 """That of a change without a body."""
-REASON = described(WORDS, 'Why; in the event.')
+REASON = described(WORDS, 'Why; stored in the event.')
 OF_DELETION = (
     operation.Parameter(
         'reason', REASON['description'], WORDS, metavar='TEXT'

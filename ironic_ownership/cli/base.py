@@ -11,20 +11,20 @@ import contextlib
 import itertools
 import logging
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.api.operation import (
-    LIMIT,
-    Operation,
-    Parameter,
-    Schema,
-    find_operation,
+from ironic_ownership.api.operation import Operation, find_operation
+from ironic_ownership.cli import (
+    arguments,
+    deadline,
+    errors,
+    formatters,
+    watch,
 )
-from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns
@@ -42,15 +42,12 @@ Record = tuple[Sequence[str], Sequence[Any]]
 _OWNERS = frozenset(('compute_node', 'move', 'ring', 'service'))
 """Nouns whose commands show the pauses: what they show may not change."""
 
-_APART = ('marker', 'dry_run')
-"""Parameters that the commands have in another way, if at all."""
-
 
 class Shown(display.DisplayCommandBase[base.FormatterT]):
     """A command that shows its result.
 
     :cvar operation: whose parameters are the arguments of the command.
-    :cvar options: of argparse, by parameter, where the schema does not tell.
+    :cvar options: see :data:`arguments.Options`.
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
     :cvar watches: whether it has --watch.
@@ -63,7 +60,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     """
 
     operation: ClassVar[str] = ''
-    options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    options: ClassVar[arguments.Options] = {}
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
     watches: ClassVar[bool] = False
@@ -163,7 +160,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         formatters.correct_help(parser)
         if self.operation:
-            _add(parser, self.described, self.options, self.limit)
+            arguments.add(parser, self.described, self.options, self.limit)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         if self.watches:
@@ -176,7 +173,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         body = self.api.call(
             self.operation,
             path={p.name: given[p.name] for p in one.parameters},
-            query=query_of(one, given),
+            query=arguments.query_of(one, given),
         )
         self.warn(body)
         return body
@@ -238,64 +235,6 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         bar = columns.heading(self.bar)
         self.formatter = formatters.of(chosen, self.formatter, self.words, bar)
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
-
-
-def _add(
-    parser: argparse.ArgumentParser,
-    one: Operation,
-    options: Mapping[str, Mapping[str, Any]],
-    limit: int,
-) -> None:
-    """Add the parameters of an operation.
-
-    :param options: of argparse, by parameter, where the schema does not tell.
-    :param limit: the default of --limit; there is none with 0.
-    """
-    for given in one.parameters:
-        metavar = given.metavar or given.name.upper()
-        parser.add_argument(given.name, metavar=metavar, help=given.help)
-    for given in one.query:
-        if given.name in _APART or (given is LIMIT and not limit):
-            continue
-        found = _options_of(given)
-        if given is LIMIT:
-            text = f'the maximum number of {one.noun}s (default: {limit})'
-            found.update(metavar='N', default=limit, help=text)
-        found.update(options.get(given.name, {}))
-        parser.add_argument(f'--{given.name.replace("_", "-")}', **found)
-
-
-def _options_of(given: Parameter) -> dict[str, Any]:
-    kind, found = given.schema['type'], {'help': given.help}
-    if kind == 'boolean':
-        return {**found, 'action': 'store_true'}
-    more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
-    if kind == 'integer':
-        more['type'] = _number(given.schema)
-    if kind == 'array':
-        choices = given.schema['items'].get('enum')
-        more.update(nargs='+', action='extend', choices=choices)
-    return {**found, **more}
-
-
-def _number(schema: Schema) -> Callable[[str], int]:
-    least, most = schema['minimum'], schema['maximum']
-
-    def read(text: str) -> int:
-        if not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(
-                f'{text} is not in {least} to {most}'
-            )
-        return int(text)
-
-    # argparse names it where the text is no number.
-    read.__name__ = 'int'
-    return read
-
-
-def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the query of an operation, of the arguments that are given."""
-    return {p.name: given[p.name] for p in one.query if p.name in given}
 
 
 class Lister(Shown[base.ListFormatter], lister.Lister):

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ironic_ownership.api.operation_client import actor
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import arguments, base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
@@ -28,7 +28,6 @@ Body = Mapping[str, Any]
 
 _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
-_MAX_REASON = 255
 
 
 def positive(text: str) -> int:
@@ -45,32 +44,20 @@ def positive(text: str) -> int:
 class ChangeCommand(base.Shown[Any]):
     """A command that makes a change by an operation.
 
-    :cvar reason: help of --reason, if the command has it.
-    :cvar needs_reason: whether it has to be given.
     :cvar always_proposes: whether --yes makes a proposal, too.
     """
 
-    reason: ClassVar[str] = ''
-    needs_reason: ClassVar[bool] = False
     always_proposes: ClassVar[bool] = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_arguments(parser)
-        if self.reason:
-            parser.add_argument(
-                '--reason',
-                required=self.needs_reason,
-                type=reason_text,
-                metavar='TEXT',
-                help=self.reason,
-            )
+        arguments.add_body(parser, self.described, self.options)
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of the request, if it has one."""
-        reason = getattr(parsed_args, 'reason', None)
-        return {'reason': reason} if reason else {}
+        return arguments.body_of(self.described, vars(parsed_args))
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         """Call the operation, and return the body of its answer."""
@@ -78,7 +65,7 @@ class ChangeCommand(base.Shown[Any]):
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         trial = {'dry_run': dry_run}
         if one.body is None:
-            query = {**base.query_of(one, vars(parsed_args)), **trial}
+            query = {**arguments.query_of(one, vars(parsed_args)), **trial}
             return self.api.call(one.name, path=path, query=query)
         body = {**self.body(parsed_args), **trial}
         return self.api.call(one.name, path=path, body=body)
@@ -166,9 +153,6 @@ class ItemsCommand(ChangeCommand, base.Lister):
         add_names(parser, self.given)
         return parser
 
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        return {**super().body(parsed_args), 'uuids': parsed_args.uuids}
-
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         parsed_args.uuids = uuids_of(self.api, parsed_args.names)
         rows = _rows(self.operate(parsed_args))
@@ -233,16 +217,6 @@ def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
     if faults:
         raise exceptions.NotFoundError('; '.join(faults))
     return [node['uuid'] for node in answer['nodes']]
-
-
-def reason_text(text: str) -> str:
-    """Return a reason on one line, as an argument of argparse."""
-    words = ' '.join(text.split())
-    if not 0 < len(words) <= _MAX_REASON:
-        raise argparse.ArgumentTypeError(
-            f'a reason has 1 to {_MAX_REASON} characters'
-        )
-    return words
 
 
 def add_arguments(parser: argparse.ArgumentParser, skips: str = '') -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, errors, node_file
-from ironic_ownership.cli.move_command import MoveCommand, Row, add_trial
+from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
 from ironic_ownership.engine import gates
@@ -42,6 +42,7 @@ class MoveComputeNode(MoveCommand):
     )
 
     operation, notes = 'move:create', _GATES
+    options: ClassVar = dict.fromkeys(('service', 'select'))
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -83,8 +84,6 @@ class MoveComputeNode(MoveCommand):
             help='move the nodes of this file: one uuid a line, # begins a '
             'comment; - is standard input',
         )
-
-        add_trial(parser)
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
@@ -229,11 +228,6 @@ class DrainService(MoveCommand):
         'service drain rack1a --yes',
         'service drain rack1a --trial 2 --yes',
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_trial(parser)
-        return parser
 
     def question(self, planned: Sequence[Row]) -> str:
         numbers = collections.Counter(row['destination'] for row in planned)

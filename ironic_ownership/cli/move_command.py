@@ -13,10 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import base, change, errors, move_progress
+from ironic_ownership.cli import (
+    arguments,
+    base,
+    change,
+    errors,
+    move_progress,
+)
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.engine.changes import gates
 from ironic_ownership.observe import columns
 
 Row = Mapping[str, Any]
@@ -30,6 +35,32 @@ _BY_WEIGHT = (
 )
 
 
+_OPTIONS: arguments.Options = {
+    'override': {
+        'action': 'append',
+        'nargs': None,
+        'metavar': 'GATE',
+        'help': 'move although this gate fails; needs --reason, may be '
+        'repeated',
+    },
+    'skip_invalid': {
+        'default': False,
+        'help': 'move the other nodes if some cannot be moved or are named '
+        'wrongly, with the exit code 3; without it, one such node stops all '
+        'of them',
+    },
+    'trial': {
+        'type': change.positive,
+        'metavar': 'N',
+        'help': 'move N nodes first, and verify them: record, cell, Ironic, '
+        'Placement, and that their new owner has refreshed with them, which '
+        'takes up to three of its refresh intervals. Then the others follow; '
+        'if a check fails, the N nodes go back, no other one moves, and the '
+        'exit code is 3',
+    },
+}
+
+
 class MoveCommand(base.Lister):
     """A command that moves nodes."""
 
@@ -39,23 +70,9 @@ class MoveCommand(base.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        change.add_arguments(
-            parser,
-            skips='move the other nodes if some cannot be moved or are named '
-            'wrongly, with the exit code 3; without it, one such node stops '
-            'all of them',
-        )
-        parser.add_argument(
-            '--override',
-            action='append',
-            default=[],
-            choices=gates.OVERRIDABLE,
-            metavar='GATE',
-            help='move although this gate fails; needs --reason, may be '
-            'repeated',
-        )
-        parser.add_argument(
-            '--reason', metavar='TEXT', help='why; stored with the move'
+        change.add_arguments(parser)
+        arguments.add_body(
+            parser, self.described, {**_OPTIONS, **self.options}
         )
         return parser
 
@@ -80,8 +97,7 @@ class MoveCommand(base.Lister):
         :raises UsageError: before anything is read, if a gate is overridden
             without a reason, or the question could not be answered.
         """
-        reason = (parsed_args.reason or '').strip()
-        if parsed_args.override and not reason:
+        if parsed_args.override and not parsed_args.reason:
             raise errors.UsageError('--override needs --reason')
         if not (parsed_args.yes or parsed_args.dry_run or sys.stdin.isatty()):
             raise errors.UsageError(
@@ -89,12 +105,10 @@ class MoveCommand(base.Lister):
                 'nothing was moved',
                 hint='Add --yes, or --dry-run to see the proposal first',
             )
-        given = {
-            'override': list(dict.fromkeys(parsed_args.override)),
-            'reason': reason,
-            'trial': getattr(parsed_args, 'trial', None),
-        }
-        return {key: value for key, value in given.items() if value}
+        given = arguments.body_of(self.described, vars(parsed_args))
+        if parsed_args.override:
+            given['override'] = list(dict.fromkeys(parsed_args.override))
+        return given
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Propose, unless ``--yes`` is given; confirm; execute; show."""
@@ -247,20 +261,6 @@ class MoveCommand(base.Lister):
             self.worsen(errors.ExitCode.REFUSED)
         if move['warnings']:
             self.worsen(errors.ExitCode.DEGRADED)
-
-
-def add_trial(parser: argparse.ArgumentParser) -> None:
-    """Add the option by which some nodes move first."""
-    parser.add_argument(
-        '--trial',
-        type=change.positive,
-        metavar='N',
-        help='move N nodes first, and verify them: record, cell, Ironic, '
-        'Placement, and that their new owner has refreshed with them, which '
-        'takes up to three of its refresh intervals. Then the others follow; '
-        'if a check fails, the N nodes go back, no other one moves, and the '
-        'exit code is 3',
-    )
 
 
 def _in_trial(rows: Sequence[Row], part: Trial) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import ClassVar
 
 from ironic_ownership.api.resources.node_changes import OUTCOME
 from ironic_ownership.cli import base, change, errors
@@ -60,7 +61,6 @@ class DeleteComputeNode(change.ItemsCommand):
     """
 
     operation, verb = 'compute_node:bulk_delete', 'delete'
-    reason = 'why; stored in the events'
     notes = _GATES.format(
         'The\naction for each that fails is in "compute node check-delete".'
     )
@@ -82,7 +82,6 @@ class ReleaseComputeNode(change.ItemsCommand):
     """
 
     operation, verb = 'compute_node:release', 'release'
-    reason = 'why; stored in the events'
     notes = f'gates, none of which can be overridden:\n{gates.table(RELEASE)}'
     examples = (
         'compute node release rack1-node7 --dry-run',
@@ -104,8 +103,9 @@ class ForgetInstance(change.ItemsCommand):
     operation, verb = 'instance:forget', 'forget'
     thing = 'the instance'
     given = 'uuid of an instance, or uuid or name of its node'
-    reason = 'why it no longer exists; stored in the event'
-    needs_reason = True
+    options: ClassVar = {
+        'reason': {'help': 'why it no longer exists; stored in the event'}
+    }
     notes = (
         'The gates are those of "compute node delete", without no_instance.\n'
         'They cannot be overridden.'

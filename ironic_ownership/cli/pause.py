@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, ClassVar
 
 from ironic_ownership.api.resources.pauses import DAY, LONGEST
 from ironic_ownership.cli import base, change, errors
@@ -39,35 +39,19 @@ class BeginPause(change.ChangeOne):
     """
 
     operation = 'pause:begin'
-    reason = 'why; shown to all operators until the pause ends'
-    needs_reason = True
+    options: ClassVar = {
+        'seconds': {
+            'flag': '--for',
+            'type': _seconds,
+            'metavar': 'DURATION',
+            'help': 'how long: 90m, 2h, 1d; at most a day without --force',
+        },
+        'conductor_group': {'metavar': 'GROUP'},
+    }
     examples = (
         'pause --for 2h --reason "upgrade of the switches" --yes',
         'pause --for 30m --conductor-group rack-a --reason "new cables"',
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--for',
-            dest='seconds',
-            required=True,
-            type=_seconds,
-            metavar='DURATION',
-            help='how long: 90m, 2h, 1d; at most a day without --force',
-        )
-        parser.add_argument(
-            '--shard', metavar='SHARD', help='only nodes of this shard'
-        )
-        parser.add_argument(
-            '--conductor-group',
-            metavar='GROUP',
-            help="only nodes of this conductor group; '' is the default one",
-        )
-        parser.add_argument(
-            '--force', action='store_true', help='allow more than a day'
-        )
-        return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         if parsed_args.seconds > DAY and not parsed_args.force:
@@ -82,10 +66,7 @@ class BeginPause(change.ChangeOne):
             raise errors.UsageError(
                 f'the pause is longer than {LONGEST // DAY} days'
             )
-        names = 'seconds', 'shard', 'conductor_group', 'force'
-        given = {name: getattr(parsed_args, name) for name in names}
-        wanted = {k: v for k, v in given.items() if v not in (None, False)}
-        return {**super().body(parsed_args), **wanted}
+        return super().body(parsed_args)
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         until = f' until {proposal["ends_at"]}' if proposal else ''

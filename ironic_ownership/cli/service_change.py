@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli import arguments, base, change, errors
 from ironic_ownership.cli.change import Body
-
-_GIVEN = (
-    *('disabled', 'disabled_reason', 'forced_down'),
-    *('take_over_deployed_after', 'take_over_deployed_to'),
-)
-
 
 _VERBS = {
     ('disabled', True): 'disable',
@@ -24,7 +18,6 @@ _VERBS = {
 """Verbs of a change, by the argument and its value."""
 
 _REASON = 'change the disable reason of'
-_WHY = 'why; stored in the event, see "event list"'
 
 
 class SetService(change.ChangeOne):
@@ -38,7 +31,17 @@ class SetService(change.ChangeOne):
     """
 
     operation = 'service:set'
-    reason = _WHY
+    options: ClassVar = {
+        **dict.fromkeys(('disabled', 'forced_down')),
+        'disabled_reason': {
+            'flag': '--disable-reason',
+            'type': arguments.reason_text,
+            'metavar': 'TEXT',
+            'help': 'why it is disabled, for other operators (with --disable)',
+        },
+        'take_over_deployed_after': None,
+        'take_over_deployed_to': {'metavar': 'HOST'},
+    }
     notes = (
         '"changed" names the settings that have changed; a repeated command '
         'changes\nnothing.'
@@ -68,13 +71,6 @@ class SetService(change.ChangeOne):
                     const=value,
                     help=text,
                 )
-        parser.add_argument(
-            '--disable-reason',
-            dest='disabled_reason',
-            type=change.reason_text,
-            metavar='TEXT',
-            help='why it is disabled, for other operators (with --disable)',
-        )
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             '--take-over-deployed-after',
@@ -87,18 +83,6 @@ class SetService(change.ChangeOne):
             '--no-take-over-deployed',
             action='store_true',
             help='revoke that order',
-        )
-        parser.add_argument(
-            '--take-over-deployed-to',
-            metavar='HOST',
-            help='the service that gets them, instead of the one that their '
-            'policies choose',
-        )
-        parser.add_argument(
-            '--whole-scope',
-            action='store_true',
-            help='give or revoke the order for all services that advertise '
-            'the same scope',
         )
         return parser
 
@@ -117,13 +101,10 @@ class SetService(change.ChangeOne):
         return super().take_action(parsed_args)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        given = {name: getattr(parsed_args, name) for name in _GIVEN}
-        wanted = {k: value for k, value in given.items() if value is not None}
-        if parsed_args.whole_scope:
-            wanted['whole_scope'] = True
+        given = super().body(parsed_args)
         if parsed_args.no_take_over_deployed:
-            wanted['take_over_deployed_after'] = None
-        return {**wanted, **super().body(parsed_args)}
+            given['take_over_deployed_after'] = None
+        return given
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         changed, hosts = proposal['changed'], proposal['services']
@@ -199,7 +180,7 @@ class FailoverService(change.ChangeOne):
     """
 
     operation = 'service:failover'
-    reason = _WHY
+    options: ClassVar = {'to': {'metavar': 'INCARNATION'}}
     notes = """\
 Refused, with exit code 3, if no process stands by, if several do and none is
 named with --to, or if the service is forced down. If the standby does not
@@ -209,20 +190,6 @@ that was active registers again automatically."""
         'service failover rack1 --dry-run',
         'service failover rack1 --to 4f6c --yes',
     )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--to',
-            metavar='INCARNATION',
-            help='the process that takes over, as in "member list", or how '
-            'its incarnation begins; needed if several stand by',
-        )
-        return parser
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        to = {'to': parsed_args.to} if parsed_args.to else {}
-        return {**super().body(parsed_args), **to}
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import collections
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base, errors
-from ironic_ownership.cli.move_command import Body, MoveCommand, Row, add_trial
+from ironic_ownership.cli.move_command import Body, MoveCommand, Row
 from ironic_ownership.observe import columns
 
 
@@ -41,6 +41,19 @@ class PlanShard(MoveCommand):
     operation = 'shard:plan'
     plan, node = shards.PLAN, shards.NODE
     keys = (*columns.keys(shards.NODE), 'gates (without --apply)')
+    options: ClassVar = {
+        'weights': {
+            'flag': '--weight',
+            'action': 'append',
+            'type': _weight,
+            'metavar': 'HOST=NUMBER',
+            'help': 'the weight of a service, 1 by default; 0 takes all nodes '
+            'from it; may be repeated',
+        },
+        'together': {'metavar': 'FIELD'},
+        'spread': {'metavar': 'FIELD'},
+        'max_moves': {'type': int, 'metavar': 'NUMBER'},
+    }
     examples = (
         'shard plan',
         'shard plan --weight rack2=2 --together properties.rack -f csv',
@@ -51,58 +64,21 @@ class PlanShard(MoveCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add = parser.add_argument
-        add('--apply', action='store_true', help='carry the plan out')
-        add(
-            '--weight',
-            dest='weights',
-            action='append',
-            default=[],
-            type=_weight,
-            metavar='HOST=NUMBER',
-            help='the weight of a service, 1 by default; 0 takes all nodes '
-            'from it; may be repeated',
+        parser.add_argument(
+            '--apply', action='store_true', help='carry the plan out'
         )
-        for name, what in (
-            ('together', 'nodes with an equal value stay in one shard'),
-            ('spread', 'nodes with an equal value go to all shards'),
-        ):
-            add(
-                f'--{name}',
-                action='append',
-                default=[],
-                metavar='FIELD',
-                help=f'{what}: a field of nodes, such as conductor_group or '
-                'properties.rack; may be repeated',
-            )
-        add(
-            '--deployed',
-            action='store_true',
-            help='move nodes with an instance, too; their services have to '
-            'be stopped',
-        )
-        add(
-            '--max-moves',
-            type=int,
-            metavar='NUMBER',
-            help='move at most this many nodes',
-        )
-        add_trial(parser)
         return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        given = {
-            'weights': dict(parsed_args.weights),
-            'together': list(dict.fromkeys(parsed_args.together)),
-            'spread': list(dict.fromkeys(parsed_args.spread)),
-            'deployed': parsed_args.deployed,
-        }
-        if (most := parsed_args.max_moves) is not None:
-            if most < 0:
-                raise errors.UsageError('--max-moves is a number from 0')
-            given['max_moves'] = most
-        wanted = {k: v for k, v in given.items() if v or k == 'max_moves'}
-        return {**super().body(parsed_args), **wanted}
+        if (parsed_args.max_moves or 0) < 0:
+            raise errors.UsageError('--max-moves is a number from 0')
+        given = super().body(parsed_args)
+        if parsed_args.weights:
+            given['weights'] = dict(parsed_args.weights)
+        for name in ('together', 'spread'):
+            if name in given:
+                given[name] = list(dict.fromkeys(given[name]))
+        return given
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         # Nothing is changed unless it is asked for.

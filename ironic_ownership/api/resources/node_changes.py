@@ -272,7 +272,7 @@ OPERATIONS = (
         answers('nodes', RELEASED, gates=_RELEASE_GATES),
         body=body(
             _MAX_RELEASED,
-            reason=schemas.described(schemas.WORDS, 'Why; in the events.'),
+            reason=schemas.REASON,
             dry_run=schemas.DRY_RUN,
         ),
         errors=(404, 409, 502, 503),

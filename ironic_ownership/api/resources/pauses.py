@@ -62,7 +62,10 @@ def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
             **_SCOPE,
             'seconds': schemas.described(seconds, 'How long.'),
             'force': schemas.described(force, 'Allow more than a day.'),
-            'reason': schemas.described(schemas.WORDS, 'Why.'),
+            'reason': schemas.described(
+                schemas.WORDS,
+                'Why; shown to all operators until the pause ends.',
+            ),
             'dry_run': schemas.DRY_RUN,
         },
         ['seconds', 'reason', *required],
@@ -182,8 +185,8 @@ OPERATIONS = (
             'description': f'has a "reason" and at most {DAY} "seconds", or '
             f'at most {LONGEST} with "force": true',
             'anyOf': [
-                _body(DAY, {'enum': [False]}),
-                _body(LONGEST, {'enum': [True]}, 'force'),
+                _body(DAY, {**schemas.FLAG, 'enum': [False]}),
+                _body(LONGEST, {**schemas.FLAG, 'enum': [True]}, 'force'),
             ],
         },
         errors=(404, 502, 503),

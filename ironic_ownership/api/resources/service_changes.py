@@ -94,7 +94,9 @@ def _order(after: dict[str, Any], *required: str, **more: Any) -> Any:
     properties = {
         'take_over_deployed_after': after,
         'whole_scope': schemas.described(
-            schemas.FLAG, 'Also for all services that advertise its scope.'
+            schemas.FLAG,
+            'Give or revoke the order for all services that advertise its '
+            'scope.',
         ),
     }
     return schemas.body(
@@ -323,8 +325,8 @@ OPERATIONS = (
             {
                 'to': schemas.described(
                     schemas.NAME,
-                    'The incarnation of the standby, or a '
-                    'prefix of it; needed if there are several.',
+                    'The incarnation of the standby, as in "member list", or '
+                    'a prefix of it; needed if there are several.',
                 ),
                 **_COMMON,
             }

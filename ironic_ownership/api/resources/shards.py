@@ -72,7 +72,9 @@ _BODY = schemas.body(
             'shards.'
         ),
         'deployed': schemas.described(
-            schemas.FLAG, 'Move nodes with an instance, too.'
+            schemas.FLAG,
+            'Move nodes with an instance, too; their services have to be '
+            'stopped.',
         ),
         'max_moves': {
             'type': 'integer',
