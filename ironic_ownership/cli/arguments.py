@@ -64,9 +64,16 @@ def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of an operation, of the arguments that are given."""
-    found = {p.name: given.get(p.name) for p, _ in _of_body(one)}
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the body of an operation, of the arguments that are given.
+
+    Whether it is a dry run is left to the caller.
+    """
+    return {
+        parameter.name: value
+        for parameter, _ in _of_body(one)
+        if parameter.name != 'dry_run'
+        and (value := given.get(parameter.name)) is not None
+    }
 
 
 def _of_body(one: Operation) -> Iterator[tuple[Parameter, bool]]:
