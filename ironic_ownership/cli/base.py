@@ -165,7 +165,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             parser.add_argument('--long', action='store_true', help=self.long)
         if self.watches:
             parser.add_argument('--watch', **watch.OPTION)
+        self.add_arguments(parser)
         return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments that no operation has."""
 
     def read(self, parsed_args: argparse.Namespace) -> Any:
         """Call the operation with the arguments, and show its warnings."""

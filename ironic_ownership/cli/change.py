@@ -49,11 +49,9 @@ class ChangeCommand(base.Shown[Any]):
 
     always_proposes: ClassVar[bool] = True
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_arguments(parser)
         arguments.add_body(parser, self.described, self.options)
-        return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of the request, if it has one."""
@@ -148,10 +146,9 @@ class ItemsCommand(ChangeCommand, base.Lister):
     thing: ClassVar[str] = 'compute node'
     given: ClassVar[str] = 'uuid of a node, or its name on record'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         add_names(parser, self.given)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         parsed_args.uuids = uuids_of(self.api, parsed_args.names)

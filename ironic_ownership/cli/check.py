@@ -112,12 +112,10 @@ class ValidateNode(base.Lister):
         'node validate - < new-rack.yaml',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'file', metavar='FILE', help='file with nodes; - is standard input'
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         document = node_file.read(parsed_args.file)

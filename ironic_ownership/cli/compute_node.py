@@ -64,14 +64,12 @@ class ListComputeNode(base.Lister):
     )
     options: ClassVar = {'shard': {'type': _shard}}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--recorded',
             action='store_true',
             help='list what is on record, without asking Ironic',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         query = arguments.query_of(self.described, vars(parsed_args))
@@ -148,15 +146,13 @@ done. The node is found in any shard and conductor group."""
     )
     operation = 'compute_node:explain'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--graph',
             action='store_true',
             help='write the chain from the inputs to the decision as a graph, '
             'in the DOT language of Graphviz',
         )
-        return parser
 
     def produce_output(
         self,

@@ -44,8 +44,8 @@ class MoveComputeNode(MoveCommand):
     operation, notes = 'move:create', _GATES
     options: ClassVar = dict.fromkeys(('service', 'select'))
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         add = parser.add_argument
         add('nodes', metavar='UUID|NAME', nargs='*', help='nodes to move')
         add(
@@ -84,7 +84,6 @@ class MoveComputeNode(MoveCommand):
             help='move the nodes of this file: one uuid a line, # begins a '
             'comment; - is standard input',
         )
-        return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         _check_usage(parsed_args)

@@ -68,13 +68,11 @@ class MoveCommand(base.Lister):
     node: ClassVar[columns.Columns[Any]] = move_answers.NODE
     keys = (*columns.keys(move_answers.NODE), 'gates (with --dry-run)')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(parser)
         arguments.add_body(
             parser, self.described, {**_OPTIONS, **self.options}
         )
-        return parser
 
     def summarize(self, answer: Body) -> None:
         """Report what a proposal has beyond its nodes."""

@@ -36,10 +36,8 @@ class CheckDeleteComputeNode(base.Lister):
         'compute node check-delete rack1-node7 -f json',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_names(parser, change.ItemsCommand.given)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         uuids = change.uuids_of(self.api, parsed_args.names)

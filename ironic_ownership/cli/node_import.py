@@ -47,8 +47,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         'compute node import - --skip-invalid --yes < owners.json',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(
             parser,
             skips='import the other nodes if some cannot be imported or are '
@@ -66,7 +65,6 @@ resumed by running it again: nodes that are imported are unchanged."""
         parser.add_argument(
             '--all', action='store_true', help='show unchanged nodes as well'
         )
-        return parser
 
     def words(self, cell: Any) -> Any:
         return change.one_each(super().words(cell))

@@ -163,14 +163,12 @@ class ListBackend(_List):
 class _Show(_OfPlugins, base.ShowOne):
     word: ClassVar[str]
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             'name',
             metavar=self.word.upper(),
             help=f'name of the {self.word}, as in [ownership]',
         )
-        return parser
 
     def words(self, cell: Any) -> Any:
         if isinstance(cell, Sequence) and cell and isinstance(cell[0], dict):

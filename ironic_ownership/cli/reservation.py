@@ -51,11 +51,9 @@ class CreateReservation(base.ShowOne):
         ),
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         _add_request(parser)
         change.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         # Imported late: only commands with a body pay for its library.
@@ -94,8 +92,7 @@ class ListReservation(base.Lister):
     nothing = 'No reservations'
     operation = 'reservation:list'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--limit',
             type=change.positive,
@@ -105,7 +102,6 @@ class ListReservation(base.Lister):
         parser.add_argument(
             '--marker', metavar='ID', help='only those after this one'
         )
-        return parser
 
 
 class ShowReservation(base.ShowOne):
@@ -123,10 +119,8 @@ class _Changing(ShowReservation):
 
     verb = ''
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         found = self.read(parsed_args)

@@ -147,8 +147,7 @@ same name, put POLICY. before it."""
         'policy compare peer_list all,peer_list --option peer_list=h1,h2',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for name in ('a', 'b'):
             parser.add_argument(
                 name,
@@ -167,7 +166,6 @@ same name, put POLICY. before it."""
             'may be repeated, and one for a host takes precedence',
         )
         parser.add_argument('--nodes', action='store_true', help=_NODES)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         body = self.api.call(

@@ -53,8 +53,8 @@ class SetService(change.ChangeOne):
         'service set rack1 --take-over-deployed-after 600 --reason "on call"',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         for yes, no, dest, what in (
             ('--disable', '--enable', 'disabled', 'cordon it: no more nodes'),
             ('--down', '--up', 'forced_down', 'force it down: fence it'),
@@ -84,7 +84,6 @@ class SetService(change.ChangeOne):
             action='store_true',
             help='revoke that order',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         if parsed_args.disabled_reason is not None and not (

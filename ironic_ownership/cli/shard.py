@@ -62,12 +62,11 @@ class PlanShard(MoveCommand):
         'shard plan --weight rack1=0 --apply --yes',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument(
             '--apply', action='store_true', help='carry the plan out'
         )
-        return parser
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         if (parsed_args.max_moves or 0) < 0:
