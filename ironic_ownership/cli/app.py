@@ -100,10 +100,7 @@ class App(app.App):
         self.deadline: deadlines.Deadline | None = None
         self._failure: BaseException | None = None
         super().__init__(
-            _DESCRIPTION,
-            program.version(),
-            Registry(),
-            deferred_help=True,
+            _DESCRIPTION, program.version(), Registry(), deferred_help=True
         )
         self.command_manager.add_command('help', tasks.Help)
         self.command_manager.add_command('complete', completion.Complete)

@@ -7,12 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ironic_ownership.api.operation import (
-    LIMIT,
-    Operation,
-    Parameter,
-    Schema,
-)
+from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
 
 Options = Mapping[str, Mapping[str, Any] | None]
 """What argparse needs for a parameter beyond its schema, and the name of the

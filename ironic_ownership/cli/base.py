@@ -18,13 +18,7 @@ from cliff import display, lister, show
 from cliff.formatters import base
 
 from ironic_ownership.api.operation import Operation, find_operation
-from ironic_ownership.cli import (
-    arguments,
-    deadline,
-    errors,
-    formatters,
-    watch,
-)
+from ironic_ownership.cli import arguments, deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns

@@ -267,10 +267,7 @@ def _wrapped(cell: Any, width: int) -> Any:
         return cell
     return '\n'.join(
         textwrap.fill(
-            line,
-            max(width, 1),
-            break_long_words=False,
-            break_on_hyphens=False,
+            line, max(width, 1), break_long_words=False, break_on_hyphens=False
         )
         for line in cell.splitlines()
     )

@@ -13,13 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import (
-    arguments,
-    base,
-    change,
-    errors,
-    move_progress,
-)
+from ironic_ownership.cli import arguments, base, change, errors, move_progress
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.observe import columns

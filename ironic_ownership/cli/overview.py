@@ -39,11 +39,7 @@ The counts have to be zero. "Owned twice" compares the records with the rows
 of the Nova cell, and with Ironic if it was read. The exit code is 0 if all is
 well, else 4. Other formats have all findings, and those that are null could
 not be read."""
-    examples = (
-        'overview',
-        'overview --watch',
-        'overview --check -f json',
-    )
+    examples = ('overview', 'overview --watch', 'overview --check -f json')
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         body = self.read(parsed_args)

@@ -96,13 +96,7 @@ def form_of(
         return unexpected(request_id, error.code)
     # The text alone: the hint has its own place.
     message = str(error.args[0]) if error.args else ''
-    return form(
-        error.code,
-        message,
-        error.hint,
-        request_id,
-        error.details,
-    )
+    return form(error.code, message, error.hint, request_id, error.details)
 
 
 def unexpected(request_id: str, code: str = 'error') -> dict[str, Any]:

@@ -55,9 +55,7 @@ LONG: Columns[model.Event] = (
         help="Of the operator's request that caused it; null if none did.",
     ),
     Column(
-        'id',
-        type=schemas.NUMBER,
-        help='Unique, but not in the order of time.',
+        'id', type=schemas.NUMBER, help='Unique, but not in the order of time.'
     ),
 )
 
@@ -84,11 +82,7 @@ _FILTERS = (
     Parameter(
         'kind',
         'Only events of one of these kinds; may be repeated.',
-        {
-            'type': 'array',
-            'items': schemas.codes(EventKind),
-            'minItems': 1,
-        },
+        {'type': 'array', 'items': schemas.codes(EventKind), 'minItems': 1},
     ),
     Parameter(
         'since',

@@ -127,7 +127,7 @@ _FIRST = {
         'their new owner acts on them. Then the others follow; or these go '
         'back, and no other node moves. All nodes are the trial if they are '
         'not more.',
-    },
+    }
 }
 
 _WHY = {
@@ -190,10 +190,7 @@ def answer_of(of: Sequence[Any], **more: Any) -> dict[str, Any]:
     """Return the schema of a move whose nodes have these columns."""
     nodes = schemas.array(schemas.thing(of))
     return schemas.thing(
-        request_id=schemas.TEXT,
-        nodes=nodes,
-        warnings=schemas.WARNINGS,
-        **more,
+        request_id=schemas.TEXT, nodes=nodes, warnings=schemas.WARNINGS, **more
     )
 
 

@@ -220,11 +220,7 @@ def _resume(request: Request) -> Answer:
 
 
 def _answer(
-    request: Request,
-    operation: MoveNodes,
-    proposal: Proposal,
-    *,
-    skips: bool,
+    request: Request, operation: MoveNodes, proposal: Proposal, *, skips: bool
 ) -> Answer:
     if request.dry_run:
         return Answer(move_answers.proposed(proposal))

@@ -143,8 +143,7 @@ def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
         row
         for node in nodes
         for row in _rows(
-            *(node.record.uuid, node.record.name, node.record.host),
-            node.gates,
+            *(node.record.uuid, node.record.name, node.record.host), node.gates
         )
     ]
 
@@ -271,9 +270,7 @@ OPERATIONS = (
         _release,
         answers('nodes', RELEASED, gates=_RELEASE_GATES),
         body=body(
-            _MAX_RELEASED,
-            reason=schemas.REASON,
-            dry_run=schemas.DRY_RUN,
+            _MAX_RELEASED, reason=schemas.REASON, dry_run=schemas.DRY_RUN
         ),
         errors=(404, 409, 502, 503),
         columns=RELEASED,

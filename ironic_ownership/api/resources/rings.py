@@ -6,12 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    PAGE,
-    Answer,
-    Operation,
-    Request,
-)
+from ironic_ownership.api.operation import PAGE, Answer, Operation, Request
 from ironic_ownership.api.resources.services import options, policies
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set

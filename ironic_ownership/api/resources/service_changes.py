@@ -124,9 +124,7 @@ _SET = {
     '"take_over_deployed_after" with a "reason"',
     'anyOf': [
         _settings(
-            'disabled',
-            [True],
-            *('disabled', 'disabled_reason', 'forced_down'),
+            'disabled', [True], *('disabled', 'disabled_reason', 'forced_down')
         ),
         _settings('disabled', [False], *('disabled', 'forced_down')),
         _settings('forced_down', (), 'forced_down'),
@@ -160,9 +158,7 @@ def _give_order(request: Request) -> Answer:
         )
     operation = GiveOrder(context.records, context.interpret)
     changes = operation.propose(
-        request.path['host'],
-        order,
-        whole_scope=body.get('whole_scope', False),
+        request.path['host'], order, whole_scope=body.get('whole_scope', False)
     )
     if order is not None:
         ironic = context.ports_of(request.request_id).ironic
