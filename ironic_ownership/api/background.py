@@ -76,11 +76,7 @@ class Gauges:
         :raises BusyError: if the first refresh takes that long.
         """
         with self._lock:
-            # The error of a refresh for which no one waited is only logged.
-            with contextlib.suppress(Exception):
-                self._collect()
-            if self._refresh is None and self._is_due():
-                self._refresh = Call(self._snapshot, 'metrics')
+            self._refresh_if_due()
             refresh = self._refresh
         if refresh is not None:
             self._wait(refresh)
@@ -102,10 +98,7 @@ class Gauges:
         Starts a refresh if it is due.
         """
         with self._lock:
-            with contextlib.suppress(Exception):  # logged where it failed
-                self._collect()
-            if self._refresh is None and self._is_due():
-                self._refresh = Call(self._snapshot, 'metrics')
+            self._refresh_if_due()
             found = self._cached
         if found is None:
             return None
@@ -118,11 +111,14 @@ class Gauges:
             finally:
                 self._waiting.release()
 
-    def _is_due(self) -> bool:
-        return (
-            self._cached is None
-            or self._clock() >= self._cached.at + self._interval
-        )
+    def _refresh_if_due(self) -> None:
+        # The error of a refresh for which no one waited is only logged.
+        with contextlib.suppress(Exception):
+            self._collect()
+        last = self._cached
+        is_due = last is None or self._clock() >= last.at + self._interval
+        if self._refresh is None and is_due:
+            self._refresh = Call(self._snapshot, 'metrics')
 
     def _collect(self) -> None:
         """Take the result of a refresh that has ended, or raise its error."""

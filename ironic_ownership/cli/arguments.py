@@ -49,6 +49,8 @@ def add_body(
         # A flag that is not given is left out of the body.
         more = options.get(given.name, {})
         if more is not None:
+            if given.name == 'reason':
+                more = {'metavar': 'TEXT', 'type': reason_text, **more}
             more = {'default': None, 'required': required, **more}
         _add_option(parser, given, {given.name: more})
 
@@ -99,8 +101,6 @@ def _options_of(given: Parameter) -> dict[str, Any]:
     if kind == 'boolean':
         return {**found, 'action': 'store_true'}
     more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
-    if given.name == 'reason':
-        more = {'metavar': 'TEXT', 'type': reason_text}
     if kind == 'integer':
         more['type'] = _number(given.schema)
     if kind == 'array':

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.cli import base, errors, node_file
+from ironic_ownership.cli import base, errors, formatters, node_file
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.checks.problem import Kind, Severity
 from ironic_ownership.observe import columns
@@ -97,9 +96,7 @@ def _readable(cell: columns.Cell) -> str | int | float:
     text = columns.readable(cell)
     if not isinstance(text, str):
         return text
-    return textwrap.fill(
-        text, _WIDTH, break_long_words=False, break_on_hyphens=False
-    )
+    return formatters.filled(text, _WIDTH)
 
 
 class ValidateNode(base.Lister):

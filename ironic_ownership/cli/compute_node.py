@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import find_operation
-from ironic_ownership.cli import arguments, base, errors
+from ironic_ownership.cli import arguments, base, errors, formatters
 from ironic_ownership.engine.queries import deployment
 from ironic_ownership.observe import columns
 
@@ -238,14 +238,7 @@ def _policy(result: Mapping[str, Any]) -> str:
 
 
 def _wrap(text: str, bullet: str) -> str:
-    return textwrap.fill(
-        text,
-        _WIDTH,
-        initial_indent=bullet,
-        subsequent_indent=' ' * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return formatters.filled(text, _WIDTH, bullet, ' ' * len(bullet))
 
 
 _DOT_WIDTH = 40

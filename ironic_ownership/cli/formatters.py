@@ -265,11 +265,22 @@ def _longest_line(cell: Any) -> int:
 def _wrapped(cell: Any, width: int) -> Any:
     if not isinstance(cell, str) or _longest_line(cell) <= width:
         return cell
-    return '\n'.join(
-        textwrap.fill(
-            line, max(width, 1), break_long_words=False, break_on_hyphens=False
-        )
-        for line in cell.splitlines()
+    return '\n'.join(filled(line, max(width, 1)) for line in cell.splitlines())
+
+
+def filled(text: str, width: int, indent: str = '', later: str = '') -> str:
+    """Return a text in lines, broken at blanks only: a uuid stays whole.
+
+    :param indent: of the first line.
+    :param later: of the lines after it.
+    """
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

@@ -37,6 +37,8 @@ _OPTIONS: arguments.Options = {
         'help': 'move although this gate fails; needs --reason, may be '
         'repeated',
     },
+    # The operation refuses one that is too long.
+    'reason': {'type': lambda text: text.strip() or None},
     'skip_invalid': {
         'default': False,
         'help': 'move the other nodes if some cannot be moved or are named '

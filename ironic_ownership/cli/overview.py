@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.resources.overview import COUNTS
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, errors, formatters
 from ironic_ownership.observe import columns
 
 _MORE = 'read_at', 'check_age', 'warnings'
@@ -16,6 +15,7 @@ _FULL = 12
 """Characters of the bar of a share that is twice the mean or more."""
 
 _FEW = 20
+_INDENT = ' ' * 10
 _STATES = {
     'ok': 'All is well: every node has exactly one live owner.',
     'warning': 'Every node has an owner; something needs your attention.',
@@ -117,13 +117,6 @@ def _findings(findings: Sequence[_Row]) -> Iterator[str]:
         yield from ('', 'Findings')
     for one in findings[:_FEW]:
         yield f'  {one["severity"]:8}{one["what"]}'
-        yield textwrap.fill(
-            one['hint'],
-            78,
-            initial_indent=' ' * 10,
-            subsequent_indent=' ' * 10,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield formatters.filled(one['hint'], 78, _INDENT, _INDENT)
     if len(findings) > _FEW:
         yield f'  and {len(findings) - _FEW} more: ironic-ownership check'

@@ -6,8 +6,6 @@ generated from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from oslo_config import cfg
 from oslo_context import context
 from oslo_policy import policy
@@ -58,25 +56,18 @@ def rule_name(one: operation.Operation) -> str:
 
 def list_rules() -> list[policy.RuleDefault]:
     """Return all rules with their defaults, for the sample."""
-    return [*_BASES, *map(_rule, _restricted())]
-
-
-def _restricted() -> Iterable[operation.Operation]:
-    return (
-        one
+    documented = [
+        policy.DocumentedRuleDefault(
+            rule_name(one),
+            f'rule:{one.access.value}',
+            one.summary,
+            [{'path': one.path, 'method': one.method}],
+            scope_types=_SCOPES,
+        )
         for one in routes.OPERATIONS
         if one.access is not operation.Access.PUBLIC
-    )
-
-
-def _rule(one: operation.Operation) -> policy.DocumentedRuleDefault:
-    return policy.DocumentedRuleDefault(
-        rule_name(one),
-        f'rule:{one.access.value}',
-        one.summary,
-        [{'path': one.path, 'method': one.method}],
-        scope_types=_SCOPES,
-    )
+    ]
+    return [*_BASES, *documented]
 
 
 class Rules:

@@ -13,6 +13,7 @@ from ironic_ownership.api.operation import (
     Parameter,
     Request,
 )
+from ironic_ownership.api.resources.compute_nodes import OWNER
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter
@@ -52,11 +53,7 @@ COLUMNS: Columns[node_listing.RecordedNode] = (
     ),
 )
 _FILTERS = (
-    Parameter(
-        'service',
-        'Only nodes that this service owns (case-insensitive).',
-        schemas.HOST,
-    ),
+    OWNER,
     Parameter(
         'shard',
         'Only nodes that were last seen in this shard, exactly as in Ironic.',

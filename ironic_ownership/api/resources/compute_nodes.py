@@ -146,13 +146,14 @@ NODE = Parameter(
     metavar='UUID|NAME',
 )
 
+OWNER = Parameter(
+    'service',
+    'Only nodes that this service owns (case-insensitive).',
+    schemas.HOST,
+    metavar='HOST',
+)
 _FILTERS = (
-    Parameter(
-        'service',
-        'Only nodes that this service owns (case-insensitive).',
-        schemas.HOST,
-        metavar='HOST',
-    ),
+    OWNER,
     Parameter(
         'shard',
         'Only nodes of this shard, exactly as in Ironic.',

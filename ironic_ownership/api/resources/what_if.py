@@ -253,9 +253,7 @@ def _answer(
     )
     body = cells(DIFFERENCE, found)
     if nodes:
-        body['changes'] = [
-            cells(NODE, one) for kind in Kind for one in found.of(kind)
-        ]
+        body['changes'] = changes(found)
     return Answer(
         {
             **body,
@@ -263,6 +261,11 @@ def _answer(
             'notes': list(notes),
         }
     )
+
+
+def changes(found: Difference) -> list[dict[str, columns.Cell]]:
+    """Return each node that would change, in the order of the kinds."""
+    return [cells(NODE, one) for kind in Kind for one in found.of(kind)]
 
 
 OPERATIONS = (

@@ -125,14 +125,14 @@ class PreviewTest(unittest.TestCase):
                     }
                 ],
             },
-            answers.whole(outcome, nodes=False),
+            columns.cells(answers.DIFFERENCE, outcome),
         )
-        named = answers.whole(outcome, nodes=True)['changes']
+        named = answers.changes(outcome)
         self.assertEqual(
             [('a', 'moves'), ('b', 'unserved')],
             [(change['uuid'], change['change']) for change in named],
         )
-        summary = ring._summary(answers.whole(outcome, nodes=False))
+        summary = ring._summary(columns.cells(answers.DIFFERENCE, outcome))
         self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
         self.assertIn('1 node without an instance would stay', summary)
         self.assertNotIn('stranded', summary)
