@@ -31,7 +31,7 @@ from ironic_ownership.engine.gates import (
     never_stopping,
     no_progress,
 )
-from ironic_ownership.observe.columns import Column
+from ironic_ownership.observe.columns import Column, cells
 
 if TYPE_CHECKING:
     from ironic_ownership.api.background import BackgroundWork, Gauges
@@ -137,7 +137,7 @@ class Request:
         key: str,
         things: Iterable[T],
         marker_of: Callable[[T], str],
-        cell: Callable[[T], Any],
+        shown: Sequence[Column[T]],
         warnings: Iterable[str] = (),
     ) -> Answer:
         """Answer with the requested page of a complete list.
@@ -145,7 +145,7 @@ class Request:
         :param things: all of them; shown in the order of their markers, so
             that a walk over the pages neither misses nor repeats a thing
             that exists throughout.
-        :param cell: shows one thing; called for those of the page only.
+        :param shown: the columns of one thing.
         """
         marked = sorted(
             ((marker_of(t), t) for t in things), key=operator.itemgetter(0)
@@ -154,29 +154,29 @@ class Request:
         if start is not None:
             marked = [(m, t) for m, t in marked if m > start]
         rest = [one for _, one in marked[: self.limit + 1]]
-        return self.part(key, rest, marker_of, cell, warnings)
+        return self.part(key, rest, marker_of, shown, warnings)
 
     def part(
         self,
         key: str,
         rest: Sequence[T],
         marker_of: Callable[[T], str],
-        cell: Callable[[T], Any],
+        shown: Sequence[Column[T]],
         warnings: Iterable[str] = (),
     ) -> Answer:
         """Answer with a page of what was read from the marker on.
 
         :param rest: one more than the page has, if there are more.
         """
-        shown = rest[: self.limit]
-        more = len(rest) > len(shown)
+        found = rest[: self.limit]
+        more = len(rest) > len(found)
         return Answer(
             {
-                key: [cell(one) for one in shown],
+                key: [cells(shown, one) for one in found],
                 'next': None,
                 'warnings': [' '.join(text.split()) for text in warnings],
             },
-            marker=marker_of(shown[-1]) if more else None,
+            marker=marker_of(found[-1]) if more else None,
         )
 
     def changed(

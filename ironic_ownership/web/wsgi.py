@@ -7,11 +7,11 @@ The configuration is found in the usual places, or by the variables
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
+from ironic_ownership import program
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import deploy
 
@@ -24,8 +24,7 @@ def _application() -> WSGIApplication:
         conf = deploy.configure(deploy.arguments(os.environ))
         return deploy.build(conf)
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        text = ' '.join(str(exc).split())
-        sys.stderr.write(f'{deploy.PROG}: error: {text}\n')
+        program.report(deploy.PROG, exc)
         raise
 
 

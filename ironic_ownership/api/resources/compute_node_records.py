@@ -19,7 +19,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries import node_listing
-from ironic_ownership.observe.columns import Column, Columns, cells
+from ironic_ownership.observe.columns import Column, Columns
 
 COLUMNS: Columns[node_listing.RecordedNode] = (
     Column('uuid', 'record.uuid'),
@@ -91,7 +91,7 @@ def _list(request: Request) -> Answer:
         'compute_node_records',
         found.nodes,
         lambda one: one.record.uuid,
-        lambda one: cells(COLUMNS, one),
+        COLUMNS,
     )
     answer.body['notes'] = [found.remark] if found.remark else []
     return answer

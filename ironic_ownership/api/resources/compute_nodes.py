@@ -195,7 +195,7 @@ def _list(request: Request) -> Answer:
         'compute_nodes',
         [*itertools.islice(following, request.limit + 1)],
         lambda status: status.uuid,
-        lambda status: cells(LONG, status),
+        LONG,
         listing.warnings,
     )
 

@@ -141,9 +141,7 @@ def _list(request: Request) -> Answer:
     )
     if service is not None and not found:
         _check_service(service, records)
-    return request.part(
-        'events', found, _marker, lambda one: columns.cells(LONG, one)
-    )
+    return request.part('events', found, _marker, LONG)
 
 
 def _check_service(text: str, records: Records) -> None:

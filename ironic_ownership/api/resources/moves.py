@@ -59,10 +59,7 @@ def _list(request: Request) -> Answer:
         marker=request.query.get('marker'),
     )
     return request.part(
-        'moves',
-        found,
-        lambda move: move.request_id,
-        lambda move: cells(move_answers.MOVE, move),
+        'moves', found, lambda move: move.request_id, move_answers.MOVE
     )
 
 

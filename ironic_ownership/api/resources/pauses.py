@@ -78,7 +78,7 @@ def _list(request: Request) -> Answer:
         'pauses',
         request.context.records.pauses(),
         lambda pause: pause.request_id,
-        lambda pause: columns.cells(PAUSE, pause),
+        PAUSE,
     )
 
 

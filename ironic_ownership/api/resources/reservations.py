@@ -186,12 +186,7 @@ def _list(request: Request) -> Answer:
     )
     if host is not None and not found:
         _check_service(request, host)
-    return request.part(
-        'reservations',
-        found,
-        lambda one: one.id,
-        lambda one: cells(RESERVATION, one),
-    )
+    return request.part('reservations', found, lambda one: one.id, RESERVATION)
 
 
 def _check_service(request: Request, text: str) -> None:

@@ -17,7 +17,7 @@ from ironic_ownership.engine.decision.peer_groups import (
 )
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
+from ironic_ownership.observe.columns import Column, Columns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _show(request: Request) -> Answer:
         'peers',
         _peers(found, owned, context.interpret),
         lambda peer: f'{peer.ring:06d}/{peer.host}',
-        lambda peer: cells(LONG, peer),
+        LONG,
     )
 
 

@@ -222,7 +222,7 @@ def _list(request: Request) -> Answer:
         'services',
         found.services,
         lambda status: status.row.host,
-        lambda status: cells(shown, status),
+        shown,
         found.warnings,
     )
 
@@ -297,7 +297,7 @@ def _list_members(request: Request) -> Answer:
         'members',
         readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
-        lambda reading: cells(MEMBERS, reading),
+        MEMBERS,
         doubts,
     )
 
