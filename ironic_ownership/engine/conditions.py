@@ -120,7 +120,27 @@ class Conditions:
         :returns: whether it was logged.
         """
         code = code or getattr(error, 'code', None) or UNEXPECTED
-        return self._add(condition, message, code, error, level)
+        cause = _outage(error)
+        loop = _LOOPS.get(condition) or _loop_of(condition)
+        with self._lock:
+            before = self._standing.get(condition)
+            # A monitor reports again what still hangs: one error.
+            if loop is not None and (before is None or condition in _LOOPS):
+                self._errors[str(loop), code] += 1
+            if before is not None and before.message == message:
+                return False
+            if cause is not None and any(
+                one.cause == cause for one in self._standing.values()
+            ):
+                level = logging.INFO
+            self._standing.pop(condition, None)  # the newest is the last
+            self._standing[condition] = _Standing(
+                message, code, before.since if before else self.clock(), cause
+            )
+        traceback = error if level == logging.ERROR else None
+        LOG.log(level, '%s', message, exc_info=traceback)
+        self._notify(condition)
+        return True
 
     def unexpected(
         self,
@@ -135,12 +155,12 @@ class Conditions:
         :param failed: what failed, in words.
         """
         text = texts.described(error)
-        self._add(
+        self.report(
             condition,
             f'{failed} with an unexpected error: {text}',
-            code,
             error,
-            logging.ERROR,
+            code=code,
+            level=logging.ERROR,
         )
 
     def clear(self, condition: str, message: str) -> None:
@@ -227,36 +247,6 @@ class Conditions:
                 )
             )
         return tuple(found)
-
-    def _add(
-        self,
-        condition: str,
-        message: str,
-        code: str,
-        error: BaseException | None,
-        level: int = logging.WARNING,
-    ) -> bool:
-        cause = _outage(error)
-        loop = _LOOPS.get(condition) or _loop_of(condition)
-        with self._lock:
-            before = self._standing.get(condition)
-            # A monitor reports again what still hangs: one error.
-            if loop is not None and (before is None or condition in _LOOPS):
-                self._errors[str(loop), code] += 1
-            if before is not None and before.message == message:
-                return False
-            if cause is not None and any(
-                one.cause == cause for one in self._standing.values()
-            ):
-                level = logging.INFO
-            self._standing.pop(condition, None)  # the newest is the last
-            self._standing[condition] = _Standing(
-                message, code, before.since if before else self.clock(), cause
-            )
-        traceback = error if level == logging.ERROR else None
-        LOG.log(level, '%s', message, exc_info=traceback)
-        self._notify(condition)
-        return True
 
     def _notify(self, condition: str) -> None:
         if condition in _LOOPS or _loop_of(condition) is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import importlib.util
 import math
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -61,6 +60,7 @@ class Driver:
     """The extra of this package that installs the library."""
     capabilities: ClassVar[Capabilities]
     takes_several_servers: ClassVar[bool] = False
+    reader_class: ClassVar[type[members.ToozReader]] = members.ToozReader
     reads_in_bulk: ClassVar[bool] = False
     """True if the data of all members costs little more than that of one."""
     foreign_ids: ClassVar[frozenset[bytes]] = frozenset()
@@ -76,10 +76,6 @@ class Driver:
         self.call_timeout = call_timeout
         # Each request gets half, so that the library gives up first.
         self.request_timeout = call_timeout / 2
-
-    @classmethod
-    def is_installed(cls) -> bool:
-        return importlib.util.find_spec(cls.library) is not None
 
     def faults(self) -> Sequence[str]:
         found = []
@@ -169,12 +165,9 @@ class Driver:
         """Free the connections of a coordinator; its members stay."""
 
     def reader(
-        self,
-        coordinator: Coordinator,
-        group: bytes,
-        parse: members.Parse[members.T],
-    ) -> members.Reader[members.T]:
-        return members.ToozReader(
+        self, coordinator: Coordinator, group: bytes, parse: members.Parse
+    ) -> members.Reader:
+        return self.reader_class(
             coordinator,
             group,
             parse,
@@ -249,13 +242,9 @@ class StoreURL:
         return tuple(filter(None, netloc.split(',')))
 
     @property
-    def has_credentials(self) -> bool:
-        return '@' in self.parts.netloc
-
-    @property
     def credentials(self) -> tuple[str, str] | None:
         """User and password, decoded."""
-        if not self.has_credentials:
+        if '@' not in self.parts.netloc:
             return None
         user, _, password = self.parts.netloc.rpartition('@')[0].partition(':')
         return urllib.parse.unquote(user), urllib.parse.unquote(password)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 from ironic_ownership.backends.tooz import driver, etcd, redis, zookeeper
 from ironic_ownership.contracts import exceptions, extras
 
@@ -39,7 +41,7 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
             )
             + f'. Supported: {_supported()}'
         )
-    if not kind.is_installed():
+    if importlib.util.find_spec(kind.library) is None:
         raise _refused(
             f'{kind.name} needs the library {kind.library}: '
             f'{extras.hint(kind.extra)}'

@@ -91,11 +91,8 @@ class EtcdDriver(driver.Driver):
         coordinator.client.session.close()
 
     def reader(
-        self,
-        coordinator: Any,
-        group: bytes,
-        parse: members.Parse[members.T],
-    ) -> members.Reader[members.T]:
+        self, coordinator: Any, group: bytes, parse: members.Parse
+    ) -> members.Reader:
         return etcd_members.MemberReader(
             coordinator.client, coordinator._prefix_group(group), parse
         )

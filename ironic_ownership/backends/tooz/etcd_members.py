@@ -30,7 +30,7 @@ after each of a hundred changes are a load."""
 _REQUIRE_LEADER = {'Grpc-Metadata-hasleader': 'true'}
 
 
-class MemberReader(members.Reader[members.T]):
+class MemberReader(members.Reader):
     """Reads the members; one small request while nothing has changed.
 
     Nothing has changed if etcd's revision is the one last seen and the newest
@@ -41,7 +41,7 @@ class MemberReader(members.Reader[members.T]):
     """
 
     def __init__(
-        self, client: Any, prefix: bytes, parse: members.Parse[members.T]
+        self, client: Any, prefix: bytes, parse: members.Parse
     ) -> None:
         super().__init__(parse)
         self._client, self._prefix = client, prefix
@@ -49,7 +49,7 @@ class MemberReader(members.Reader[members.T]):
         # which all data were read.
         self._listed = self._complete = '', b''
 
-    def read(self) -> Mapping[bytes, members.T]:
+    def read(self) -> Mapping[bytes, members.MemberRecord | None]:
         if self._is_unchanged():
             return self._known
         found = super().read()

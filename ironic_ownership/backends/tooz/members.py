@@ -14,16 +14,11 @@ import json
 import urllib.parse
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from tooz import coordination
 
 from ironic_ownership.contracts import member_settings, model
-
-T = TypeVar('T')
-
-Parse = Callable[[bytes, object], T]
-"""Converts an id and its data to the value to keep; called once per id."""
 
 _KEY = 'ironic_ownership'
 
@@ -108,14 +103,18 @@ def newest(records: Iterable[MemberRecord]) -> model.View:
     return model.View.of(record.member for record in chosen.values())
 
 
-class Reader(abc.ABC, Generic[T]):
+Parse = Callable[[bytes, object], MemberRecord | None]
+"""Reads the data of an id; called once per id."""
+
+
+class Reader(abc.ABC):
     """Lists the ids of the group, and reads the data of the new ones."""
 
-    def __init__(self, parse: Parse[T]) -> None:
+    def __init__(self, parse: Parse) -> None:
         self._parse = parse
-        self._known: dict[bytes, T] = {}
+        self._known: dict[bytes, MemberRecord | None] = {}
 
-    def read(self) -> Mapping[bytes, T]:
+    def read(self) -> Mapping[bytes, MemberRecord | None]:
         """Return the members by id; the same object if nothing has changed."""
         try:
             # A member that left between the requests may have another id
@@ -145,7 +144,7 @@ class Reader(abc.ABC, Generic[T]):
         """Return the data of those ids that have not left."""
 
 
-class ToozReader(Reader[T]):
+class ToozReader(Reader):
     """The reader that works with every driver of tooz.
 
     :param ignored: ids that tooz lists although they are no members.
@@ -156,7 +155,7 @@ class ToozReader(Reader[T]):
         self,
         coordinator: coordination.CoordinationDriver,
         group: bytes,
-        parse: Parse[T],
+        parse: Parse,
         *,
         timeout: float,
         ignored: frozenset[bytes] = frozenset(),

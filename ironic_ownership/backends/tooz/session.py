@@ -41,7 +41,7 @@ class Observer:
         self._group = group
         self._lock = threading.Lock()
         self._coordinator: Coordinator | None = None
-        self._reader: members.Reader[MemberRecord | None] | None = None
+        self._reader: members.Reader | None = None
         self._watcher: Watcher | None = None
         # None for an entry that cannot be read, which was logged.
         self._records: Mapping[bytes, MemberRecord | None] = {}

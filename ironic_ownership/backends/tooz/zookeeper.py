@@ -23,6 +23,14 @@ _RECONNECT_DELAY = 2.0
 """Most seconds between two attempts to connect."""
 
 
+class _SyncedReader(members.ToozReader):
+    """Reads nothing that is older than the call."""
+
+    def read(self) -> Mapping[bytes, members.MemberRecord | None]:
+        _sync(self._coordinator, self._timeout)
+        return super().read()
+
+
 class ZooKeeperDriver(driver.Driver):
     """A ZooKeeper, which may be an ensemble."""
 
@@ -32,6 +40,7 @@ class ZooKeeperDriver(driver.Driver):
     extra = 'zookeeper'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
+    reader_class = _SyncedReader
     # The lock of tooz's election, which it lists as a member.
     foreign_ids = frozenset({b'leader'})
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
@@ -105,20 +114,6 @@ class ZooKeeperDriver(driver.Driver):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def reader(
-        self,
-        coordinator: Any,
-        group: bytes,
-        parse: members.Parse[members.T],
-    ) -> members.Reader[members.T]:
-        return _SyncedReader(
-            coordinator,
-            group,
-            parse,
-            timeout=self.request_timeout,
-            ignored=self.foreign_ids,
-        )
-
     def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
         return _ExpiryTimer(self.ttl, expire)
 
@@ -133,14 +128,6 @@ class ZooKeeperDriver(driver.Driver):
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
         return _ChildWatch(coordinator, group, self.request_timeout)
-
-
-class _SyncedReader(members.ToozReader[members.T]):
-    """Reads nothing that is older than the call."""
-
-    def read(self) -> Mapping[bytes, members.T]:
-        _sync(self._coordinator, self._timeout)
-        return super().read()
 
 
 def _limit_log() -> None:

@@ -18,9 +18,9 @@ from oslo_log import log
 from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import api, changes, errors
 from ironic_ownership.clients.ironic.nodes import (
+    FREE,
     NodeReader,
     checked_uuid,
-    free_only,
     in_scope,
     is_uuid,
     query,
@@ -155,7 +155,9 @@ class IronicClient(bare_metal.BareMetal):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        more = free_only(resource_class)
+        more = [*FREE]
+        if resource_class is not None:
+            more.append(('resource_class', resource_class))
         return [*self._scan(scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:

@@ -44,12 +44,14 @@ FIELDS = (
 More would cost the server two to five times the work, or a 500.
 """
 
-_FREE = (
+FREE = (
     ('associated', 'false'),
     ('maintenance', 'false'),
     ('provision_state', 'available'),
     ('retired', 'false'),
 )
+"""The query for free nodes."""
+
 _NOTHING: Mapping[str, Any] = {}
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
@@ -96,13 +98,6 @@ def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
     if scope.conductor_group is not None:
         filters.append(('conductor_group', scope.conductor_group))
     return filters
-
-
-def free_only(resource_class: str | None) -> list[tuple[str, str]]:
-    """Return the query for free nodes."""
-    if resource_class is None:
-        return [*_FREE]
-    return [*_FREE, ('resource_class', resource_class)]
 
 
 class NodeReader:

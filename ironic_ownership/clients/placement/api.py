@@ -46,56 +46,46 @@ class DuplicateProviderError(exceptions.PlacementError):
     """A provider with that uuid or that name exists already."""
 
 
-class PlacementAPI:
-    """Requests to one Placement; nothing is sent before the first.
+def send(
+    adapter: ksa_adapter.Adapter,
+    request_id: str | None,
+    method: str,
+    path: str,
+    *,
+    about: str | None = None,
+    body: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Send one request. It may arrive twice.
 
     :param request_id: "req-" and a uuid, for the server's log.
+    :param about: uuid of the provider that the request names, if any.
+    :returns: the JSON of the answer; empty if there is none.
+    :raises ProviderNotFoundError: if Placement does not have it.
+    :raises ConcurrentUpdateError: if another client wrote in between.
+    :raises DuplicateProviderError: if the new provider exists.
+    :raises ProviderInUseError: if an allocation is in the way.
+    :raises PlacementRefusedError: if it does not accept the request.
+    :raises PlacementUnavailableError: if it may work later.
+    :raises PlacementError: if it will not.
     """
-
-    def __init__(
-        self, adapter: ksa_adapter.Adapter, request_id: str | None = None
-    ) -> None:
-        self._adapter = adapter
-        self._request_id = request_id
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        about: str | None = None,
-        body: dict[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Send one request. It may arrive twice.
-
-        :param about: uuid of the provider that the request names, if any.
-        :returns: the JSON of the answer; empty if there is none.
-        :raises ProviderNotFoundError: if Placement does not have it.
-        :raises ConcurrentUpdateError: if another client wrote in between.
-        :raises DuplicateProviderError: if the new provider exists.
-        :raises ProviderInUseError: if an allocation is in the way.
-        :raises PlacementRefusedError: if it does not accept the request.
-        :raises PlacementUnavailableError: if it may work later.
-        :raises PlacementError: if it will not.
-        """
-        answer = PLACEMENT.send(
-            self._adapter,
-            method,
-            path,
-            json=body,
-            microversion=MICROVERSION,
-            global_request_id=self._request_id,
+    answer = PLACEMENT.send(
+        adapter,
+        method,
+        path,
+        json=body,
+        microversion=MICROVERSION,
+        global_request_id=request_id,
+    )
+    LOG.debug('%s %s: %s', method, path, answer.status_code)
+    if answer.status_code not in (200, 201, 204):
+        raise _status_error(answer, about)
+    if not _is_placement(answer):
+        raise exceptions.PlacementError(
+            f'The server at {transport.url(answer)} is not Placement: its '
+            'answer does not name an API version',
+            hint=PLACEMENT.endpoint_hint,
         )
-        LOG.debug('%s %s: %s', method, path, answer.status_code)
-        if answer.status_code not in (200, 201, 204):
-            raise _status_error(answer, about)
-        if not _is_placement(answer):
-            raise exceptions.PlacementError(
-                f'The server at {transport.url(answer)} is not Placement: its '
-                'answer does not name an API version',
-                hint=PLACEMENT.endpoint_hint,
-            )
-        return PLACEMENT.json(answer) if answer.content else {}
+    return PLACEMENT.json(answer) if answer.content else {}
 
 
 def _status_error(

@@ -7,6 +7,7 @@ those lead to the deletion of a record.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,7 +35,7 @@ class PlacementClient(placement.Placement):
         self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
         super().__init__()
-        self._api = api.PlacementAPI(adapter, request_id)
+        self._send = functools.partial(api.send, adapter, request_id)
         self.close = adapter.session.session.close
         self._created: set[str] = set()
 
@@ -53,7 +54,7 @@ class PlacementClient(placement.Placement):
     def put_provider(self, uuid: str, name: str) -> bool:
         self.confirm()
         try:
-            self._api.send(
+            self._send(
                 'POST',
                 '/resource_providers',
                 body={'uuid': uuid, 'name': name},
@@ -72,7 +73,7 @@ class PlacementClient(placement.Placement):
 
     def delete_provider(self, uuid: str) -> bool:
         try:
-            self._api.send('DELETE', _path(uuid), about=uuid)
+            self._send('DELETE', _path(uuid), about=uuid)
         except api.ProviderNotFoundError:
             return False
         return True
@@ -133,7 +134,7 @@ class PlacementClient(placement.Placement):
         return self._with(f'!{placement.OWNER_NOVA}')
 
     def _with(self, trait: str) -> frozenset[str]:
-        data = self._api.send('GET', f'/resource_providers?required={trait}')
+        data = self._send('GET', f'/resource_providers?required={trait}')
         try:
             return frozenset(
                 str(p['uuid']) for p in data['resource_providers']
@@ -185,7 +186,7 @@ class PlacementClient(placement.Placement):
             path = f'{kind}/{name}'
             if name.startswith('CUSTOM_') and path not in self._created:
                 self.confirm()
-                self._api.send('PUT', path)
+                self._send('PUT', path)
                 self._created.add(path)
 
     def _put(
@@ -198,7 +199,7 @@ class PlacementClient(placement.Placement):
         self.confirm()
         body = {'resource_provider_generation': generation, what: value}
         try:
-            return self._api.send(
+            return self._send(
                 'PUT', f'{_path(uuid)}/{what}', about=uuid, body=body
             )
         except api.ProviderNotFoundError as exc:
@@ -212,7 +213,7 @@ class PlacementClient(placement.Placement):
 
     def _get(self, uuid: str, what: str) -> dict[str, Any] | None:
         try:
-            return self._api.send('GET', f'{_path(uuid)}{what}', about=uuid)
+            return self._send('GET', f'{_path(uuid)}{what}', about=uuid)
         except api.ProviderNotFoundError:
             return None
 

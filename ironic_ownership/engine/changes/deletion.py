@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from oslo_log import log
 
@@ -124,7 +125,14 @@ class DeleteNodes:
             epoch = proposed.epochs.get(record.host or '')
             seen = SeenOwner(record.host, epoch)
             if node.result is Result.WOULD_DELETE:
-                result = self._delete(record, batch, removals, seen, origin)
+                result = self._remover.remove(
+                    record,
+                    batch,
+                    begin=partial(removals.begin_deletion, record.uuid, seen),
+                    delete=partial(removals.remove, record.uuid, seen, origin),
+                )
+                if result.deleted:
+                    LOG.info('deleted compute node %s', record.uuid)
             elif node.result is Result.WOULD_FORGET:
                 result = self._evaluate(record, batch, node.result)
                 if not result.refused:
@@ -148,30 +156,9 @@ class DeleteNodes:
             result=proposed(results, passed), gates=results, record=record
         )
 
-    def _delete(
-        self,
-        record: model.ComputeNode,
-        batch: Batch,
-        removals: Removals,
-        seen: SeenOwner,
-        origin: Origin,
-    ) -> NodeDeletion:
-        done = self._remover.remove(
-            record,
-            batch,
-            begin=lambda: removals.begin_deletion(record.uuid, seen),
-            delete=lambda: removals.remove(record.uuid, seen, origin),
-        )
-        if done.deleted:
-            LOG.info('deleted compute node %s', record.uuid)
-        return done
-
 
 def _forget(
-    node: NodeDeletion,
-    removals: Removals,
-    seen: SeenOwner,
-    origin: Origin,
+    node: NodeDeletion, removals: Removals, seen: SeenOwner, origin: Origin
 ) -> NodeDeletion:
     uuid, instance = node.record.uuid, node.record.instance_uuid or ''
     objection = removals.forget_instance(uuid, instance, seen, origin)

@@ -9,7 +9,6 @@ begins with the request id of the move.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log
@@ -196,42 +195,35 @@ class MoveNodes(Releaser):
             stored.
         :raises LostMoveError: if the database loses the move.
         """
-        verification = Verification(self)
+        verification, total = Verification(self), _planned(proposals)
         results = list(proposals)
+
+        def move(some: Sequence[Proposal], done: int = 0) -> list[Proposal]:
+            return self._move_all(
+                some,
+                verification,
+                shifted(progress, done, total),
+                stopping,
+                stored,
+            )
+
         if any(one.has_trial or one.goes_back for one in proposals):
-            total = _planned(proposals)
             if not stored:
                 progress(0, total)
                 for proposal in proposals:
                     self.store(proposal)
                 stored = True
-            move = functools.partial(
-                self.move_all,
-                verification=verification,
-                progress=shifted(progress, 0, total),
-                stopping=stopping,
-                stored=True,
-            )
             results, passed = trial.run(
                 self, results, verification, move, stopping
             )
             if not passed:
                 return results
-            done = total - _planned(results)
-            progress = shifted(progress, done, total)
-        results = self.move_all(
-            results,
-            verification=verification,
-            progress=progress,
-            stopping=stopping,
-            stored=stored,
-        )
+        results = move(results, total - _planned(results))
         return verification.compare(results)
 
-    def move_all(
+    def _move_all(
         self,
         proposals: Sequence[Proposal],
-        *,
         verification: Verification,
         progress: Progress,
         stopping: Stopping,

@@ -43,6 +43,6 @@ class TestStoreURL(unittest.TestCase):
     def test_servers_are_separate_from_credentials(self) -> None:
         found = driver.StoreURL('zookeeper://u:p@a:1,b:2/x?use_ssl=true')
         self.assertEqual(('a:1', 'b:2'), found.servers)
-        self.assertTrue(found.has_credentials)
+        self.assertEqual(('u', 'p'), found.credentials)
         self.assertEqual({'use_ssl': 'true'}, found.query)
         self.assertEqual('zookeeper://u:p@b:2/x?use_ssl=true', found.at('b:2'))
