@@ -50,17 +50,18 @@ class Watchdog:
         """
         call, deadline = object(), time.monotonic() + seconds
         with self._changed:
-            self._calls[call] = deadline, expired
-            # Most calls are due after the thread wakes up in any case.
-            if deadline < self._wakes_at:
-                self._changed.notify()
             if self._thread is None:
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=self._run,
                     name='ironic-ownership-watchdog',
                     daemon=True,
                 )
-                self._thread.start()
+                thread.start()
+                self._thread = thread
+            self._calls[call] = deadline, expired
+            # Most calls are due after the thread wakes up in any case.
+            if deadline < self._wakes_at:
+                self._changed.notify()
         try:
             yield
         finally:

@@ -180,10 +180,11 @@ class ChangeStream:
             return True
 
     def _begin(self) -> None:
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._run, name='etcd-changes', daemon=True
         )
-        self._thread.start()
+        thread.start()
+        self._thread = thread
 
     def _run(self) -> None:
         error: Exception | None = None

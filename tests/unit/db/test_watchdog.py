@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 import unittest
+from unittest import mock
 
 from ironic_ownership.db import watchdog
 
@@ -32,6 +33,21 @@ class TestWatchdog(unittest.TestCase):
             self.expired.clear()
             with self.watchdog.within(0.01, threading.Event().set):
                 self.assertFalse(self.expired.wait(0.002))
+
+    def test_thread_that_cannot_be_started_is_started_by_the_next_call(
+        self,
+    ) -> None:
+        ended, innocent = threading.Event(), threading.Event()
+        full = RuntimeError("can't start new thread")
+        with (
+            mock.patch.object(threading.Thread, 'start', side_effect=full),
+            self.assertRaises(RuntimeError),
+            self.watchdog.within(0.0, innocent.set),
+        ):
+            self.fail('the call would have no bound')
+        with self.watchdog.within(0.0, ended.set):
+            self.assertTrue(ended.wait(60))
+        self.assertFalse(innocent.is_set())
 
     def test_child_of_a_fork_has_a_thread_of_its_own(self) -> None:
         with self.watchdog.within(FOREVER, self.fail):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import threading
 import unittest
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 from tooz import coordination, utils
 
@@ -13,6 +15,27 @@ from ironic_ownership.backends.tooz import etcd_members
 from ironic_ownership.backends.tooz.members import ToozReader
 
 PREFIX = b'group/'
+
+
+class TestChangeStream(unittest.TestCase):
+    def test_thread_that_cannot_be_started_is_started_later(self) -> None:
+        client = mock.Mock()
+        client.session.post.side_effect = OSError('down')
+        stream = etcd_members.ChangeStream(
+            client,
+            PREFIX,
+            accept_timeout=1.0,
+            idle_timeout=1.0,
+            turn_from=mock.Mock(),
+        )
+        full = RuntimeError("can't start new thread")
+        with (
+            mock.patch.object(threading.Thread, 'start', side_effect=full),
+            self.assertRaises(RuntimeError),
+        ):
+            stream.wait(60.0)
+        with self.assertRaisesRegex(OSError, 'down'):
+            stream.wait(60.0)
 
 
 class Answer:
