@@ -190,9 +190,9 @@ class Service:
         """
         LOG.critical('this process ends: %s', reason)
         self.is_ending = True
+        os.kill(os.getpid(), signal.SIGTERM)
         # In a thread of its own: the stop waits for the one that calls here.
         threading.Thread(target=self.stop, name='end', daemon=True).start()
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def exit_process() -> None:

@@ -148,6 +148,17 @@ class ServiceTest(unittest.TestCase):
             self.assertIsNone(self.service.feed)
         self.killed.assert_not_called()
 
+    def test_lost_place_ends_a_process_that_can_start_no_thread(self) -> None:
+        self.service.start()
+        (host,) = self.hosts
+        full = RuntimeError("can't start new thread")
+        with (
+            mock.patch.object(threading.Thread, 'start', side_effect=full),
+            self.assertRaises(RuntimeError),
+        ):
+            host.on_lost_place(LostPlace(PlaceState.STANDBY, 'because'))
+        self.killed.assert_called_once_with(os.getpid(), signal.SIGTERM)
+
     def test_ends_if_another_process_became_active_meanwhile(self) -> None:
         self.service.start()
         self.service.stop()
