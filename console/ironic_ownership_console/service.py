@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from http import cookiejar
 from typing import Any
 
 import requests
@@ -40,6 +41,9 @@ class Service:
     ) -> None:
         self.endpoint = endpoint.rstrip('/')
         self._session = session or requests.Session()
+        # A cookie would be of one person, and the connections are of all.
+        none = cookiejar.DefaultCookiePolicy(allowed_domains=())
+        self._session.cookies.set_policy(none)
 
     def call(
         self,
