@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0
 """Default of the seconds that one request may take."""
 
+SERVICE_TYPES = {'ironic': 'baremetal', 'placement': 'placement'}
+"""Types in the catalog of Keystone, by the group of the options."""
+
 _SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
 _NOT_USED = frozenset(
     (
@@ -206,9 +209,7 @@ def first_cause(exc: BaseException) -> str:
     return f'{what}: {texts.without_credentials(str(cause))}'
 
 
-def register_opts(
-    conf: cfg.ConfigOpts, group: str, *, service_type: str
-) -> None:
+def register_opts(conf: cfg.ConfigOpts, group: str) -> None:
     """Register the options of one service, after the files were read.
 
     Those of the kind of authentication, too, if that is set: call it again
@@ -216,7 +217,7 @@ def register_opts(
     """
     from keystoneauth1 import loading
 
-    conf.register_opts(_own_opts(service_type), group=group)
+    conf.register_opts(_own_opts(group), group=group)
     loading.register_auth_conf_options(conf, group)
     register_auth_opts(conf, group)
 
@@ -247,18 +248,18 @@ def register_auth_opts(
     return [(section, opt) for opt in opts]
 
 
-def every_opt(service_type: str) -> list[cfg.Opt]:
+def every_opt(group: str) -> list[cfg.Opt]:
     """Return the options of one service, of common kinds of credentials."""
     from keystoneauth1 import loading
 
     return [
-        *list_opts(service_type),
+        *list_opts(group),
         *loading.get_auth_common_conf_options(),
-        *_own_opts(service_type),
+        *_own_opts(group),
     ]
 
 
-def list_opts(service_type: str) -> list[cfg.Opt]:
+def list_opts(group: str) -> list[cfg.Opt]:
     """Return the options of one service for the sample and the validator."""
     from keystoneauth1 import loading
 
@@ -266,7 +267,7 @@ def list_opts(service_type: str) -> list[cfg.Opt]:
         opt.dest: opt
         for opt in (
             *loading.get_auth_common_conf_options(),
-            *_own_opts(service_type),
+            *_own_opts(group),
         )
         if opt.name not in _NOT_USED
     }
@@ -276,20 +277,18 @@ def list_opts(service_type: str) -> list[cfg.Opt]:
     return list(opts.values())
 
 
-def _own_opts(service_type: str) -> list[cfg.Opt]:
+def _own_opts(group: str) -> list[cfg.Opt]:
     from keystoneauth1 import loading
 
     opts: list[cfg.Opt] = [
         *loading.get_session_conf_options(),
         *loading.get_adapter_conf_options(include_deprecated=False),
     ]
-    cfg.set_defaults(opts, timeout=TIMEOUT, service_type=service_type)
+    cfg.set_defaults(opts, timeout=TIMEOUT, service_type=SERVICE_TYPES[group])
     return opts
 
 
-def connect(
-    conf: cfg.ConfigOpts, group: str, *, service_type: str
-) -> ksa_adapter.Adapter:
+def connect(conf: cfg.ConfigOpts, group: str) -> ksa_adapter.Adapter:
     """Build the adapter to one service from its group.
 
     :raises IronicError: naming the line that is missing or wrong.
@@ -299,7 +298,7 @@ def connect(
     from keystoneauth1 import loading
 
     with read_errors(group):
-        register_opts(conf, group, service_type=service_type)
+        register_opts(conf, group)
         _check_url(conf, group, 'endpoint_override')
         try:
             auth = loading.load_auth_from_conf_options(conf, group)

@@ -212,13 +212,10 @@ def _of_library() -> Iterator[tuple[str | None, Iterable[cfg.Opt]]]:
 def _of_clients(
     conf: cfg.ConfigOpts,
 ) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
-    for group, service_type in (
-        (client.GROUP, client.SERVICE_TYPE),
-        (options.GROUP, options.SERVICE_TYPE),
-    ):
+    for group in (client.GROUP, options.GROUP):
         section = conf[group].auth_section or group
         for its_group in (group, section):
-            yield its_group, transport.every_opt(service_type)
+            yield its_group, transport.every_opt(group)
         for its_group, opt in transport.register_auth_opts(conf, group):
             yield its_group, [opt]
 

@@ -241,8 +241,5 @@ def open_allocations(
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
-    client.register_opts(conf)
-    adapter = transport.connect(
-        conf, client.GROUP, service_type=client.SERVICE_TYPE
-    )
+    adapter = transport.connect(conf, client.GROUP)
     return IronicAllocations(adapter, request_id=request_id)

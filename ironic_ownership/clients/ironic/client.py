@@ -37,7 +37,6 @@ SCAN_ATTEMPTS = 5
 """Attempts to read a list that changes in between."""
 
 GROUP = 'ironic'
-SERVICE_TYPE = 'baremetal'
 OPTS = (
     cfg.IntOpt(
         'page_size',
@@ -351,12 +350,12 @@ def _conductor(data: object) -> model.Conductor | None:
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the client, after the files were read."""
     conf.register_opts(OPTS, group=GROUP)
-    transport.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+    transport.register_opts(conf, GROUP)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *transport.list_opts(SERVICE_TYPE)])]
+    return [(GROUP, [*OPTS, *transport.list_opts(GROUP)])]
 
 
 def open_ironic(
@@ -372,7 +371,7 @@ def open_ironic(
     """
     register_opts(conf)
     return IronicClient(
-        transport.connect(conf, GROUP, service_type=SERVICE_TYPE),
+        transport.connect(conf, GROUP),
         page_size=transport.value(conf, GROUP, 'page_size'),
         request_id=request_id,
         on_request=on_request,

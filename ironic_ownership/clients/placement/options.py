@@ -19,7 +19,6 @@ from ironic_ownership.clients.placement import client
 from ironic_ownership.contracts import exceptions
 
 GROUP = 'placement'
-SERVICE_TYPE = 'placement'
 OPTS = (
     cfg.BoolOpt(
         'enabled',
@@ -74,13 +73,13 @@ _HINT = (
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *transport.list_opts(SERVICE_TYPE)])]
+    return [(GROUP, [*OPTS, *transport.list_opts(GROUP)])]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the client, after the files were read."""
     conf.register_opts(OPTS, group=GROUP)
-    transport.register_opts(conf, GROUP, service_type=SERVICE_TYPE)
+    transport.register_opts(conf, GROUP)
 
 
 def is_configured(conf: cfg.ConfigOpts) -> bool:
@@ -118,10 +117,8 @@ def open_placement(
     if not is_configured(conf):
         return None
     try:
-        return client.PlacementClient(
-            transport.connect(conf, GROUP, service_type=SERVICE_TYPE),
-            request_id,
-        )
+        adapter = transport.connect(conf, GROUP)
+        return client.PlacementClient(adapter, request_id)
     except exceptions.IronicError as exc:
         raise exceptions.PlacementError(str(exc.args[0]), hint=_HINT) from exc
 

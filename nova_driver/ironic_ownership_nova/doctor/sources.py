@@ -193,8 +193,8 @@ def of_options(
     """
     if cloud or 'OS_AUTH_URL' in os.environ or 'OS_ENDPOINT' in os.environ:
         ironic, placement = (
-            functools.partial(_of_cloud, cloud, service_type)
-            for service_type in (client.SERVICE_TYPE, options.SERVICE_TYPE)
+            functools.partial(_of_cloud, cloud, transport.SERVICE_TYPES[group])
+            for group in (client.GROUP, options.GROUP)
         )
     else:
         ironic = functools.partial(_ironic_of, conf)
@@ -208,9 +208,7 @@ def of_options(
 
 def _ironic_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
     try:
-        return transport.connect(
-            conf, client.GROUP, service_type=client.SERVICE_TYPE
-        )
+        return transport.connect(conf, client.GROUP)
     except exceptions.IronicError as exc:
         raise exceptions.IronicError(str(exc.args[0]), hint=_HINT) from exc
 
@@ -220,6 +218,4 @@ def _placement_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
         raise exceptions.PlacementError(
             'auth_type is not set in [placement]', hint=_HINT
         )
-    return transport.connect(
-        conf, options.GROUP, service_type=options.SERVICE_TYPE
-    )
+    return transport.connect(conf, options.GROUP)

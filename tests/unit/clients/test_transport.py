@@ -81,7 +81,7 @@ class OpenTest(testtools.TestCase):
 
     def test_keystone_that_is_down_is_unavailable_too(self):
         conf = recorded_http.configuration(auth_type='password')
-        conf.register_opts(client.transport.list_opts('baremetal'), 'ironic')
+        conf.register_opts(client.transport.list_opts('ironic'), 'ironic')
         for name, value in (
             ('auth_url', 'http://127.0.0.1:1/v3'),
             ('username', 'u'),
