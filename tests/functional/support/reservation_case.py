@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.server
 import json
 import pathlib
-import time
 import uuid as uuid_
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +25,7 @@ from ironic_ownership.db import tables
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.membership import registration
 from ironic_ownership.engine.reservations import lifecycle
-from tests.functional.support import command_line, host_process, ironics, laws
+from tests.functional.support import command_line, ironics, laws
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
@@ -163,16 +162,6 @@ class Reserving(testtools.TestCase):
                 break
             self.age()
         return done
-
-    def wait_for_ironic(self) -> None:
-        """Wait until Ironic works on no allocation any more."""
-        deadline = time.monotonic() + host_process.TIMEOUT
-        while any(
-            one['state'] == 'allocating'
-            for one in self.ask_ironic('GET', '/allocations')['allocations']
-        ):
-            assert time.monotonic() < deadline, 'Ironic allocates for ever'
-            time.sleep(0.05)
 
     def age(self, seconds: float = LONG) -> None:
         """Let time pass for what is on record of reservations."""
