@@ -167,6 +167,8 @@ class Liveness:
         # An owner under an exclusive policy keeps the node.
         if owner is not None:
             return hosts
+        if self._plan.policy == 'all':
+            return self._serving
         shards = dict(zip('abcd', hosts, strict=False))
         wanted = shards.get(str(node.shard))
         return [None if wanted == self._plan.absent else wanted]

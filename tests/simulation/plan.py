@@ -48,7 +48,7 @@ class Plan:
         hosts = ('ha', 'hb', 'hc', 'hd')[: rng.choice((2, 2, 3, 3, 4))]
         return cls(
             seed,
-            rng.choice(('ring', 'ring', 'shards', 'pool')),
+            rng.choice(('ring', 'ring', 'shards', 'pool', 'all')),
             hosts,
             hosts[: rng.choice((0, 0, 1, 1, 2))],
             rng.randint(2, 7),

@@ -82,6 +82,7 @@ class Schedule:
                 'ring': world.runs(peer_list=()),
                 'shards': world.runs(shard_key='abcd'[number]),
                 'pool': model.MemberSettings((pool,)),
+                'all': world.ALL,
             }[plan.policy]
             for number, host in enumerate(plan.hosts)
         }

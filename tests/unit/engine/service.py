@@ -75,8 +75,6 @@ class Service:
         host: str,
         settings: model.MemberSettings,
         shared: Shared,
-        records: Records | None = None,
-        ironic: fake_bare_metal.FakeBareMetal | None = None,
         *,
         reporter: refresh_result.Reporter | None = None,
         placement: Placement | None = None,
@@ -88,8 +86,8 @@ class Service:
         self.context = ServiceContext(
             host,
             Ports(
-                records or shared.records,
-                ironic or shared.ironic,
+                shared.records,
+                shared.ironic,
                 self.backend,
                 world.interpret,
                 placement,
