@@ -307,7 +307,7 @@ class Operation:
     :param handler: its docstring is the documentation of the operation.
     :param answers: description and schema by status, without errors.
     :param summary: one line, if it is not the first of the docstring.
-    :param description: of more than that, if the docstring has no more.
+    :param description: added to that of the docstring.
     :param allowed_to: the clients by default, unless those that may read, for
         a GET, or else those that may change the owner of nodes.
     :param errors: statuses beyond those of every operation.
@@ -338,7 +338,7 @@ class Operation:
         summary, _, more = text.partition('\n\n')
         documented = {
             'summary': self.summary or summary,
-            'description': self.description or ' '.join(more.split()),
+            'description': ' '.join([*more.split(), self.description]).strip(),
         }
         for name, value in documented.items():
             object.__setattr__(self, name, value)

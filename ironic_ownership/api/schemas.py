@@ -93,6 +93,19 @@ def moment(key: str, path: str = '', text: str = '') -> columns.Column[Any]:
     )
 
 
+def rows(
+    key: str, of: Iterable[columns.Column[Any]], text: str = ''
+) -> columns.Column[Any]:
+    """Return the column of a list of things that have columns, too."""
+    read = operator.attrgetter(key)
+    return columns.Column(
+        key,
+        lambda one: [columns.cells(of, item) for item in read(one)],
+        array(thing(of)),
+        text,
+    )
+
+
 def one_of(*texts: str) -> dict[str, Any]:
     """Return the schema of one of a few texts."""
     return {'type': 'string', 'enum': list(texts)}

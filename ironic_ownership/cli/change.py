@@ -216,11 +216,8 @@ def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
     return [node['uuid'] for node in answer['nodes']]
 
 
-def add_arguments(parser: argparse.ArgumentParser, skips: str = '') -> None:
-    """Add ``--dry-run`` and ``--yes``.
-
-    :param skips: help of ``--skip-invalid``, if the command has it.
-    """
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dry-run`` and ``--yes``."""
     parser.add_argument(
         '--dry-run',
         action='store_true',
@@ -232,8 +229,6 @@ def add_arguments(parser: argparse.ArgumentParser, skips: str = '') -> None:
         action='store_true',
         help='do not ask; needed where there is no terminal',
     )
-    if skips:
-        parser.add_argument('--skip-invalid', action='store_true', help=skips)
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

@@ -48,9 +48,11 @@ resumed by running it again: nodes that are imported are unchanged."""
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        change.add_arguments(
-            parser,
-            skips='import the other nodes if some cannot be imported or are '
+        change.add_arguments(parser)
+        parser.add_argument(
+            '--skip-invalid',
+            action='store_true',
+            help='import the other nodes if some cannot be imported or are '
             'named wrongly',
         )
         parser.add_argument(

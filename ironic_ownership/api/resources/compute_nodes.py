@@ -181,7 +181,13 @@ _EVENTS = Parameter(
 
 
 def _list(request: Request) -> Answer:
-    """List compute nodes with the owner of each, and the reason."""
+    """List compute nodes with the owner of each, and the reason.
+
+    Without a shard key in the configuration every node that Ironic shows to
+    the configured credential is listed. With one, only nodes of a shard are
+    ever listed. The pages of one walk show one moment, unless the walk takes
+    longer than [api] list_lifetime.
+    """
     states = request.query.get('state')
     listing = request.kept('compute nodes', _read)
     # A page, and the one that tells whether there are more.
@@ -307,13 +313,9 @@ OPERATIONS = (
             'compute_nodes',
             LONG,
         ),
-        description='Without a shard key in the configuration every node '
-        'that Ironic shows to the configured credential is listed. With one, '
-        'only nodes of a shard are ever listed. The pages of one walk show '
-        'one moment, unless the walk takes longer than [api] list_lifetime. '
-        "Of the records whose node is not in Ironic's list, the first "
-        f'{node_listing.MAX_LOOKUPS} are looked up one by one; a warning has '
-        'the number of the others, which are left out.',
+        description="Of the records whose node is not in Ironic's list, the "
+        f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
+        'warning has the number of the others, which are left out.',
         query=(*_FILTERS, *PAGE),
         errors=(404, 502, 503),
         columns=LONG,

@@ -13,7 +13,15 @@ from ironic_ownership.observe.columns import cells
 
 
 def _drain(request: Request) -> Answer:
-    """Empty a service: move each of its nodes to one that admits it."""
+    """Empty a service: move each of its nodes to one that admits it.
+
+    Each service that takes nodes gets a move of its own, with its own request
+    id. Only live and enabled services take nodes; of several that admit a
+    node, the one with the fewest nodes takes it, and a free node of a hash
+    ring goes where the ring puts it. The service itself has to be stopped, as
+    for any move. A trial has so many nodes of each move, and all of them pass
+    or fail together.
+    """
     body = request.body
     operation = moves.operation_of(request, request.request_id)
     proposal = drain.propose(
@@ -58,13 +66,7 @@ OPERATIONS = (
         'POST /v1/services/{host}/drain',
         _drain,
         move_answers.of_several(_answer),
-        description='Each service that takes nodes gets a move of its own, '
-        'with its own request id. Only live and enabled services take nodes; '
-        'of several that admit a node, the one with the fewest nodes takes '
-        'it, and a free node of a hash ring goes where the ring puts it. '
-        'The service itself has to be stopped, as for any move. A trial has '
-        'so many nodes of each move, and all of them pass or fail together. '
-        f'{move_answers.BACKGROUND}',
+        description=move_answers.BACKGROUND,
         parameters=(HOST,),
         body=move_answers.DRAINING,
         errors=(404, 409, 502, 503),

@@ -189,7 +189,15 @@ def run_in_background(
 
 
 def _create(request: Request) -> Answer:
-    """Move compute nodes, and the instances on them, to another service."""
+    """Move compute nodes, and the instances on them, to another service.
+
+    Compute node and instance change their service in one transaction, in which
+    the source loses its right to write. Nothing changes in Ironic or
+    Placement. The gates are those of "ironic-ownership compute node move"; 409
+    names those that failed, for each node. The id of the request is that of
+    the move. Of a trial that failed, the nodes are refused: they are with
+    their source again, and detail has the cause.
+    """
     body = request.body
     operation = operation_of(request, request.request_id)
     order = Move(
@@ -206,7 +214,13 @@ def _create(request: Request) -> Answer:
 
 
 def _resume(request: Request) -> Answer:
-    """Finish a move that was interrupted."""
+    """Finish a move that was interrupted.
+
+    Every gate is evaluated again. Nodes that have their result already are not
+    touched; a node that a gate refuses now stops the others, unless
+    skip_invalid gives it up. Gates stay overridden that were, and more can be.
+    A trial that was interrupted is verified, or taken back.
+    """
     move = _find(request)
     operation = operation_of(request, move.request_id)
     more = request.body.get('override', ())
@@ -283,14 +297,7 @@ OPERATIONS = (
             201: ('The result of each node.', move_answers.EXECUTED),
             202: ('The move runs in the background.', move_answers.EXECUTED),
         },
-        description='Compute node and instance change their service in one '
-        'transaction, in which the source loses its right to write. Nothing '
-        'changes in Ironic or Placement. The gates are those of '
-        '"ironic-ownership compute node move"; 409 names those that failed, '
-        'for each node. The id of the request is that of the move. Of a '
-        'trial that failed, the nodes are refused: they are with their source '
-        'again, and detail has the cause. '
-        f'{move_answers.BACKGROUND}',
+        description=move_answers.BACKGROUND,
         body=move_answers.BODY,
         errors=(404, 409, 502, 503),
     ),
@@ -315,12 +322,7 @@ OPERATIONS = (
             ),
             202: ('The move runs in the background.', move_answers.EXECUTED),
         },
-        description='Every gate is evaluated again. Nodes that have their '
-        'result already are not touched; a node that a gate refuses now '
-        'stops the others, unless skip_invalid gives it up. Gates stay '
-        'overridden that were, and more can be. A trial that was interrupted '
-        'is verified, or taken back. '
-        f'{move_answers.BACKGROUND}',
+        description=move_answers.BACKGROUND,
         parameters=(REQUEST_ID,),
         body=move_answers.RESUMING,
         errors=(404, 409, 502, 503),

@@ -119,11 +119,13 @@ def _uuids(request: Request) -> Sequence[str]:
 
 
 def _check(request: Request) -> Answer:
+    """Evaluate every gate of the deletion of nodes; nothing is changed."""
     deletion = operation_of(request).propose(_uuids(request))
     return Answer({'gates': _gates(deletion.nodes)})
 
 
 def _delete(request: Request) -> Answer:
+    """Delete the records and the providers of nodes that are gone."""
     operation = operation_of(request)
     deletion = operation.propose(_uuids(request))
     if not request.dry_run:
@@ -232,8 +234,6 @@ OPERATIONS = (
         'POST /v1/compute-nodes/check-delete',
         _check,
         _CHECKED,
-        summary='Evaluate every gate of the deletion of nodes; nothing is '
-        'changed.',
         allowed_to=Access.READ,
         description=_RULES,
         body=body(_MAX_NODES),
@@ -256,7 +256,6 @@ OPERATIONS = (
         'POST /v1/compute-nodes/delete',
         _delete,
         _DELETED,
-        summary='Delete the records and the providers of nodes that are gone.',
         description=f'{_RULES} A mass loss is evaluated once for all nodes '
         'of a service. Nodes that a gate refuses keep their records, and the '
         'others are deleted; 409 lists the gates if every node is refused.',

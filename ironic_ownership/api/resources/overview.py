@@ -86,28 +86,18 @@ COLUMNS: Columns[overview.Overview] = (
     ),
     Column('nodes', type=schemas.NUMBER, help='Number of nodes.'),
     *COUNTS,
-    Column(
-        'services',
-        lambda o: [cells(SERVICE, one) for one in o.services],
-        schemas.array(schemas.thing(SERVICE)),
-    ),
-    Column(
+    schemas.rows('services', SERVICE),
+    schemas.rows(
         'findings',
-        lambda o: [cells(FINDING, one) for one in o.findings],
-        schemas.array(schemas.thing(FINDING)),
+        FINDING,
         'By weight: errors first, and those with more subjects.',
     ),
-    Column(
+    schemas.rows(
         'moves',
-        lambda o: [cells(move_answers.MOVE, one) for one in o.moves],
-        schemas.array(schemas.thing(move_answers.MOVE)),
+        move_answers.MOVE,
         'Those that run or can be resumed, the newest first.',
     ),
-    Column(
-        'pauses',
-        lambda o: [cells(pauses.PAUSE, one) for one in o.pauses],
-        schemas.array(schemas.thing(pauses.PAUSE)),
-    ),
+    schemas.rows('pauses', pauses.PAUSE),
 )
 _AGE = schemas.described(
     {'type': ['number', 'null'], 'minimum': 0},

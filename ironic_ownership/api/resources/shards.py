@@ -104,7 +104,16 @@ def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def _plan(request: Request) -> Answer:
-    """Give every shard its share of the nodes, with the fewest moves."""
+    """Give every shard its share of the nodes, with the fewest moves.
+
+    The live and enabled services that select a shard get shares of all nodes
+    in their shards, and of those without a shard. Each service that takes
+    nodes gets a move of its own. In each batch of it, Ironic gets the shard of
+    the nodes first, then their records, with their instances, change owner.
+    The user in [ironic] needs the role admin for the system. A trial has so
+    many nodes of each move, of those that change their owner, and all of them
+    pass or fail together.
+    """
     body = request.body
     conditions = shards.Conditions(
         body.get('weights', {}),
@@ -161,15 +170,7 @@ OPERATIONS = (
         'POST /v1/shards/plan',
         _plan,
         move_answers.of_several(_answer, PLAN, NODE),
-        description='The live and enabled services that select a shard get '
-        'shares of all nodes in their shards, and of those without a shard. '
-        'Each service that takes nodes gets a move of its own. In each batch '
-        'of it, Ironic gets the shard of the nodes first, then their records, '
-        'with their instances, change owner. The user in [ironic] needs the '
-        'role admin for the system. A trial has so many nodes of each move, '
-        'of those that change their owner, and all of them pass or fail '
-        'together. '
-        f'{move_answers.BACKGROUND}',
+        description=move_answers.BACKGROUND,
         body=_BODY,
         errors=(404, 409, 502, 503),
         columns=NODE,
