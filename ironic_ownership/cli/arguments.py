@@ -33,12 +33,13 @@ def add(
         metavar = given.metavar or given.name.upper()
         parser.add_argument(given.name, metavar=metavar, help=given.help)
     for given in one.query:
-        if given is not LIMIT:
-            _add_option(parser, given, options)
-        elif limit:
+        more = options.get(given.name) or {}
+        if given is LIMIT:
+            if not limit:
+                continue
             text = f'the maximum number of {one.noun}s (default: {limit})'
             more = {'metavar': 'N', 'default': limit, 'help': text}
-            _add_option(parser, given, {given.name: more})
+        _add_option(parser, given, more)
 
 
 def add_body(
@@ -47,12 +48,12 @@ def add_body(
     """Add the keys of the body of an operation."""
     for given, required in _of_body(one):
         # A flag that is not given is left out of the body.
+        found: dict[str, Any] = {'default': None, 'required': required}
+        if given.name == 'reason':
+            found |= {'metavar': 'TEXT', 'type': reason_text}
         more = options.get(given.name, {})
         if more is not None:
-            if given.name == 'reason':
-                more = {'metavar': 'TEXT', 'type': reason_text, **more}
-            more = {'default': None, 'required': required, **more}
-        _add_option(parser, given, {given.name: more})
+            _add_option(parser, given, {**found, **more})
 
 
 def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,10 +87,9 @@ def _of_body(one: Operation) -> Iterator[tuple[Parameter, bool]]:
 
 
 def _add_option(
-    parser: argparse.ArgumentParser, given: Parameter, options: Options
+    parser: argparse.ArgumentParser, given: Parameter, more: Mapping[str, Any]
 ) -> None:
-    more = options.get(given.name, {})
-    if given.name in _APART or more is None:
+    if given.name in _APART:
         return
     found = {**_options_of(given), **more}
     flag = found.pop('flag', f'--{given.name.replace("_", "-")}')

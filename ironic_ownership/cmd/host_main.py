@@ -51,16 +51,12 @@ def run(files: Sequence[str], prog: str) -> int:
     :returns: 0 after a clean stop, 1 if it can't start or go on.
     """
     before = set(threading.enumerate())
-    code = _run(files, prog)
-    _abandon(before, code)
-    return code
-
-
-def _run(files: Sequence[str], prog: str) -> int:
     # Before the first thread, so that all of them leave signals to us.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     with _stop_limited() as stopping:
-        return _host(files, prog, stopping)
+        code = _host(files, prog, stopping)
+    _abandon(before, code)
+    return code
 
 
 @contextlib.contextmanager
@@ -93,7 +89,8 @@ def _stop_limited() -> Iterator[threading.Event]:
 def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
     try:
         conf = new(files, prog)
-        _log_as_configured(conf, prog)
+        log_format.read_levels(conf)  # reports their faults
+        log_format.setup(conf, prog)
         wired = wiring.Wiring(conf)
         try:
             host = wired.host()
@@ -137,11 +134,6 @@ def _healthcheck(
             hint=extras.hint('health'),
         ) from exc
     return health.serving(conf.health.listen, host.health)
-
-
-def _log_as_configured(conf: cfg.ConfigOpts, prog: str) -> None:
-    log_format.read_levels(conf)  # reports their faults
-    log_format.setup(conf, prog)
 
 
 def _serve(
