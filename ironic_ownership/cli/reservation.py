@@ -24,6 +24,13 @@ _LISTS = (
     ('trait', 'traits', 'TRAIT', 'the node has to have it'),
     ('forbidden-trait', 'forbidden_traits', 'TRAIT', 'it must not have it'),
 )
+_PAIRS = (
+    ('extra-spec', 'extra_specs', 'KEY=VALUE', 'an extra spec of the flavor'),
+    (
+        *('image-property', 'image_properties'),
+        *('KEY=VALUE', 'a property of the image'),
+    ),
+)
 
 
 class CreateReservation(base.ShowOne):
@@ -52,7 +59,24 @@ class CreateReservation(base.ShowOne):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _add_request(parser)
+        add = parser.add_argument
+        add(
+            '--request',
+            metavar='FILE',
+            help='read the request from this file; - is standard input',
+        )
+        for option, key, metavar, text in _TEXTS:
+            add(f'--{option}', dest=key, metavar=metavar, help=text)
+        for table, read in ((_LISTS, str), (_PAIRS, _pair)):
+            for option, key, metavar, text in table:
+                add(
+                    f'--{option}',
+                    dest=key,
+                    metavar=metavar,
+                    action='append',
+                    type=read,
+                    help=f'{text}; may be repeated',
+                )
         change.add_arguments(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
@@ -154,41 +178,6 @@ class DeleteReservation(_Changing):
 
     verb = 'delete'
     examples = ('reservation delete ID --yes',)
-
-
-def _add_request(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        '--request',
-        metavar='FILE',
-        help='read the request from this file; - is standard input',
-    )
-    for option, key, metavar, text in _TEXTS:
-        add(f'--{option}', dest=key, metavar=metavar, help=text)
-    for option, key, metavar, text in _LISTS:
-        add(
-            f'--{option}',
-            dest=key,
-            metavar=metavar,
-            action='append',
-            help=f'{text}; may be repeated',
-        )
-    add(
-        '--extra-spec',
-        dest='extra_specs',
-        metavar='KEY=VALUE',
-        action='append',
-        type=_pair,
-        help='an extra spec of the flavor; may be repeated',
-    )
-    add(
-        '--image-property',
-        dest='image_properties',
-        metavar='KEY=VALUE',
-        action='append',
-        type=_pair,
-        help='a property of the image; may be repeated',
-    )
 
 
 def _body(args: argparse.Namespace) -> Any:
