@@ -80,15 +80,8 @@ _CHUNK = 2_000
 """References in one request: they fit the default limit of HTTP bodies."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NodeReference:
-    """One reference to a node.
-
-    :param place: such as ``line 17``.
-    """
-
-    place: str
-    text: str
+Entries = Mapping[str, str]
+"""References to nodes, by their place: ``line 17``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,11 +98,8 @@ class Named:
 
 def of_words(api: OperationClient, words: Sequence[str]) -> Named:
     """Resolve arguments: uuids, on record or not, and names."""
-    entries = [
-        NodeReference(f'argument {number}', word)
-        for number, word in enumerate(words, start=1)
-    ]
-    names = [entry.text for entry in entries if not is_uuid(entry.text)]
+    entries = {f'argument {n}': word for n, word in enumerate(words, start=1)}
+    names = [text for text in entries.values() if not is_uuid(text)]
     return _named(entries, _resolved(api, names))
 
 
@@ -120,21 +110,18 @@ def of_file(api: OperationClient, path: str) -> Named:
     :raises UsageError: if it cannot be read.
     """
     entries = read_file(path)
-    uuids = [entry.text for entry in entries if is_uuid(entry.text)]
+    uuids = [text for text in entries.values() if is_uuid(text)]
     others = {
-        entry.text: {
-            'uuid': None,
-            'fault': f'{entry.text[:80]!r} is not a uuid',
-        }
-        for entry in entries
-        if not is_uuid(entry.text)
+        text: {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
+        for text in entries.values()
+        if not is_uuid(text)
     }
     named = _named(entries, {**others, **_resolved(api, uuids)})
     name = label(path)
     return Named(named.uuids, [f'{name}: {fault}' for fault in named.faults])
 
 
-def read_file(path: str) -> list[NodeReference]:
+def read_file(path: str) -> Entries:
     """Read a file with one uuid a line; ``#`` begins a comment.
 
     :raises UsageError: if it cannot be read.
@@ -146,7 +133,7 @@ def read_file(path: str) -> list[NodeReference]:
         (number, line.partition('#')[0].strip())
         for number, line in enumerate(text.splitlines(), start=1)
     )
-    return [NodeReference(f'line {n}', line) for n, line in lines if line]
+    return {f'line {n}': line for n, line in lines if line}
 
 
 def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
@@ -160,21 +147,18 @@ def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def _named(
-    entries: Iterable[NodeReference], resolved: Mapping[str, Mapping[str, Any]]
+    entries: Entries, resolved: Mapping[str, Mapping[str, Any]]
 ) -> Named:
     """Take each node once; a reference that is not resolved is a uuid."""
     first: dict[str, str] = {}
     faults = []
-    for entry in entries:
-        text = entry.text
+    for place, text in entries.items():
         found = resolved.get(text, {'uuid': text.lower()})
         uuid = found['uuid']
         if uuid is None:
-            faults.append(f'{entry.place}: {found["fault"]}')
+            faults.append(f'{place}: {found["fault"]}')
         elif uuid in first:
-            faults.append(
-                f'{entry.place}: {text} is a duplicate of {first[uuid]}'
-            )
+            faults.append(f'{place}: {text} is a duplicate of {first[uuid]}')
         else:
-            first[uuid] = entry.place
+            first[uuid] = place
     return Named(list(first), faults)
