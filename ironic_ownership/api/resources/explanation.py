@@ -17,14 +17,13 @@ from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _NODE = (
-    'driver',
-    'resource_class',
-    'provision_state',
-    'target_provision_state',
-    'power_state',
-    'maintenance',
-    'retired',
-    'reservation',
+    *('instance_uuid', 'shard', 'conductor_group', 'driver'),
+    *('resource_class', 'provision_state', 'target_provision_state'),
+    *('power_state', 'maintenance', 'retired', 'reservation'),
+)
+_MEMBER = (
+    *('host', 'considered', 'why', 'alive', 'disabled'),
+    *('forced_down', 'readable', 'admits'),
 )
 _Row = dict[str, columns.Cell]
 
@@ -42,14 +41,7 @@ def _inputs(explanation: Explanation) -> _Row:
 
 def _member(candidate: Candidate) -> _Row:
     return {
-        'host': candidate.host,
-        'considered': candidate.considered,
-        'why': candidate.why,
-        'alive': candidate.alive,
-        'disabled': candidate.disabled,
-        'forced_down': candidate.forced_down,
-        'readable': candidate.readable,
-        'admits': candidate.admits,
+        **{name: getattr(candidate, name) for name in _MEMBER},
         'policies': [
             {
                 'policy': result.policy.name,
@@ -86,14 +78,7 @@ def _record(explanation: Explanation) -> _Row | None:
 
 def _ironic(explanation: Explanation) -> _Row | None:
     node = explanation.status.node
-    if node is None:
-        return None
-    return {
-        'instance_uuid': node.instance_uuid,
-        'shard': node.shard,
-        'conductor_group': node.conductor_group,
-        **{name: getattr(node, name) for name in _NODE},
-    }
+    return node and {name: getattr(node, name) for name in _NODE}
 
 
 def _preferred(explanation: Explanation) -> _Row | None:
