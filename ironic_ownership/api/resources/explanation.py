@@ -78,7 +78,9 @@ def _record(explanation: Explanation) -> _Row | None:
 
 def _ironic(explanation: Explanation) -> _Row | None:
     node = explanation.status.node
-    return node and {name: getattr(node, name) for name in _NODE}
+    if node is None:
+        return None
+    return {name: getattr(node, name) for name in _NODE}
 
 
 def _preferred(explanation: Explanation) -> _Row | None:

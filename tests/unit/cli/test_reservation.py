@@ -21,8 +21,7 @@ class TestInput(unittest.TestCase):
 
     def read(self, *words: str) -> dict[str, Any]:
         parser = argparse.ArgumentParser(exit_on_error=False)
-        reservation._add_request(parser)
-        parser.set_defaults(dry_run=False)
+        reservation.CreateReservation(None, None).add_arguments(parser)
         return reservation._body(parser.parse_args(words))
 
     def file(self, content: object) -> tuple[str, str]:
