@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from benchmarks import processor_time
 from ironic_ownership import wiring
 from ironic_ownership.clients.ironic import api
-from ironic_ownership.cmd import host_main
+from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.wiring import heap
 
@@ -37,7 +37,7 @@ def main(config: str, server: int) -> int:
     :param server: process id of Ironic.
     """
     conf = new(['--config-file', config], 'scale')
-    host_main._log_as_configured(conf, 'scale')
+    log_format.setup(conf, 'scale')
     host = wiring.Wiring(conf).host()
     heap.keep()
     counts = {'requests': 0, 'statements': 0}
