@@ -18,16 +18,15 @@ class NoMatchError(exceptions.OwnershipError):
     code, http_status, exit_code = 'no_match', 409, 3
     detail_names = ('nodes', 'removed')
 
-    def __init__(
-        self, nodes: int, removed: Mapping[str, int], *, hint: str = ''
-    ) -> None:
+    def __init__(self, nodes: int, removed: Mapping[str, int]) -> None:
         self.nodes = nodes
         self.removed = dict(removed)
         counts = ', '.join(f'{name} {n}' for name, n in self.removed.items())
         super().__init__(
             f'no free node fits: of {nodes} nodes, these were removed by each '
             f'condition: {counts or "none"}',
-            hint=hint,
+            hint='Request less, or free a node; "ironic-ownership compute '
+            'node list" shows why nodes are unavailable',
         )
 
 

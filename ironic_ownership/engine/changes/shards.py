@@ -217,7 +217,9 @@ def _items(
         if home is not None and home not in hosts:
             left['in a shard that no live service selects'] += 1
             continue
-        stays = _has_instance(node, record) and not conditions.deployed
+        recorded = record.instance_uuid if record else None
+        deployed = bool(node.instance_uuid or recorded)
+        stays = deployed and not conditions.deployed
         stays = stays or gates.operation_on(node) is not None
         if stays and home is None:
             left['in use, without a shard and an owner'] += 1
@@ -236,11 +238,6 @@ def _items(
             tuple(filter(None, together)),
             ' '.join(_value(node, name) for name in conditions.spread),
         )
-
-
-def _has_instance(node: model.Node, record: model.ComputeNode | None) -> bool:
-    recorded = record.instance_uuid if record else None
-    return bool(node.instance_uuid or recorded)
 
 
 def _takers(

@@ -77,10 +77,6 @@ class Check:
     codes: tuple[str, ...]
     find: Find
 
-    def problems(self, seen: Deployment) -> Iterable[Problem]:
-        """Return what the check finds."""
-        return self.find(seen, self)
-
     def __call__(
         self,
         what: str,

@@ -39,7 +39,7 @@ def check(seen: Deployment) -> list[Problem]:
         if one.needs & seen.unread.keys():
             continue
         try:
-            problems.extend(one.problems(seen))
+            problems.extend(one.find(seen, one))
         except exceptions.PluginFaultError as exc:
             failed.setdefault(str(exc), []).append(one.title)
     code = exceptions.PluginFaultError.code

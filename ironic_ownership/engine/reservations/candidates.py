@@ -15,7 +15,6 @@ from ironic_ownership.contracts import (
     bare_metal,
     exceptions,
     model,
-    refusals,
     texts,
 )
 from ironic_ownership.contracts.calls import Clock, monotonic
@@ -173,14 +172,4 @@ def _owned(
         record.uuid
         for record in records
         if record.host not in (None, host) or record.instance_uuid
-    )
-
-
-def no_match(choice: selection.Choice) -> refusals.NoMatchError:
-    """Return the error for a request without candidates."""
-    return refusals.NoMatchError(
-        choice.examined,
-        choice.removed,
-        hint='Request less, or free a node; "ironic-ownership compute node '
-        'list" shows why nodes are unavailable',
     )

@@ -18,6 +18,7 @@ from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.refusals import NoMatchError
 from ironic_ownership.contracts.reservations import (
     METHOD,
     Allocation,
@@ -33,10 +34,7 @@ from ironic_ownership.engine.reservations import (
     eligibility,
     selection,
 )
-from ironic_ownership.engine.reservations.candidates import (
-    CandidateFinder,
-    no_match,
-)
+from ironic_ownership.engine.reservations.candidates import CandidateFinder
 from ironic_ownership.engine.reservations.lifecycle import (
     ACTIVE,
     CLOSED,
@@ -264,7 +262,9 @@ class Attempt:
             self.request.instance_uuid
         ):
             return {}  # a repetition of this request took the last one
-        raise self.candidates.without_conductors() or no_match(choice)
+        raise self.candidates.without_conductors() or NoMatchError(
+            choice.examined, choice.removed
+        )
 
     def _begin(
         self, service: eligibility.EligibleService

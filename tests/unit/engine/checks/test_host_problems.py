@@ -48,7 +48,7 @@ def seen(*processes: Process, owners: str = 'host1 host2') -> Deployment:
 
 def subjects(code: str, deployment: Deployment) -> list[tuple[str, ...]]:
     (one,) = (c for c in CHECKS if c.codes == (code,))
-    return [problem.subjects for problem in one.problems(deployment)]
+    return [problem.subjects for problem in one.find(deployment, one)]
 
 
 class TestStandbys(unittest.TestCase):
