@@ -160,7 +160,7 @@ class ChangeSet:
         row = self.nodes.get(node.uuid)
         if is_being_deleted(row) and not claim.seen_deletion:
             return False
-        objection = against_held(
+        objection = rows.against_held(
             row, self.now
         ) or self.linked_nodes.against_claim(node.uuid, self.host)
         if _is_refused(claim, objection):
@@ -362,22 +362,6 @@ def _is_refused(change: records.Change, objection: str | None) -> bool:
             objection,
         )
     return objection is not None
-
-
-def against_held(
-    row: Row | None, now: float, request_id: str | None = None
-) -> str | None:
-    """Return why no service may own an unowned node yet.
-
-    :param row: of the node, locked.
-    :param now: seconds since the epoch, by the database's clock.
-    :param request_id: of the request that gives it an owner.
-    """
-    if row is None or row['host'] is not None or row['held_until'] is None:
-        return None
-    if row['held_until'] <= now or row['held_by'] == request_id:
-        return None
-    return f'released: the request {row["held_by"]} hands it over'
 
 
 def is_being_deleted(row: Row | None) -> bool:

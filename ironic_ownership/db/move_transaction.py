@@ -129,7 +129,7 @@ def _lock(
     known, instances = transaction.lock_recorded(conn, uuids)
     for uuid, row in known.items():
         owners[uuid] = row['host']
-        objection = change_set.against_held(row, now, move.request_id)
+        objection = rows.against_held(row, now, move.request_id)
         if objection:
             held[uuid] = objection
         elif row['host'] is None and row['held_by'] == move.request_id:

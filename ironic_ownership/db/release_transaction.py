@@ -78,7 +78,7 @@ def _against(
     if instance != (node.instance_uuid if hand_over.deployed else None):
         return f'instance_changed: its instance is {instance or "none"}'
     owner = row['host']
-    held = change_set.against_held(row, now, hand_over.request_id)
+    held = rows.against_held(row, now, hand_over.request_id)
     # A repeated release: no service has owned it since the first one.
     is_released = owner is None and row['released_by'] == node.source
     if held or owner == node.source or is_released:

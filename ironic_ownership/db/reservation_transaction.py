@@ -136,7 +136,7 @@ def activate(
         )
     owner = None if record is None else record['host']
     _check_free(node.uuid, now, owner, instance)
-    held = change_set.against_held(record, transaction.now_of(conn))
+    held = rows.against_held(record, transaction.now_of(conn))
     if held:
         raise exceptions.ReservationConflictError(
             f'{now.host} cannot reserve the node {node.uuid} yet: {held}'
