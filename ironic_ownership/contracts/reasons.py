@@ -148,6 +148,3 @@ class Evaluation:
 
     code: Unavailable | None = None
     detail: str = ''
-
-
-AVAILABLE = Evaluation()

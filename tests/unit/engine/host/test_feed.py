@@ -17,7 +17,6 @@ from hypothesis.stateful import (
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.reasons import (
-    AVAILABLE,
     Evaluation,
     Unavailable,
 )
@@ -252,13 +251,13 @@ class TestFeed(unittest.TestCase):
         self.assertIn(world.uuid(1), self.feed.changes_since(before).updated)
         # Without an evaluation the record keeps what it has.
         self.assertEqual((OUT, True), written(None))
-        self.assertEqual((None, False), written(AVAILABLE))
+        self.assertEqual((None, False), written(Evaluation()))
         in_use = Unavailable.IN_USE
         self.assertEqual((in_use, False), written(Evaluation(in_use)))
         self.assertEqual((OUT, True), written(Evaluation(OUT)))
         # A refresh that read the record before does not undo it.
         token = self.feed.read_token()
-        written(AVAILABLE)
+        written(Evaluation())
         self.feed.listed(token, set(nodes), nodes, None, {out.uuid: out})
         self.assertEqual((None, False), current())
 
