@@ -1,4 +1,7 @@
-"""Snapshot of everything that one refresh decides from, read in safe order."""
+"""Snapshot of everything that one refresh decides from, read in safe order.
+
+Instances are read again before free nodes are released.
+"""
 
 from __future__ import annotations
 
