@@ -26,7 +26,7 @@ from ironic_ownership.engine.host.embedding_monitors import (
     RecordMonitor,
 )
 from ironic_ownership.engine.host.feed import Feed, FeedChanges, NodeView
-from ironic_ownership.engine.host.process import Host
+from ironic_ownership.engine.host.process import LEAVE_TIMEOUT, Host
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring.opts import Overrides, apply
 
@@ -226,7 +226,8 @@ def _serve(wired: wiring.Wiring, host: Host, place: PlaceMonitor) -> None:
         host.run()
     except Exception as exc:  # noqa: BLE001 - given to those who wait
         failure = exc
-    host.scheduler.join('place')
+    # Not for ever: a callback of the program may wait for the stop.
+    host.scheduler.join('place', LEAVE_TIMEOUT)
     place.ended(failure)
     wired.close()
 

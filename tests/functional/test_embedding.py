@@ -125,6 +125,23 @@ class TestEmbeddedHost(EmbeddingCase):
         self.assertTrue(host.feed.wait_until_complete(PATIENCE))
         self.assertEqual({*nodes}, {*host.feed.owned()})
 
+    def test_program_may_stop_it_when_it_has_lost_its_place(self) -> None:
+        stopped = threading.Event()
+
+        def stop(lost: embedding.LostPlace) -> None:
+            host.stop()
+            stopped.set()
+
+        host = embedding.EmbeddedHost(
+            overrides=self.values(), on_lost_place=stop
+        )
+        host.start()
+        self.assertTrue(host.wait_until_active(PATIENCE))
+        self.deployment.records.set_service(
+            'host1', actor='test', forced_down=True
+        )
+        self.assertTrue(stopped.wait(PATIENCE))
+
     def test_program_is_left_alone(self) -> None:
         before = _threads()
         host = self.embed()
