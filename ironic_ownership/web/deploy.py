@@ -166,7 +166,7 @@ def _authenticated(
     if conf.api.auth_strategy == api.NOAUTH:
         return below
     if conf.api.auth_strategy == api.HTTP_BASIC:
-        return Passwords(below, conf.api.http_basic_auth_user_file)
+        return _with_password(below, conf.api.http_basic_auth_user_file)
     from keystonemiddleware import auth_token
 
     try:
@@ -227,32 +227,27 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
         )
 
 
-class Passwords:
-    """Authenticates clients by the users of a file.
+def _with_password(below: WSGIApplication, file: str) -> WSGIApplication:
+    """Return an application for clients that are users of a file.
 
     :param file: lines of ``USER:HASH``, the hash by bcrypt.
     :raises ConfigurationError: if the file can't be used.
     """
+    try:
+        basic_auth.validate_auth_file(file)
+    except (oslo_exceptions.ConfigInvalid, webob.exc.HTTPError) as exc:
+        raise exceptions.ConfigurationError(
+            [f'[api] http_basic_auth_user_file = {file}: {exc}'],
+            hint='Add users with "htpasswd -nB USER >> FILE", and let the '
+            'user of this process read the file',
+        ) from exc
 
-    def __init__(self, below: WSGIApplication, file: str) -> None:
-        self._below = below
-        self._file = file
-        try:
-            basic_auth.validate_auth_file(file)
-        except (oslo_exceptions.ConfigInvalid, webob.exc.HTTPError) as exc:
-            raise exceptions.ConfigurationError(
-                [f'[api] http_basic_auth_user_file = {file}: {exc}'],
-                hint='Add users with "htpasswd -nB USER >> FILE", and let the '
-                'user of this process read the file',
-            ) from exc
-
-    def __call__(
-        self, environ: WSGIEnvironment, start_response: StartResponse
+    def answer(
+        environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
-        """Answer one request."""
         try:
             sent = basic_auth.parse_token(basic_auth.parse_header(environ))
-            environ.update(basic_auth.authenticate(self._file, *sent))
+            environ.update(basic_auth.authenticate(file, *sent))
         except (webob.exc.HTTPError, ValueError):
             # bcrypt raises ValueError for a password with a NUL.
             start_response(
@@ -260,4 +255,6 @@ class Passwords:
                 [('WWW-Authenticate', 'Basic realm="Baremetal ownership"')],
             )
             return []
-        return self._below(environ, start_response)
+        return below(environ, start_response)
+
+    return answer

@@ -35,6 +35,4 @@ class _Families(registry.Collector):
 
 def text_of(families: Iterable[metrics.Family]) -> bytes:
     """Return metrics in Prometheus' text format."""
-    collected = prometheus_client.CollectorRegistry()
-    collected.register(_Families(families))
-    return prometheus_client.generate_latest(collected)
+    return prometheus_client.generate_latest(_Families(families))
