@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import math
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from tooz import coordination
@@ -60,6 +60,8 @@ class Driver:
     """The extra of this package that installs the library."""
     capabilities: ClassVar[Capabilities]
     takes_several_servers: ClassVar[bool] = False
+    lives_without_beats: ClassVar[bool] = False
+    """True if the client keeps a member alive although no beat comes."""
     reader_class: ClassVar[type[members.ToozReader]] = members.ToozReader
     reads_in_bulk: ClassVar[bool] = False
     """True if the data of all members costs little more than that of one."""
@@ -152,9 +154,6 @@ class Driver:
     def failed(self, coordinator: Coordinator) -> None:
         """Note a call without an answer."""
 
-    def watchdog(self, expire: Callable[[], None]) -> Watchdog:
-        return Watchdog()
-
     def stop(self, coordinator: Coordinator) -> None:
         try:
             coordinator.stop()
@@ -192,16 +191,6 @@ def create_group(
     """Create a group, unless it exists."""
     with contextlib.suppress(coordination.GroupAlreadyExist):
         coordinator.create_group(group).get(timeout=timeout)
-
-
-class Watchdog:
-    """Ends a membership without beats; most stores do so themselves."""
-
-    def renew(self) -> None:
-        """Restart the time to live."""
-
-    def end(self) -> None:
-        """Stop watching."""
 
 
 _SECRET = 'password'  # noqa: S105 - a part of the names of secret options

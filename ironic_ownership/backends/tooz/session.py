@@ -165,7 +165,7 @@ class Session:
         self._lock = threading.Lock()
         self._coordinator: Coordinator | None = None
         self._over = False
-        self._watchdog = driver.watchdog(self._expire)
+        self._timer: threading.Timer | None = None
 
     @property
     def is_over(self) -> bool:
@@ -178,7 +178,7 @@ class Session:
                 return
             # Before it connects: from then on, a client may keep it alive by
             # itself.
-            self._watchdog.renew()
+            self._renew()
             coordinator = self._opened()
             for _ in range(_ATTEMPTS):
                 self._enter(coordinator)
@@ -195,7 +195,7 @@ class Session:
             self._driver.beat(self._started())
             # Drivers accept beats after the store has lost the member.
             self._check()
-            self._watchdog.renew()
+            self._renew()
 
     def check(self) -> None:
         with self._lock:
@@ -207,7 +207,8 @@ class Session:
         self._over = True
         with self._lock:
             coordinator, self._coordinator = self._coordinator, None
-            self._watchdog.end()
+            if self._timer is not None:
+                self._timer.cancel()
             if coordinator is None:
                 return
             try:
@@ -230,6 +231,16 @@ class Session:
         coordinator = self._coordinator
         if coordinator is not None:
             self._driver.failed(coordinator)
+
+    def _renew(self) -> None:
+        """Let the member live for its time from now, and no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        # Other stores end a membership without beats themselves.
+        if self._driver.lives_without_beats:
+            self._timer = threading.Timer(self._driver.ttl, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
 
     def _expire(self) -> None:
         try:

@@ -7,12 +7,11 @@ taken for one that lives, nor a new one for one that is missing.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tooz import coordination
@@ -40,6 +39,8 @@ class ZooKeeperDriver(driver.Driver):
     extra = 'zookeeper'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
+    # kazoo's own threads would keep the session of a process that hangs.
+    lives_without_beats = True
     reader_class = _SyncedReader
     # The lock of tooz's election, which it lists as a member.
     foreign_ids = frozenset({b'leader'})
@@ -114,9 +115,6 @@ class ZooKeeperDriver(driver.Driver):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def watchdog(self, expire: Callable[[], None]) -> driver.Watchdog:
-        return _ExpiryTimer(self.ttl, expire)
-
     def stop(self, coordinator: Any) -> None:
         """End the session, and the member with it."""
         try:
@@ -172,28 +170,6 @@ def _sync(coordinator: Any, timeout: float) -> None:
     # what another client has seen. A sync goes to the leader.
     path = coordinator._base_path()
     coordinator._coord.sync_async(path).get(timeout=timeout)
-
-
-@dataclasses.dataclass
-class _ExpiryTimer(driver.Watchdog):
-    """Ends a membership when no beat has come for the time to live."""
-
-    ttl: float
-    expire: Callable[[], None]
-    _timer: threading.Timer | None = dataclasses.field(
-        init=False, default=None
-    )
-
-    def renew(self) -> None:
-        self.end()
-        # kazoo's own threads would keep the session of a process that hangs.
-        self._timer = threading.Timer(self.ttl, self.expire)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
 
 
 class _ChildWatch:
