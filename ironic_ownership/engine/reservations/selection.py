@@ -230,15 +230,22 @@ def _filter_properties(
 
     # Nodes of one scan share equal properties, unless each has its own.
     if len(set(_ids(remaining.nodes[:_SAMPLE]))) > _FEW:
-        # A node may have a list, which is not hashable.
-        with contextlib.suppress(TypeError):
-            remaining.filter(_values(fields), evaluate)
-            return
+        # The first is twice as fast, where no node lacks a property.
+        for key_of in (_all_values(fields), _values(fields)):
+            # A node lacks a property, or has a list, which is not hashable.
+            with contextlib.suppress(KeyError, TypeError):
+                remaining.filter(key_of, evaluate)
+                return
     remaining.filter(_ids, evaluate)
 
 
 def _ids(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
     return (id(n.properties) for n in nodes)
+
+
+def _all_values(fields: Sequence[str]) -> _Key:
+    read = operator.itemgetter(*fields)
+    return lambda nodes: map(read, map(_PROPERTIES, nodes))
 
 
 def _values(fields: Sequence[str]) -> _Key:
