@@ -83,12 +83,12 @@ class ClaimContract(records.RecordsContract):
         fenced = self.service('host1')
         self.assertEqual((True, one + 1), (fenced.fenced, fenced.epoch))
         self.assertEqual('host2', self.owner(1))
-        events = [
-            e for e in self.records.events() if e.kind == 'service_fenced'
-        ]
-        self.assertEqual(
-            [('host2', 'host1')], [(e.actor, e.from_host) for e in events]
-        )
+        for kind, number in (('service_fenced', 1), ('owner_changed', 2)):
+            events = [e for e in self.records.events() if e.kind == kind]
+            self.assertEqual(
+                [('host2', 'host1')] * number,
+                [(e.actor, e.from_host) for e in events if e.from_host],
+            )
 
     def test_claim_from_an_owner_that_is_fenced_already(self) -> None:
         one, two = self.register('host1'), self.register('host2')

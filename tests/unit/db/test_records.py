@@ -3,10 +3,8 @@ from __future__ import annotations
 import unittest.mock
 
 import sqlalchemy as sa
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ironic_ownership.contracts import exceptions, model, reasons
+from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -18,9 +16,6 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.db import heartbeats, records, tables
 from tests.unit.db import sqlite
-
-HOSTS = ('host1', 'host2', 'host3')
-INSTANCES = (None, None, 'i1', 'i2')
 
 
 def uuid(number: int) -> str:
@@ -209,113 +204,3 @@ class TestRows(sqlite.SqliteCase):
         self.assertEqual('host1', self.records.compute_nodes()[0].host)
         (service,) = self.records.services()
         self.assertEqual(0, service.settings.contract_version)
-
-
-_STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(('claim', 'steal', 'release', 'forget', 'update')),
-        st.sampled_from(HOSTS),
-        st.integers(0, 2),
-        st.sampled_from(INSTANCES),
-        st.sampled_from((None, *HOSTS)),
-        st.booleans(),
-    ),
-    max_size=25,
-)
-
-
-class TestLaws(sqlite.SqliteCase):
-    """Three services write in any order."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.database = self.open_with_schema()
-        self.records = records.SqlRecords(self.database)
-
-    # The examples of the law are shared by two tests of seconds.
-    @settings(max_examples=30, deadline=None)
-    @given(_STEPS)
-    def test_events_give_the_owners_and_instances_stay(self, steps) -> None:
-        self.check(steps)
-
-    @settings(max_examples=30, deadline=None)
-    @given(_STEPS)
-    def test_events_of_further_histories_do_so_too(self, steps) -> None:
-        self.check(steps)
-
-    def check(self, steps) -> None:
-        self.delete_all()
-        epochs = {
-            host: self.records.register(host, model.MemberSettings())
-            for host in HOSTS
-        }
-        fenced, nodes = self.fenced(), self.nodes()
-        for kind, host, number, instance, seen, again in steps:
-            if again:
-                epochs[host] = self.records.register(
-                    host, model.MemberSettings()
-                )
-                fenced[host] = False
-            self.try_step(epochs, fenced, kind, host, number, instance, seen)
-            before, nodes, fenced = nodes, self.nodes(), self.fenced()
-            self.check_step(before, nodes, host, fenced)
-        self.assertEqual(
-            {u: n.host for u, n in nodes.items() if n.host},
-            self.owners_in_events(),
-        )
-
-    def delete_all(self) -> None:
-        def work(conn: sa.Connection) -> None:
-            for table in reversed(tables.metadata.sorted_tables):
-                conn.execute(sa.delete(table))
-
-        self.database.write(work)
-
-    def fenced(self) -> dict[str, bool]:
-        return {s.host: s.fenced for s in self.records.services()}
-
-    def nodes(self) -> dict[str, model.ComputeNode]:
-        return {n.uuid: n for n in self.records.compute_nodes()}
-
-    def try_step(self, epochs, fenced, kind, host, number, instance, seen):
-        node = model.Node(uuid(number), instance_uuid=instance)
-        change = {
-            'claim': Claim(node, reasons.Reason.EXCLUSIVE),
-            'steal': Claim(
-                node, reasons.Reason.ASSIGNED, seen, epochs.get(seen)
-            ),
-            'release': Release(node.uuid),
-            'forget': Delete(node.uuid),
-            'update': Update(node),
-        }[kind]
-        try:
-            self.records.apply(host, epochs[host], [change])
-        except exceptions.FencedError:
-            self.assertTrue(fenced[host])
-        else:
-            self.assertFalse(fenced[host])
-
-    def check_step(self, before, after, writer, fenced) -> None:
-        """Check laws 1 and 2 on the changes of one step."""
-        for number, old in before.items():
-            new = after.get(number)
-            if old.instance_uuid:
-                self.assertEqual(old.host, new and new.host)
-            if old.host not in (None, writer) and new != old:
-                self.assertEqual(writer, new.host)
-                self.assertTrue(fenced[old.host])
-        for number, new in after.items():
-            if new != before.get(number):
-                self.assertIn(new.host, (writer, None))
-
-    def owners_in_events(self) -> dict[str, str]:
-        owners: dict[str, str] = {}
-        for event in reversed(self.records.events(limit=10_000)):
-            if event.kind not in ('owner_changed', 'node_forgotten'):
-                continue
-            self.assertEqual(owners.get(event.node_uuid), event.from_host)
-            if event.to_host is None:
-                owners.pop(event.node_uuid, None)
-            else:
-                owners[event.node_uuid] = event.to_host
-        return owners
