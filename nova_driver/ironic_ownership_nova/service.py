@@ -190,7 +190,12 @@ class Service:
         """
         LOG.critical('this process ends: %s', reason)
         self.is_ending = True
-        os.kill(os.getpid(), signal.SIGTERM)
+        # To the thread that handles it: right after SIGCONT the kernel may
+        # deliver a signal of the process to another one, which does not wake
+        # this one from its wait, and Nova would never stop.
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None
+        signal.pthread_kill(main_thread, signal.SIGTERM)
         # In a thread of its own: the stop waits for the one that calls here.
         threading.Thread(target=self.stop, name='end', daemon=True).start()
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import unittest
@@ -18,7 +17,7 @@ class ServiceTest(unittest.TestCase):
         self.followed = mock.Mock()
         self.service = service.Service(self.make, self.followed, 30.0)
         self.addCleanup(self.service.stop)
-        patch = mock.patch.object(service.os, 'kill')
+        patch = mock.patch.object(service.signal, 'pthread_kill')
         self.killed = patch.start()
         self.addCleanup(patch.stop)
 
@@ -157,7 +156,9 @@ class ServiceTest(unittest.TestCase):
             self.assertRaises(RuntimeError),
         ):
             host.on_lost_place(LostPlace(PlaceState.STANDBY, 'because'))
-        self.killed.assert_called_once_with(os.getpid(), signal.SIGTERM)
+        self.killed.assert_called_once_with(
+            threading.main_thread().ident, signal.SIGTERM
+        )
 
     def test_ends_if_another_process_became_active_meanwhile(self) -> None:
         self.service.start()
@@ -174,7 +175,9 @@ class ServiceTest(unittest.TestCase):
         self.assertIsNone(self.service.feed)
 
     def assert_ending(self) -> None:
-        self.killed.assert_called_once_with(os.getpid(), signal.SIGTERM)
+        self.killed.assert_called_once_with(
+            threading.main_thread().ident, signal.SIGTERM
+        )
         self.assertTrue(self.service.is_ending)
 
     def test_process_that_lost_its_place_refuses_all_and_ends(self) -> None:
