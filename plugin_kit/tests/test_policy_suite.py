@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Mapping
+from unittest import mock
 
 from ironic_ownership.contracts import policy as contract
 from ironic_ownership_plugin_kit import policy
@@ -191,6 +192,18 @@ class TestLaws(unittest.TestCase):
             *(determinism.KeepsCaches, determinism.KeepsOrder),
         ):
             self.assertEqual({}, failed_laws(suite_of(target)), target)
+
+    def test_slow_moment_of_the_machine_is_no_property_of_a_policy(
+        self,
+    ) -> None:
+        for slow in (2, 3):
+            suite = suite_of(broken.GoodFilter)
+            suite._seconds = mock.Mock(
+                side_effect=[(900.0, 1.9)] * slow + [(1.0, 1.0)]
+            )
+            result = _Messages()
+            unittest.TestSuite([suite('test_speed_is_reported')]).run(result)
+            self.assertEqual(slow == 3, 'speed_is_reported' in result.messages)
 
     def test_every_law_has_a_policy_that_breaks_it(self) -> None:
         laws = {
