@@ -141,7 +141,9 @@ class Rights(Law):
 
         Who declares a death has itself been heard since the other expired.
         """
-        ttl, site = self.site.times.ttl, self.site
+        site = self.site
+        # It expires by the clock of the one who declares it.
+        ttl = site.times.ttl / commit.process.rate
         beats = {**site.database.beats, **site.members.beats}
         heard = [ended for _, ended in beats.get(commit.process.name, ())]
         of_host = sorted(
