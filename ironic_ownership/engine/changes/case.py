@@ -302,7 +302,16 @@ class Proposal:
         ]
         return dataclasses.replace(self, nodes=nodes)
 
-    @property
+    # Each batch of a move asks for the next two, of all of its nodes.
+    @functools.cached_property
     def handed_over(self) -> frozenset[str]:
         """Uuids of the nodes that a live source has to release first."""
         return frozenset(n.node.uuid for n in self.nodes if n.hands_over)
+
+    @functools.cached_property
+    def resharded(self) -> frozenset[str]:
+        """Uuids of the nodes whose shard the move sets."""
+        shard = self.order.shard
+        return frozenset(
+            n.node.uuid for n in self.nodes if n.shard_before != shard
+        )

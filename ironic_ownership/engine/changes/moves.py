@@ -293,11 +293,10 @@ class MoveNodes(Releaser):
         self, proposal: Proposal, nodes: Sequence[NodeMove]
     ) -> Sequence[NodeMove]:
         order, request_id = proposal.order, proposal.order.request_id
-        before = {n.node.uuid: n.shard_before for n in proposal.nodes}
         uuids = [node.uuid for node in nodes]
         try:
             refused = self.set_shard(
-                order, [u for u in uuids if before[u] != order.shard]
+                order, [uuid for uuid in uuids if uuid in proposal.resharded]
             )
             rest = [node for node in nodes if node.uuid not in refused]
             given_up = self._release(proposal, rest)
