@@ -9,6 +9,7 @@ own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -19,9 +20,11 @@ import signal
 import socket
 import sys
 import threading
+from typing import NoReturn
 
 _LONGEST = 200_000
 """Bytes of one request: arguments and environment."""
+_ENDS = {signal.SIGCHLD}
 
 
 def main(control: socket.socket, imports: str) -> None:
@@ -35,43 +38,48 @@ def main(control: socket.socket, imports: str) -> None:
     # They stay: let no process look through them for garbage, or copy them.
     gc.collect()
     gc.freeze()
-    # So that what they used of the processors is counted here.
-    signal.signal(signal.SIGCHLD, _reap)
+    running: dict[int, int] = {}
+    signal.signal(signal.SIGCHLD, lambda *_: _report(running))
     while True:
         request, fds, _, _ = socket.recv_fds(control, _LONGEST, 3)
         if not request:
             return
-        if os.fork() == 0:
+        answer, *streams = fds
+        # Its end waits until it is known here.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+        child = os.fork()
+        if child == 0:
             control.close()
+            for fd in (answer, *running.values()):
+                os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _report(request, *fds)
-            return
-        for fd in fds:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+            _program(request, *streams)
+        running[child] = answer
+        _write(answer, child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+        for fd in streams:
             os.close(fd)
 
 
-def _reap(*_: object) -> None:
+def _report(running: dict[int, int]) -> None:
+    """Report the status of each child that has ended."""
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if child == 0:
+                return
+            answer = running.pop(child)
+            _write(answer, os.waitstatus_to_exitcode(status))
+            os.close(answer)
 
 
-def _report(request: bytes, answer: int, out: int, err: int) -> None:
-    child = os.fork()
-    if child == 0:
-        os.close(answer)
-        _program(request, out, err)
-        return
-    os.close(out)
-    os.close(err)
-    os.write(answer, f'{child}\n'.encode())
-    _, status = os.waitpid(child, 0)
-    with contextlib.suppress(OSError):  # the lab has gone
-        os.write(answer, f'{os.waitstatus_to_exitcode(status)}\n'.encode())
-    os._exit(0)
+def _write(answer: int, number: int) -> None:
+    with contextlib.suppress(OSError):  # who asked has gone
+        os.write(answer, f'{number}\n'.encode())
 
 
-def _program(request: bytes, out: int, err: int) -> None:
+def _program(request: bytes, out: int, err: int) -> NoReturn:
     program, sys.argv, environment, directory = json.loads(request)
     os.environ.clear()
     os.environ.update(environment)
@@ -86,9 +94,33 @@ def _program(request: bytes, out: int, err: int) -> None:
     os.close(out)
     os.close(err)
     module, _, function = program.partition(':')
-    if function:
-        sys.exit(getattr(importlib.import_module(module), function)())
-    runpy.run_path(program, run_name='__main__')
+    try:
+        if function:
+            sys.exit(getattr(importlib.import_module(module), function)())
+        runpy.run_path(program, run_name='__main__')
+        sys.exit()
+    except SystemExit as exc:
+        _exit(exc.code)
+
+
+def _exit(code: object) -> NoReturn:
+    """End as Python does, but free nothing.
+
+    All that was imported would be copied only to be freed: that takes a short
+    program longer than its work.
+    """
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except OSError:
+        code = 120
+    os._exit(code or 0)
 
 
 if __name__ == '__main__':
