@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.resources.overview import COUNTS
+from ironic_ownership.api.resources.check import COUNTS
 from ironic_ownership.cli import base, errors, formatters
 from ironic_ownership.observe import columns
 

@@ -21,7 +21,7 @@ MODULES: Mapping[str, Sequence[str]] = {
     'event': ('events',),
     'pause': ('pauses',),
     'reservation': ('reservations',),
-    'overview': ('overview',),
+    'overview': ('check',),
     'check': ('check',),
     'ring': ('rings', 'what_if'),
     'policy': ('what_if',),

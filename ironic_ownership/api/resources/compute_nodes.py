@@ -124,17 +124,10 @@ DETAILS: Columns[NodeStatus] = (
     ),
     _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
 )
-ACTION: Columns[node_query.Allowed] = (
-    Column('uuid'),
-    Column('name', type=TEXT_OR_NULL),
-    Column(
-        'service',
-        'host',
-        TEXT_OR_NULL,
-        'The owner on record; null if there is none.',
-    ),
+ACTION: Columns[NodeStatus] = (
+    *SHORT[:3],
     Column('driver', type=TEXT_OR_NULL),
-    Column('conductor_group'),
+    Column('conductor_group', lambda s: s.place[1]),
 )
 """A node that its owner may act on."""
 

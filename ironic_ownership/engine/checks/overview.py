@@ -8,8 +8,9 @@ Ironic: its result is kept by the caller, and shown with its age.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
@@ -18,7 +19,12 @@ from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Companion, Pause, Tally
 from ironic_ownership.engine.checks import node_problems, runner
-from ironic_ownership.engine.checks.problem import CHECKS, Problem, Severity
+from ironic_ownership.engine.checks.problem import (
+    CHECKS,
+    Kind,
+    Problem,
+    Severity,
+)
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Moves, Records
@@ -47,31 +53,6 @@ class _NotReadError(exceptions.OwnershipError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """A problem, or several of one kind counted by the database.
-
-    :param count: number of its subjects.
-    :param subjects: the first of them, none if they were only counted.
-    """
-
-    code: str
-    severity: Severity
-    what: str
-    count: int
-    subjects: tuple[str, ...]
-    services: tuple[str, ...]
-    hint: str
-
-    @classmethod
-    def of(cls, one: Problem) -> Finding:
-        """Return the finding of a problem."""
-        return cls(
-            *(one.code, one.severity, one.what, len(one.subjects)),
-            *(one.subjects[:SUBJECTS], one.services, one.hint),
-        )
-
-
-@dataclasses.dataclass(frozen=True)
 class Checked:
     """The result of a full check, small enough to keep.
 
@@ -82,7 +63,7 @@ class Checked:
     :param complete: whether every part answered.
     """
 
-    findings: Sequence[Finding]
+    findings: Sequence[Problem]
     nodes: int
     unowned: int
     waiting: int
@@ -107,7 +88,7 @@ class Overview:
     without_live_owner: int | None
     waiting: int
     services: Sequence[ServiceStatus]
-    findings: Sequence[Finding]
+    findings: Sequence[Problem]
     moves: Sequence[Move]
     pauses: Sequence[Pause]
     complete: bool
@@ -130,7 +111,8 @@ def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
     :param problems: of :func:`runner.check`.
     """
     states: collections.Counter[str] = collections.Counter()
-    try:
+    # A policy that fails is among the problems.
+    with contextlib.suppress(exceptions.PluginFaultError):
         for status in seen.evaluated if not seen.unread else ():
             decision = status.decision
             if status.owner is not None:
@@ -143,16 +125,21 @@ def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
                 is_due = decision.owner is not None
                 if is_due or decision.reason not in _BY_POLICY:
                     states['waiting' if is_due else 'unowned'] += 1
-    except exceptions.PluginFaultError:
-        pass  # among the problems
     return Checked(
-        [*map(Finding.of, problems)],
+        [*map(_shortened, problems)],
         len(seen.nodes),
         states['unowned'],
         states['waiting'],
         _served_twice(seen),
         states['drifted'],
         not seen.unread,
+    )
+
+
+def _shortened(one: Problem) -> Problem:
+    """Return a problem with its first subjects, and the number of all."""
+    return dataclasses.replace(
+        one, subjects=one.subjects[:SUBJECTS], counted=one.count
     )
 
 
@@ -283,23 +270,14 @@ def _with_load(
         owned[one.host] += one.nodes
         unavailable[one.host] += one.unavailable
     known = None if Part.MEMBERSHIP in seen.unread else seen.peer_groups
-    try:
+    spreads: Mapping[str, balance.Spread] = {}
+    # A policy that fails is a finding of the full check.
+    with contextlib.suppress(exceptions.PluginFaultError):
         spreads = balance.spreads(known, owned)
-    except exceptions.PluginFaultError:  # a finding of the full check
-        spreads = {}
-    return [
-        dataclasses.replace(
-            one,
-            unavailable=unavailable[one.row.host],
-            of_mean=spreads[one.row.host].of_mean(one.row.host)
-            if one.row.host in spreads
-            else None,
-        )
-        for one in services
-    ]
+    return balance.with_shares(services, spreads, unavailable)
 
 
-def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Finding]:
+def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Problem]:
     """Yield nodes whose owner does not serve, as the database counts them."""
     counted: collections.Counter[tuple[str, str, bool]] = collections.Counter()
     for one in tallies:
@@ -314,12 +292,15 @@ def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Finding]:
             found, severity, what, hint = node_problems.left(
                 host, code, number, is_free=is_free
             )
-            yield Finding(found, severity, what, number, (), (host,), hint)
+            yield Problem(
+                *(found, severity, what, Kind.NODE, (), (host,), hint),
+                counted=number,
+            )
 
 
 def _findings(
-    seen: Deployment, left: Sequence[Finding], last: Checked | None
-) -> Sequence[Finding]:
+    seen: Deployment, left: Sequence[Problem], last: Checked | None
+) -> Sequence[Problem]:
     """Return what was found now, and of the last check what needs Ironic."""
     checks = [
         *CHECKS,
@@ -332,7 +313,7 @@ def _findings(
         for code in one.codes
     } - {'imbalance'}  # of the list of all records
     found = [
-        Finding.of(one) for one in runner.check(seen) if one.code != _NOT_READ
+        _shortened(one) for one in runner.check(seen) if one.code != _NOT_READ
     ]
     old = [f for f in (last.findings if last else ()) if f.code not in fresh]
     order = [*Severity]

@@ -49,6 +49,7 @@ class Problem:
     :param subjects: uuids, hosts or names, all of them, in order.
     :param services: hosts concerned, in addition to the subjects.
     :param hint: the action that resolves it.
+    :param counted: number of subjects, if not all of them are named.
     """
 
     code: str
@@ -58,6 +59,12 @@ class Problem:
     subjects: tuple[str, ...]
     services: tuple[str, ...] = ()
     hint: str = ''
+    counted: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of subjects."""
+        return len(self.subjects) if self.counted is None else self.counted
 
 
 @dataclasses.dataclass(frozen=True)

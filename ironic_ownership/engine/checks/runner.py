@@ -32,7 +32,9 @@ What does not answer has the code of its error instead."""
 
 def check(seen: Deployment) -> list[Problem]:
     """Return all problems of a deployment, errors first."""
-    checks = [*CHECKS, *(seen.companion.checks if seen.companion else ())]
+    # Not in the order in which their modules happen to be imported.
+    checks = sorted(CHECKS, key=lambda one: one.find.__module__)
+    checks += seen.companion.checks if seen.companion else ()
     problems: list[Problem] = []
     failed: dict[str, list[str]] = {}
     for one in checks:

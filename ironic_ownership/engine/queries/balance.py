@@ -13,31 +13,15 @@ from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries.deployment import Deployment, Part
-from ironic_ownership.engine.queries.service_status import ServiceListing
+from ironic_ownership.engine.queries.service_status import (
+    ServiceListing,
+    ServiceStatus,
+)
 
 UNEVEN = 1.5
 """A ring is uneven if a share exceeds this multiple of the expected one."""
 
 _USABLE = frozenset(('available', 'active'))
-
-
-@dataclasses.dataclass(frozen=True)
-class Load:
-    """Load of one service by the records.
-
-    :param unavailable: nodes that nothing can be scheduled to now, with an
-        instance or without; ``None`` if Ironic was not asked or did not
-        answer.
-    :param of_mean: its nodes against those that it should have: by the
-        shares that its assigner declares, or else the mean of the services
-        that it is compared with. ``None`` if it is in no group, or none are
-        expected.
-    """
-
-    nodes: int = 0
-    instances: int = 0
-    unavailable: int | None = None
-    of_mean: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,46 +127,13 @@ def spread(group: PeerGroup, nodes_of: Mapping[str | None, int]) -> Spread:
     )
 
 
-def loads(
-    hosts: Iterable[str],
-    records: Iterable[model.ComputeNode],
-    nodes: Mapping[str, model.Node] | None,
-    peer_groups: PeerGroups | None,
-    conductors: availability.Conductors | None = None,
-) -> dict[str, Load]:
-    """Return the load of each service.
-
-    Services of one ring are compared with each other, and services without
-    a ring with all others without one.
-
-    :param nodes: all nodes of Ironic by uuid; ``None`` if it does not answer.
-    :param peer_groups: ``None`` if liveness is not known.
-    """
-    owned: dict[str | None, int] = collections.Counter()
-    used: dict[str | None, int] = collections.Counter()
-    unusable: dict[str | None, int] = collections.Counter()
-    for record in records:
-        host = record.host
-        owned[host] += 1
-        used[host] += record.instance_uuid is not None
-        if nodes is not None:
-            unusable[host] += not usable(nodes.get(record.uuid), conductors)
-    spread_of = spreads(peer_groups, owned)
-    return {
-        host: Load(
-            owned[host],
-            used[host],
-            None if nodes is None else unusable[host],
-            spread_of[host].of_mean(host) if host in spread_of else None,
-        )
-        for host in hosts
-    }
-
-
 def spreads(
     peer_groups: PeerGroups | None, nodes_of: dict[str | None, int]
 ) -> dict[str, Spread]:
     """Return by host how nodes are spread over it and those like it.
+
+    Services of one ring are compared with each other, and services without
+    a ring with all others without one.
 
     :param peer_groups: ``None`` if liveness is not known.
     :raises PluginFaultError: if an assigner fails.
@@ -218,17 +169,47 @@ def add_load(
         )
     whole = Part.IRONIC not in deployment.unread and not deployment.unlisted
     lives = Part.MEMBERSHIP not in deployment.unread
-    found = loads(
-        [status.row.host for status in listing.services],
-        deployment.records.values(),
-        deployment.nodes if whole else None,
-        deployment.peer_groups if lives else None,
-        deployment.conductors,
+    owned, used, unusable = (
+        collections.Counter[str | None]() for _ in range(3)
+    )
+    for record in deployment.records.values():
+        host, node = record.host, deployment.nodes.get(record.uuid)
+        owned[host] += 1
+        used[host] += record.instance_uuid is not None
+        unusable[host] += not usable(node, deployment.conductors)
+    services = with_shares(
+        listing.services,
+        spreads(deployment.peer_groups if lives else None, owned),
+        unusable if whole else None,
     )
     return ServiceListing(
         [
-            dataclasses.replace(status, **vars(found[status.row.host]))
-            for status in listing.services
+            dataclasses.replace(
+                one, nodes=owned[one.row.host], instances=used[one.row.host]
+            )
+            for one in services
         ],
         tuple(warnings),
     )
+
+
+def with_shares(
+    services: Iterable[ServiceStatus],
+    spread_of: Mapping[str, Spread],
+    unavailable: Mapping[str | None, int] | None,
+) -> list[ServiceStatus]:
+    """Add its share, and the number of its unavailable nodes, to each service.
+
+    :param unavailable: by host; ``None`` if that is not known.
+    """
+    shares = {host: found.of_mean(host) for host, found in spread_of.items()}
+    return [
+        dataclasses.replace(
+            one,
+            unavailable=None
+            if unavailable is None
+            else unavailable[one.row.host],
+            of_mean=shares.get(one.row.host),
+        )
+        for one in services
+    ]

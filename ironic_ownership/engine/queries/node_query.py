@@ -18,7 +18,7 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import explanation
-from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 LOG = log.getLogger(__name__)
 
@@ -79,17 +79,6 @@ def _records(
     return {one.uuid: one for one in found}
 
 
-@dataclasses.dataclass(frozen=True)
-class Allowed:
-    """A node that its owner, ``host``, may act on."""
-
-    uuid: str
-    name: str | None
-    host: str
-    driver: str
-    conductor_group: str
-
-
 def check_action(
     ports: Ports,
     uuid: str,
@@ -97,8 +86,8 @@ def check_action(
     *,
     instance: str | None = None,
     own_scope_only: bool = False,
-) -> Allowed:
-    """Return the owner of a node, if it may act on it now.
+) -> NodeStatus:
+    """Return a node with its owner, if that may act on it now.
 
     The owner itself uses its guard, which also knows its fence. This is for
     operators, and for clients that send requests to a service.
@@ -141,9 +130,7 @@ def check_action(
             hint='Set them back in Ironic, or move the node to a service '
             'that admits it',
         )
-    return Allowed(
-        node.uuid, node.name, host, node.driver, node.conductor_group
-    )
+    return status
 
 
 def _check_owner(found: explanation.Explanation, host: str) -> None:

@@ -25,8 +25,11 @@ class ServiceStatus:
     :param view_known: whether the membership backend answered.
     :param standbys: number of its standby processes.
     :param report: what its process stored of its loops, if it did.
-
-    The other fields are those of :class:`balance.Load`.
+    :param unavailable: nodes that nothing can be scheduled to now, with an
+        instance or without; ``None`` if that is not known.
+    :param of_mean: its nodes against those that it should have: by the shares
+        that its assigner declares, or else the mean of the services that it
+        is compared with. ``None`` if it is in no group, or none are expected.
     """
 
     row: model.Service

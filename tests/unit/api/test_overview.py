@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ironic_ownership.api.resources import overview as resource
+from ironic_ownership.api.resources import check as resource
 from ironic_ownership.contracts import exceptions, reasons
 from ironic_ownership.contracts.records import Claim, Release
 from ironic_ownership.db import tables

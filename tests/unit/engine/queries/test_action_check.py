@@ -6,7 +6,7 @@ import dataclasses
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import ports
-from ironic_ownership.engine.queries import node_query
+from ironic_ownership.engine.queries import deployment, node_query
 from tests.unit.engine import service, world
 
 
@@ -20,7 +20,7 @@ class TestActionCheck(service.ServiceCase):
             self.records, self.ironic, self.host.backend, world.interpret
         )
 
-    def check(self) -> node_query.Allowed:
+    def check(self) -> deployment.NodeStatus:
         return node_query.check_action(self.ports, world.uuid(1))
 
     def put(self, **values) -> None:
@@ -36,9 +36,10 @@ class TestActionCheck(service.ServiceCase):
             self.assertIn(word, str(caught.exception))
 
     def test_own_node_in_service_is_its_owners(self) -> None:
+        found = self.check()
         self.assertEqual(
-            node_query.Allowed(world.uuid(1), 'n', 'host1', 'd', ''),
-            self.check(),
+            (world.uuid(1), 'n', 'host1', 'd', ('a', '')),
+            (found.uuid, found.name, found.owner, found.driver, found.place),
         )
 
     def test_node_out_of_service_is_refused_by_driver_and_group(self) -> None:
@@ -56,7 +57,7 @@ class TestActionCheck(service.ServiceCase):
     def test_ignored_outage_of_all_conductors_refuses_nothing(self) -> None:
         self.ironic.workers = []
         self.ironic.outage_counts = False
-        self.assertEqual('host1', self.check().host)
+        self.assertEqual('host1', self.check().owner)
 
     def test_unowned_node_is_refused(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
@@ -79,11 +80,11 @@ class TestActionCheck(service.ServiceCase):
         self.put(shard='b')
         self.refused(exceptions.WrongScopeError, 'shard is b')
         self.put(instance_uuid='i')
-        self.assertEqual('host1', self.check().host)
+        self.assertEqual('host1', self.check().owner)
         self.host.refresh()
         # Gone from Ironic, and still on record.
         self.put(instance_uuid=None)
-        self.assertEqual('host1', self.check().host)
+        self.assertEqual('host1', self.check().owner)
         with self.assertRaises(exceptions.WrongScopeError):
             node_query.check_action(
                 self.ports, world.uuid(1), own_scope_only=True
@@ -100,4 +101,4 @@ class TestActionCheck(service.ServiceCase):
 
     def test_conductors_that_are_not_shown_refuse_nothing(self) -> None:
         self.ironic.failures = {'conductors': exceptions.IronicError('403')}
-        self.assertEqual('host1', self.check().host)
+        self.assertEqual('host1', self.check().owner)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import availability
-from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries import balance, deployment, service_status
 from tests.unit.engine import world
 
 
@@ -70,7 +70,7 @@ class TestSpread(unittest.TestCase):
 
 
 class TestLoads(unittest.TestCase):
-    def loads(self, nodes, members):
+    def loads(self, nodes):
         records = [
             world.record(1, 'host1'),
             world.record(2, 'host1', 'i'),
@@ -79,12 +79,27 @@ class TestLoads(unittest.TestCase):
             world.record(5, 'alone'),
             world.record(6, None),
         ]
-        return balance.loads(
-            ('host1', 'host2', 'alone', 'other', 'gone'),
-            records,
-            None if nodes is None else {node.uuid: node for node in nodes},
-            None if members is None else world.assemble(members),
+        seen = deployment.Deployment(
+            world.interpret,
+            {row.host: row for row in world.registered(self.MEMBERS)},
+            model.View.of(self.MEMBERS),
+            {record.uuid: record for record in records},
+            {node.uuid: node for node in nodes or ()},
+            unread={}
+            if nodes is not None
+            else {deployment.Part.IRONIC: exceptions.IronicError('silent')},
         )
+        hosts = ('host1', 'host2', 'alone', 'other', 'gone')
+        listing = service_status.ServiceListing(
+            [
+                service_status.ServiceStatus(
+                    model.Service(host), None, view_known=True
+                )
+                for host in hosts
+            ]
+        )
+        found = balance.add_load(listing, seen).services
+        return {one.row.host: one for one in found}
 
     MEMBERS = (
         *world.members(world.RING, 'host1', 'host2'),
@@ -99,7 +114,7 @@ class TestLoads(unittest.TestCase):
             world.node(3, provision_state='active', maintenance=True),
             world.node(4, provision_state='cleaning'),
         ]
-        found = self.loads(nodes, self.MEMBERS)
+        found = self.loads(nodes)
         self.assertEqual(
             (3, 2, 1),
             (
@@ -113,13 +128,13 @@ class TestLoads(unittest.TestCase):
         self.assertEqual(0, found['gone'].unavailable)
 
     def test_rings_and_lone_services_have_means_of_their_own(self) -> None:
-        found = self.loads([], self.MEMBERS)
+        found = self.loads([])
         self.assertEqual(
             [1.5, 0.5, 2.0, 0.0, None],
             [load.of_mean for load in found.values()],
         )
 
     def test_without_ironic_what_is_unavailable_is_unknown(self) -> None:
-        found = self.loads(None, self.MEMBERS)
+        found = self.loads(None)
         self.assertEqual({None}, {load.unavailable for load in found.values()})
         self.assertEqual(2, found['host1'].instances)
