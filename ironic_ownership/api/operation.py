@@ -6,6 +6,7 @@ clients of the command line are all made from it, so they cannot differ.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import importlib
@@ -13,7 +14,6 @@ import inspect
 import json
 import operator
 import threading
-import urllib.parse
 from collections.abc import (
     Callable,
     Iterable,
@@ -219,15 +219,6 @@ class Request:
         return min(requested, self.max_limit)
 
 
-def encoded(query: Mapping[str, Any]) -> str:
-    """Return query parameters in the form of a URL; lists are repeated."""
-    texts = {
-        name: str(value).lower() if isinstance(value, bool) else value
-        for name, value in query.items()
-    }
-    return urllib.parse.urlencode(texts, doseq=True)
-
-
 Schema = Mapping[str, Any]
 """A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
 
@@ -275,37 +266,27 @@ class Parameter:
         return f'{text[0].lower()}{text[1:]}'.rstrip('.')
 
 
-LIMIT = Parameter(
-    'limit',
-    'The maximum number of items in a page. The configuration, [api] '
-    'max_limit, may set a lower bound, which is also the default.',
-    {'type': 'integer', 'minimum': 1, 'maximum': 1_000_000},
-)
-MARKER = Parameter(
-    'marker',
-    'Where the previous page ended, as in its "next".',
-    {
-        'type': 'string',
-        'minLength': 1,
-        'maxLength': 600,
-        'pattern': r'^[^\x00-\x1f\x7f]+$',
-    },
-)
-PAGE = (LIMIT, MARKER)
-
 Handler = Callable[[Request], Answer]
 
 _KINDS = {'compute_node': 'node'}
 
 
+class Answers(dict[int, tuple[str, Schema | None]]):
+    """Description and schema of an answer by its status, without errors.
+
+    :ivar columns: of the things that the answer has.
+    """
+
+    columns: Sequence[Column[Any]] = ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """One method on one path.
+    """One method on one path; decorates its handler.
 
     :param name: ``noun:verb``; public, also the name of its access rule.
     :param route: method and path, whose parameters are in braces.
-    :param handler: its docstring is the documentation of the operation.
-    :param answers: description and schema by status, without errors.
+    :param answers: the successful ones.
     :param summary: one line, if it is not the first of the docstring.
     :param description: added to that of the docstring.
     :param allowed_to: the clients by default, unless those that may read, for
@@ -313,14 +294,14 @@ class Operation:
     :param errors: statuses beyond those of every operation.
     :param body: schema of the body, if it takes one.
     :param media_type: of a successful answer.
-    :param columns: of the things that the answer has; also those of a table.
+    :param columns: those of a table, if the answers do not name them.
     :param short: the columns of a table that is not to be long.
+    :ivar handler: its docstring is the documentation of the operation.
     """
 
     name: str
     route: str
-    handler: Handler
-    answers: Mapping[int, tuple[str, Schema | None]]
+    answers: Answers | Mapping[int, tuple[str, Schema | None]]
     allowed_to: Access | None = None
     summary: str = ''
     description: str = ''
@@ -331,17 +312,23 @@ class Operation:
     media_type: str = 'application/json'
     columns: Sequence[Column[Any]] = ()
     short: Sequence[Column[Any]] = ()
+    handler: Handler = dataclasses.field(init=False)
 
-    def __post_init__(self) -> None:
+    def __call__(self, handler: Handler) -> Handler:
+        """Declare a function as the handler."""
         # There is no docstring under "python -OO".
-        text = inspect.getdoc(self.handler) or self.name
+        text = inspect.getdoc(handler) or self.name
         summary, _, more = text.partition('\n\n')
-        documented = {
+        found = {
+            'handler': handler,
             'summary': self.summary or summary,
             'description': ' '.join([*more.split(), self.description]).strip(),
+            'columns': self.columns or getattr(self.answers, 'columns', ()),
         }
-        for name, value in documented.items():
+        for name, value in found.items():
             object.__setattr__(self, name, value)
+        _declared[handler.__module__].append(self)
+        return handler
 
     @property
     def method(self) -> str:
@@ -370,6 +357,10 @@ class Operation:
         return _KINDS.get(self.noun, self.noun)
 
 
+_declared: dict[str, list[Operation]] = collections.defaultdict(list)
+"""The operations of each module, in their order."""
+
+
 def find_operation(name: str) -> Operation:
     """Return an operation; imports no module after the one that has it.
 
@@ -377,7 +368,7 @@ def find_operation(name: str) -> Operation:
     :raises KeyError: if there is none.
     """
     for module in resources.MODULES[name.partition(':')[0]]:
-        for one in _operations(module):
+        for one in operations_of(f'{resources.__name__}.{module}'):
             if one.name == name:
                 return one
     raise KeyError(name)
@@ -389,12 +380,12 @@ def operations() -> list[Operation]:
         one
         for noun, modules in resources.MODULES.items()
         for module in modules
-        for one in _operations(module)
+        for one in operations_of(f'{resources.__name__}.{module}')
         if one.name.startswith(f'{noun}:')
     ]
 
 
-def _operations(module: str) -> Sequence[Operation]:
-    loaded = importlib.import_module(f'{resources.__name__}.{module}')
-    found: Sequence[Operation] = loaded.OPERATIONS
-    return found
+def operations_of(module: str) -> Sequence[Operation]:
+    """Return the operations that a module declares; imports it."""
+    importlib.import_module(module)
+    return _declared[module]

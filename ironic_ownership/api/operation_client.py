@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    LIMIT,
     UNLIMITED,
     Access,
     Lists,
     Operation,
     Request,
     Schema,
-    encoded,
     find_operation,
     new_lists,
 )
@@ -231,13 +229,22 @@ class RemoteClient(OperationClient):
         )
         query = sent.query
         if 'limit' in query:
-            most = min(query['limit'], LIMIT.schema['maximum'])
+            most = min(query['limit'], schemas.LIMIT.schema['maximum'])
             query = {**query, 'limit': most}
         if query:
             target = f'{target}?{encoded(query)}'
         found = self._client.send(operation.method, target, sent.body)
         link = found.get('next') if isinstance(found, dict) else None
         return found, _marker(link) if link else None
+
+
+def encoded(query: Mapping[str, Any]) -> str:
+    """Return query parameters in the form of a URL; lists are repeated."""
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in query.items()
+    }
+    return urllib.parse.urlencode(texts, doseq=True)
 
 
 def _marker(link: str) -> str:

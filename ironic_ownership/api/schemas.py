@@ -150,17 +150,25 @@ def page(
 
 
 def answer(
-    text: str, of: Iterable[columns.Column[Any]] = (), /, **more: Any
-) -> dict[int, tuple[str, operation.Schema]]:
+    text: str, of: Sequence[columns.Column[Any]] = (), /, **more: Any
+) -> operation.Answers:
     """Return the answers of an operation that has one: these columns."""
-    return {200: (text, thing(of, **more))}
+    return _answers(text, of, thing(of, **more))
 
 
 def pages(
-    text: str, key: str, of: Iterable[columns.Column[Any]], **more: Any
-) -> dict[int, tuple[str, operation.Schema]]:
+    text: str, key: str, of: Sequence[columns.Column[Any]], **more: Any
+) -> operation.Answers:
     """Return the answers of an operation that lists things by pages."""
-    return {200: (text, page(key, thing(of), **more))}
+    return _answers(text, of, page(key, thing(of), **more))
+
+
+def _answers(
+    text: str, of: Sequence[columns.Column[Any]], schema: operation.Schema
+) -> operation.Answers:
+    found = operation.Answers({200: (text, schema)})
+    found.columns = of
+    return found
 
 
 WARNINGS = described(
@@ -185,6 +193,23 @@ OF_DELETION = (
     DRY_RUN_PARAMETER,
 )
 """Those of a deletion."""
+LIMIT = operation.Parameter(
+    'limit',
+    'The maximum number of items in a page. The configuration, [api] '
+    'max_limit, may set a lower bound, which is also the default.',
+    {'type': 'integer', 'minimum': 1, 'maximum': 1_000_000},
+)
+MARKER = operation.Parameter(
+    'marker',
+    'Where the previous page ended, as in its "next".',
+    {
+        'type': 'string',
+        'minLength': 1,
+        'maxLength': 600,
+        'pattern': r'^[^\x00-\x1f\x7f]+$',
+    },
+)
+PAGE = (LIMIT, MARKER)
 HINT = described(
     TEXT_OR_NULL, 'The action after which the gate passes; null if it does.'
 )

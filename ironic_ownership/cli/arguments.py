@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ironic_ownership.api.operation import LIMIT, Operation, Parameter, Schema
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Operation, Parameter, Schema
 
 Options = Mapping[str, Mapping[str, Any] | None]
 """What argparse needs for a parameter beyond its schema, and the name of the
@@ -34,7 +35,7 @@ def add(
         parser.add_argument(given.name, metavar=metavar, help=given.help)
     for given in one.query:
         more = options.get(given.name) or {}
-        if given is LIMIT:
+        if given is schemas.LIMIT:
             if not limit:
                 continue
             text = f'the maximum number of {one.noun}s (default: {limit})'

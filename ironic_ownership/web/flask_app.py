@@ -24,7 +24,8 @@ from oslo_middleware.request_id import ENV_REQUEST_ID
 
 from ironic_ownership.api import operation
 from ironic_ownership.api.background import BackgroundWork, Gauges
-from ironic_ownership.api.operation import Answer, Request, encoded, new_lists
+from ironic_ownership.api.operation import Answer, Request, new_lists
+from ironic_ownership.api.operation_client import encoded
 from ironic_ownership.api.schemas import check, faults, refuse
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts

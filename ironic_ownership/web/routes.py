@@ -14,6 +14,7 @@ from ironic_ownership.api.operation import (
     Operation,
     Request,
     operations,
+    operations_of,
 )
 from ironic_ownership.web import errors
 from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
@@ -29,6 +30,17 @@ _VERSION = {
 }
 
 
+@Operation(
+    'version:list',
+    'GET /',
+    schemas.answer(
+        'The versions.',
+        name=schemas.TEXT,
+        release=schemas.TEXT,
+        versions=schemas.array(_VERSION),
+    ),
+    allowed_to=Access.PUBLIC,
+)
 def _versions(request: Request) -> Answer:
     """Name the service, its release and the versions of its API."""
     links = [{'rel': 'describedby', 'href': '/openapi.json'}]
@@ -41,11 +53,24 @@ def _versions(request: Request) -> Answer:
     )
 
 
+@Operation(
+    'document:show',
+    'GET /openapi.json',
+    {200: ('The document.', {'type': 'object'})},
+    allowed_to=Access.PUBLIC,
+)
 def _document(request: Request) -> Answer:
     """Describe all operations in OpenAPI 3.1."""
     return Answer(document())
 
 
+@Operation(
+    'metrics:show',
+    'GET /metrics',
+    {200: ('The metrics.', {'type': 'string'})},
+    media_type=MEDIA_TYPE,
+    errors=(503,),
+)
 def _metrics(request: Request) -> Answer:
     """Show metrics in the text format of Prometheus.
 
@@ -62,36 +87,7 @@ def document() -> dict[str, Any]:
     return described(OPERATIONS)
 
 
-OPERATIONS: Sequence[Operation] = (
-    *operations(),
-    Operation(
-        'version:list',
-        'GET /',
-        _versions,
-        schemas.answer(
-            'The versions.',
-            name=schemas.TEXT,
-            release=schemas.TEXT,
-            versions=schemas.array(_VERSION),
-        ),
-        allowed_to=Access.PUBLIC,
-    ),
-    Operation(
-        'document:show',
-        'GET /openapi.json',
-        _document,
-        {200: ('The document.', {'type': 'object'})},
-        allowed_to=Access.PUBLIC,
-    ),
-    Operation(
-        'metrics:show',
-        'GET /metrics',
-        _metrics,
-        {200: ('The metrics.', {'type': 'string'})},
-        media_type=MEDIA_TYPE,
-        errors=(503,),
-    ),
-)
+OPERATIONS = [*operations(), *operations_of(__name__)]
 
 
 _ALWAYS = (400, 500)

@@ -33,6 +33,15 @@ COLUMNS: Columns[problems.Problem] = (
 )
 
 
+@Operation(
+    'check:show',
+    'GET /v1/check',
+    schemas.answer(
+        'All problems, errors first; none if all is well.',
+        problems=schemas.array(schemas.thing(COLUMNS)),
+    ),
+    columns=COLUMNS,
+)
 def _check(request: Request) -> Answer:
     """Check that every node is owned by one service, and list all problems.
 
@@ -66,6 +75,20 @@ _PROPERTIES = {
 }
 
 
+@Operation(
+    'node:validate',
+    'POST /v1/nodes/validate',
+    schemas.answer('All faults, in the order of the nodes.', **_PROPERTIES),
+    allowed_to=Access.READ,
+    body={
+        'type': ['object', 'array'],
+        'description': 'The document that "openstack baremetal create" '
+        'takes: "nodes", and "chassis" that have nodes; or a list of '
+        'nodes.',
+    },
+    errors=(502, 503),
+    columns=FAULT,
+)
 def _validate(request: Request) -> Answer:
     """Check nodes in a document before they are enrolled in Ironic.
 
@@ -196,6 +219,21 @@ _CHECK = Parameter(
 )
 
 
+@Operation(
+    'overview:show',
+    'GET /v1/overview',
+    schemas.answer(
+        'The overview.',
+        OVERVIEW,
+        read_at=schemas.described(
+            schemas.TEXT, 'By the clock of the database; ISO 8601, UTC.'
+        ),
+        check_age=_AGE,
+        warnings=schemas.WARNINGS,
+    ),
+    query=(_CHECK,),
+    errors=(503,),
+)
 def _overview(request: Request) -> Answer:
     """Show whether every node is owned exactly once, and what is not well.
 
@@ -227,51 +265,3 @@ def _overview(request: Request) -> Answer:
             'warnings': warnings,
         }
     )
-
-
-OPERATIONS = (
-    Operation(
-        'check:show',
-        'GET /v1/check',
-        _check,
-        schemas.answer(
-            'All problems, errors first; none if all is well.',
-            problems=schemas.array(schemas.thing(COLUMNS)),
-        ),
-        columns=COLUMNS,
-    ),
-    Operation(
-        'node:validate',
-        'POST /v1/nodes/validate',
-        _validate,
-        schemas.answer(
-            'All faults, in the order of the nodes.', **_PROPERTIES
-        ),
-        allowed_to=Access.READ,
-        body={
-            'type': ['object', 'array'],
-            'description': 'The document that "openstack baremetal create" '
-            'takes: "nodes", and "chassis" that have nodes; or a list of '
-            'nodes.',
-        },
-        errors=(502, 503),
-        columns=FAULT,
-    ),
-    Operation(
-        'overview:show',
-        'GET /v1/overview',
-        _overview,
-        schemas.answer(
-            'The overview.',
-            OVERVIEW,
-            read_at=schemas.described(
-                schemas.TEXT, 'By the clock of the database; ISO 8601, UTC.'
-            ),
-            check_age=_AGE,
-            warnings=schemas.WARNINGS,
-        ),
-        query=(_CHECK,),
-        errors=(503,),
-        columns=OVERVIEW,
-    ),
-)

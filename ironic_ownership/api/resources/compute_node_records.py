@@ -6,7 +6,6 @@ import dataclasses
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Access,
     Answer,
     Operation,
@@ -68,6 +67,18 @@ _FILTERS = (
 )
 
 
+@Operation(
+    'compute_node_record:list',
+    'GET /v1/compute-node-records',
+    schemas.pages(
+        'A page of compute nodes, in the order of their uuids.',
+        'compute_node_records',
+        COLUMNS,
+        notes=schemas.NOTES,
+    ),
+    query=(*_FILTERS, *schemas.PAGE),
+    errors=(404, 503),
+)
 def _list(request: Request) -> Answer:
     """List compute nodes as they are on record, without asking Ironic.
 
@@ -112,6 +123,14 @@ _NODES = {
 }
 
 
+@Operation(
+    'compute_node:resolve',
+    'POST /v1/compute-nodes/resolve',
+    {200: ('The references, in their order.', _ANSWER)},
+    allowed_to=Access.READ,
+    body=schemas.thing(nodes=_NODES),
+    errors=(503,),
+)
 def _resolve(request: Request) -> Answer:
     """Find the compute nodes on record for uuids and names.
 
@@ -119,30 +138,3 @@ def _resolve(request: Request) -> Answer:
     """
     found = suggestions.resolve(request.context.records, request.body['nodes'])
     return Answer({'nodes': [dataclasses.asdict(one) for one in found]})
-
-
-OPERATIONS = (
-    Operation(
-        'compute_node_record:list',
-        'GET /v1/compute-node-records',
-        _list,
-        schemas.pages(
-            'A page of compute nodes, in the order of their uuids.',
-            'compute_node_records',
-            COLUMNS,
-            notes=schemas.NOTES,
-        ),
-        query=(*_FILTERS, *PAGE),
-        errors=(404, 503),
-        columns=COLUMNS,
-    ),
-    Operation(
-        'compute_node:resolve',
-        'POST /v1/compute-nodes/resolve',
-        _resolve,
-        {200: ('The references, in their order.', _ANSWER)},
-        allowed_to=Access.READ,
-        body=schemas.thing(nodes=_NODES),
-        errors=(503,),
-    ),
-)

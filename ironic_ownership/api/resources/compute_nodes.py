@@ -8,7 +8,6 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Access,
     Answer,
     Operation,
@@ -173,6 +172,21 @@ _EVENTS = Parameter(
 )
 
 
+@Operation(
+    'compute_node:list',
+    'GET /v1/compute-nodes',
+    schemas.pages(
+        'A page of compute nodes, in the order of their uuids.',
+        'compute_nodes',
+        LONG,
+    ),
+    description="Of the records whose node is not in Ironic's list, the "
+    f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
+    'warning has the number of the others, which are left out.',
+    query=(*_FILTERS, *schemas.PAGE),
+    errors=(404, 502, 503),
+    short=SHORT,
+)
 def _list(request: Request) -> Answer:
     """List compute nodes with the owner of each, and the reason.
 
@@ -212,6 +226,19 @@ def _read(request: Request) -> node_listing.NodeListing:
         return node_listing.list_nodes(ports, filters, scope, whose)
 
 
+@Operation(
+    'compute_node:show',
+    'GET /v1/compute-nodes/{node}',
+    schemas.answer(
+        'The compute node, with its last events.',
+        DETAILS,
+        events=schemas.THINGS,
+        notes=schemas.NOTES,
+    ),
+    parameters=(NODE,),
+    query=(_EVENTS,),
+    errors=(404, 502, 503),
+)
 def _show(request: Request) -> Answer:
     """Show one compute node: its record, Ironic's node, the decision."""
     with request.context.ports() as ports:
@@ -232,6 +259,14 @@ def _show(request: Request) -> Answer:
     )
 
 
+@Operation(
+    'compute_node:check_action',
+    'POST /v1/compute-nodes/{node}/check-action',
+    schemas.answer('Its owner may act on it.', ACTION),
+    allowed_to=Access.READ,
+    parameters=(NODE,),
+    errors=(404, 409, 502, 503),
+)
 def _check_action(request: Request) -> Answer:
     """Check whether a node may be acted on now; nothing is changed.
 
@@ -294,49 +329,3 @@ def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
         name: getattr(event, name) for name in _OF_EVENT
     }
     return {key: value for key, value in row.items() if value is not None}
-
-
-OPERATIONS = (
-    Operation(
-        'compute_node:list',
-        'GET /v1/compute-nodes',
-        _list,
-        schemas.pages(
-            'A page of compute nodes, in the order of their uuids.',
-            'compute_nodes',
-            LONG,
-        ),
-        description="Of the records whose node is not in Ironic's list, the "
-        f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
-        'warning has the number of the others, which are left out.',
-        query=(*_FILTERS, *PAGE),
-        errors=(404, 502, 503),
-        columns=LONG,
-        short=SHORT,
-    ),
-    Operation(
-        'compute_node:show',
-        'GET /v1/compute-nodes/{node}',
-        _show,
-        schemas.answer(
-            'The compute node, with its last events.',
-            DETAILS,
-            events=schemas.THINGS,
-            notes=schemas.NOTES,
-        ),
-        parameters=(NODE,),
-        query=(_EVENTS,),
-        errors=(404, 502, 503),
-        columns=DETAILS,
-    ),
-    Operation(
-        'compute_node:check_action',
-        'POST /v1/compute-nodes/{node}/check-action',
-        _check_action,
-        schemas.answer('Its owner may act on it.', ACTION),
-        allowed_to=Access.READ,
-        parameters=(NODE,),
-        errors=(404, 409, 502, 503),
-        columns=ACTION,
-    ),
-)

@@ -12,6 +12,27 @@ from ironic_ownership.engine.changes import drain
 from ironic_ownership.observe.columns import cells
 
 
+def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return schemas.thing(
+        host=schemas.TEXT,
+        moves=schemas.array(move),
+        unplaceable=schemas.described(
+            move['properties']['nodes'],
+            'Nodes for which there is no destination.',
+        ),
+        **more,
+    )
+
+
+@Operation(
+    'service:drain',
+    'POST /v1/services/{host}/drain',
+    move_answers.of_several(_answer),
+    description=move_answers.BACKGROUND,
+    parameters=(HOST,),
+    body=move_answers.DRAINING,
+    errors=(404, 409, 502, 503),
+)
 def _drain(request: Request) -> Answer:
     """Empty a service: move each of its nodes to one that admits it.
 
@@ -46,29 +67,3 @@ def _drain(request: Request) -> Answer:
     return moves.make_moves(
         request, operation, proposal.moves, shown, proposal.unplaceable
     )
-
-
-def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return schemas.thing(
-        host=schemas.TEXT,
-        moves=schemas.array(move),
-        unplaceable=schemas.described(
-            move['properties']['nodes'],
-            'Nodes for which there is no destination.',
-        ),
-        **more,
-    )
-
-
-OPERATIONS = (
-    Operation(
-        'service:drain',
-        'POST /v1/services/{host}/drain',
-        _drain,
-        move_answers.of_several(_answer),
-        description=move_answers.BACKGROUND,
-        parameters=(HOST,),
-        body=move_answers.DRAINING,
-        errors=(404, 409, 502, 503),
-    ),
-)

@@ -6,7 +6,6 @@ import re
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Answer,
     Operation,
     Parameter,
@@ -110,6 +109,14 @@ _FILTERS = (
 _MARKER = re.compile(r'(\d{1,12}(?:\.\d{1,9})?)_(\d{1,18})', re.ASCII)
 
 
+@Operation(
+    'event:list',
+    'GET /v1/events',
+    schemas.pages('A page of events.', 'events', LONG),
+    query=(*_FILTERS, *schemas.PAGE),
+    errors=(404, 503),
+    short=SHORT,
+)
 def _list(request: Request) -> Answer:
     """List the history of nodes and services, newest first.
 
@@ -196,17 +203,3 @@ def _position(text: str | None) -> EventPosition | None:
             hint='Follow the "next" of a page',
         )
     return EventPosition(float(match[1]), int(match[2]))
-
-
-OPERATIONS = (
-    Operation(
-        'event:list',
-        'GET /v1/events',
-        _list,
-        schemas.pages('A page of events.', 'events', LONG),
-        query=(*_FILTERS, *PAGE),
-        errors=(404, 503),
-        columns=LONG,
-        short=SHORT,
-    ),
-)

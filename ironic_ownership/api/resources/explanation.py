@@ -130,21 +130,15 @@ COLUMNS: Columns[Explanation] = (
 )
 
 
+@Operation(
+    'compute_node:explain',
+    'GET /v1/compute-nodes/{node}/explain',
+    schemas.answer('The chain, from the inputs to the advice.', COLUMNS),
+    parameters=(NODE,),
+    errors=(404, 502, 503),
+)
 def _explain(request: Request) -> Answer:
     """Explain the owner of a node: inputs, members, policies, record."""
     with request.context.ports() as ports:
         found = explained(request, ports)
     return Answer(cells(COLUMNS, found))
-
-
-OPERATIONS = (
-    Operation(
-        'compute_node:explain',
-        'GET /v1/compute-nodes/{node}/explain',
-        _explain,
-        schemas.answer('The chain, from the inputs to the advice.', COLUMNS),
-        parameters=(NODE,),
-        errors=(404, 502, 503),
-        columns=COLUMNS,
-    ),
-)

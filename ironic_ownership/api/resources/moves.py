@@ -10,7 +10,6 @@ from oslo_log import log
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Answer,
     Operation,
     Parameter,
@@ -51,6 +50,20 @@ _DETAILS = {
 }
 
 
+@Operation(
+    'move:list',
+    'GET /v1/moves',
+    schemas.pages('A page of moves.', 'moves', move_answers.MOVE),
+    query=(
+        Parameter(
+            'unfinished',
+            'Only those that run or can be resumed.',
+            schemas.FLAG,
+        ),
+        *schemas.PAGE,
+    ),
+    errors=(404, 503),
+)
 def _list(request: Request) -> Answer:
     """List the moves that operators made, newest first."""
     found = request.context.moves.moves(
@@ -61,27 +74,6 @@ def _list(request: Request) -> Answer:
     return request.part(
         'moves', found, lambda move: move.request_id, move_answers.MOVE
     )
-
-
-def _find(request: Request) -> Move:
-    return move_nodes.find(request.context.moves, request.path['request_id'])
-
-
-def _show(request: Request) -> Answer:
-    """Show one move: caller, time, reason, and the result of each node.
-
-    The counts show the progress of a move that runs: planned nodes are still
-    to be moved. nodes=false leaves out the nodes, for polling.
-    """
-    move = _find(request)
-    body = cells(move_answers.MOVE, move)
-    if request.query.get('nodes', True):
-        nodes = request.context.moves.nodes(move.request_id)
-        body['nodes'] = [cells(move_answers.STORED_NODE, n) for n in nodes]
-    tasks = request.background.tasks if request.background else {}
-    if (task := tasks.get(move.request_id)) is not None:
-        body['task'] = task.body()
-    return Answer(body)
 
 
 def operation_of(
@@ -188,6 +180,21 @@ def run_in_background(
     return f'/v1/moves/{proposals[0].order.request_id}'
 
 
+@Operation(
+    'move:create',
+    'POST /v1/moves',
+    {
+        200: (
+            'The proposal, for dry_run; or no node had to be moved.',
+            move_answers.EITHER,
+        ),
+        201: ('The result of each node.', move_answers.EXECUTED),
+        202: ('The move runs in the background.', move_answers.EXECUTED),
+    },
+    description=move_answers.BACKGROUND,
+    body=move_answers.BODY,
+    errors=(404, 409, 502, 503),
+)
 def _create(request: Request) -> Answer:
     """Move compute nodes, and the instances on them, to another service.
 
@@ -213,6 +220,51 @@ def _create(request: Request) -> Answer:
     return _answer(request, operation, proposal, skips=skips)
 
 
+def _find(request: Request) -> Move:
+    return move_nodes.find(request.context.moves, request.path['request_id'])
+
+
+@Operation(
+    'move:show',
+    'GET /v1/moves/{request_id}',
+    {200: ('The move.', _DETAILS)},
+    parameters=(REQUEST_ID,),
+    query=(_NODES,),
+    errors=(404, 503),
+    columns=move_answers.MOVE,
+)
+def _show(request: Request) -> Answer:
+    """Show one move: caller, time, reason, and the result of each node.
+
+    The counts show the progress of a move that runs: planned nodes are still
+    to be moved. nodes=false leaves out the nodes, for polling.
+    """
+    move = _find(request)
+    body = cells(move_answers.MOVE, move)
+    if request.query.get('nodes', True):
+        nodes = request.context.moves.nodes(move.request_id)
+        body['nodes'] = [cells(move_answers.STORED_NODE, n) for n in nodes]
+    tasks = request.background.tasks if request.background else {}
+    if (task := tasks.get(move.request_id)) is not None:
+        body['task'] = task.body()
+    return Answer(body)
+
+
+@Operation(
+    'move:resume',
+    'POST /v1/moves/{request_id}/resume',
+    {
+        200: (
+            'The result, or the proposal, for the remaining nodes.',
+            move_answers.EITHER,
+        ),
+        202: ('The move runs in the background.', move_answers.EXECUTED),
+    },
+    description=move_answers.BACKGROUND,
+    parameters=(REQUEST_ID,),
+    body=move_answers.RESUMING,
+    errors=(404, 409, 502, 503),
+)
 def _resume(request: Request) -> Answer:
     """Finish a move that was interrupted.
 
@@ -261,70 +313,3 @@ def _selection(request: Request) -> selection.Selection:
         selected.get('shard'), selected.get('conductor_group'), context.scope
     )
     return selection.Selection(source=source, scope=scope)
-
-
-OPERATIONS = (
-    Operation(
-        'move:list',
-        'GET /v1/moves',
-        _list,
-        {
-            200: (
-                'A page of moves.',
-                schemas.page('moves', move_answers.STORED),
-            )
-        },
-        query=(
-            Parameter(
-                'unfinished',
-                'Only those that run or can be resumed.',
-                schemas.FLAG,
-            ),
-            *PAGE,
-        ),
-        errors=(404, 503),
-        columns=move_answers.MOVE,
-    ),
-    Operation(
-        'move:create',
-        'POST /v1/moves',
-        _create,
-        {
-            200: (
-                'The proposal, for dry_run; or no node had to be moved.',
-                move_answers.EITHER,
-            ),
-            201: ('The result of each node.', move_answers.EXECUTED),
-            202: ('The move runs in the background.', move_answers.EXECUTED),
-        },
-        description=move_answers.BACKGROUND,
-        body=move_answers.BODY,
-        errors=(404, 409, 502, 503),
-    ),
-    Operation(
-        'move:show',
-        'GET /v1/moves/{request_id}',
-        _show,
-        {200: ('The move.', _DETAILS)},
-        parameters=(REQUEST_ID,),
-        query=(_NODES,),
-        errors=(404, 503),
-        columns=move_answers.MOVE,
-    ),
-    Operation(
-        'move:resume',
-        'POST /v1/moves/{request_id}/resume',
-        _resume,
-        {
-            200: (
-                'The result, or the proposal, for the remaining nodes.',
-                move_answers.EITHER,
-            ),
-            202: ('The move runs in the background.', move_answers.EXECUTED),
-        },
-        description=move_answers.BACKGROUND,
-        parameters=(REQUEST_ID,),
-        body=move_answers.RESUMING,
-        errors=(404, 409, 502, 503),
-    ),
-)

@@ -90,6 +90,8 @@ RELEASED: Columns[NodeRelease] = (
     HINT,
 )
 _GATES = schemas.array(schemas.thing(GATES))
+_CHECKED = schemas.answer('Every gate.', gates=_GATES)
+_DELETED = answers('nodes', RESULTS, gates=_GATES)
 _RELEASE_GATES = schemas.array(schemas.thing(_columns_of(RELEASE)))
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
@@ -118,12 +120,52 @@ def _uuids(request: Request) -> Sequence[str]:
     return uuids
 
 
+@Operation(
+    'compute_node:bulk_check_delete',
+    'POST /v1/compute-nodes/check-delete',
+    _CHECKED,
+    allowed_to=Access.READ,
+    description=_RULES,
+    body=body(_MAX_NODES),
+    errors=(404, 502, 503),
+    columns=GATES,
+)
+@Operation(
+    'compute_node:check_delete',
+    'GET /v1/compute-nodes/{uuid}/check-delete',
+    _CHECKED,
+    summary='Evaluate every gate of the deletion of a node; nothing is '
+    'changed.',
+    description=_RULES,
+    parameters=(_UUID,),
+    errors=(404, 502, 503),
+)
 def _check(request: Request) -> Answer:
     """Evaluate every gate of the deletion of nodes; nothing is changed."""
     deletion = operation_of(request).propose(_uuids(request))
     return Answer({'gates': _gates(deletion.nodes)})
 
 
+@Operation(
+    'compute_node:bulk_delete',
+    'POST /v1/compute-nodes/delete',
+    _DELETED,
+    description=f'{_RULES} A mass loss is evaluated once for all nodes '
+    'of a service. Nodes that a gate refuses keep their records, and the '
+    'others are deleted; 409 lists the gates if every node is refused.',
+    body=body(_MAX_NODES, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
+    errors=(404, 409, 502, 503),
+)
+@Operation(
+    'compute_node:delete',
+    'DELETE /v1/compute-nodes/{uuid}',
+    _DELETED,
+    summary='Delete the record and the provider of a node that is gone.',
+    description=f'{_RULES} 409 lists them if one fails.',
+    parameters=(_UUID,),
+    query=schemas.OF_DELETION,
+    errors=(404, 409, 502, 503),
+)
 def _delete(request: Request) -> Answer:
     """Delete the records and the providers of nodes that are gone."""
     operation = operation_of(request)
@@ -156,6 +198,13 @@ def _rows(
     return [cells(GATES, NodeGate(uuid, name, host, one)) for one in found]
 
 
+@Operation(
+    'compute_node:release',
+    'POST /v1/compute-nodes/release',
+    answers('nodes', RELEASED, gates=_RELEASE_GATES),
+    body=body(_MAX_RELEASED, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
+    errors=(404, 409, 502, 503),
+)
 def _release(request: Request) -> Answer:
     """Release free nodes, so that their policies choose the owner again.
 
@@ -184,10 +233,6 @@ def _release(request: Request) -> Answer:
     return answer(request, 'nodes', nodes, RELEASED, gates)
 
 
-_CHECKED = schemas.answer('Every gate.', gates=_GATES)
-_DELETED = answers('nodes', RESULTS, gates=_GATES)
-
-
 _MAX_INSTANCES = 1_000
 FORGOTTEN: Columns[NodeDeletion] = (
     Column('instance_uuid', 'record.instance_uuid'),
@@ -200,6 +245,19 @@ FORGOTTEN: Columns[NodeDeletion] = (
 )
 
 
+@Operation(
+    'instance:forget',
+    'POST /v1/instances/forget',
+    answers('instances', FORGOTTEN),
+    body=body(
+        _MAX_INSTANCES,
+        'reason',
+        of='Of instances, or of their nodes.',
+        reason=schemas.REASON,
+        dry_run=schemas.DRY_RUN,
+    ),
+    errors=(404, 409, 502, 503),
+)
 def _forget(request: Request) -> Answer:
     """Close instances on record whose node Ironic does not have.
 
@@ -215,78 +273,3 @@ def _forget(request: Request) -> Answer:
             proposal, request.context.removals, request.origin
         )
     return answer(request, 'instances', proposal.nodes, FORGOTTEN)
-
-
-OPERATIONS = (
-    Operation(
-        'compute_node:check_delete',
-        'GET /v1/compute-nodes/{uuid}/check-delete',
-        _check,
-        _CHECKED,
-        summary='Evaluate every gate of the deletion of a node; nothing is '
-        'changed.',
-        description=_RULES,
-        parameters=(_UUID,),
-        errors=(404, 502, 503),
-    ),
-    Operation(
-        'compute_node:bulk_check_delete',
-        'POST /v1/compute-nodes/check-delete',
-        _check,
-        _CHECKED,
-        allowed_to=Access.READ,
-        description=_RULES,
-        body=body(_MAX_NODES),
-        errors=(404, 502, 503),
-        columns=GATES,
-    ),
-    Operation(
-        'compute_node:delete',
-        'DELETE /v1/compute-nodes/{uuid}',
-        _delete,
-        _DELETED,
-        summary='Delete the record and the provider of a node that is gone.',
-        description=f'{_RULES} 409 lists them if one fails.',
-        parameters=(_UUID,),
-        query=schemas.OF_DELETION,
-        errors=(404, 409, 502, 503),
-    ),
-    Operation(
-        'compute_node:bulk_delete',
-        'POST /v1/compute-nodes/delete',
-        _delete,
-        _DELETED,
-        description=f'{_RULES} A mass loss is evaluated once for all nodes '
-        'of a service. Nodes that a gate refuses keep their records, and the '
-        'others are deleted; 409 lists the gates if every node is refused.',
-        body=body(_MAX_NODES, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
-        errors=(404, 409, 502, 503),
-        columns=RESULTS,
-    ),
-    Operation(
-        'compute_node:release',
-        'POST /v1/compute-nodes/release',
-        _release,
-        answers('nodes', RELEASED, gates=_RELEASE_GATES),
-        body=body(
-            _MAX_RELEASED, reason=schemas.REASON, dry_run=schemas.DRY_RUN
-        ),
-        errors=(404, 409, 502, 503),
-        columns=RELEASED,
-    ),
-    Operation(
-        'instance:forget',
-        'POST /v1/instances/forget',
-        _forget,
-        answers('instances', FORGOTTEN),
-        body=body(
-            _MAX_INSTANCES,
-            'reason',
-            of='Of instances, or of their nodes.',
-            reason=schemas.REASON,
-            dry_run=schemas.DRY_RUN,
-        ),
-        errors=(404, 409, 502, 503),
-        columns=FORGOTTEN,
-    ),
-)

@@ -35,6 +35,36 @@ RESULTS: Columns[ImportedNode] = (
 )
 
 
+@Operation(
+    'compute_node:import',
+    'POST /v1/compute-nodes/import',
+    answers('nodes', RESULTS),
+    body=schemas.body(
+        {
+            'nodes': schemas.array(
+                schemas.body(
+                    {'uuid': schemas.UUID, 'service': schemas.HOST},
+                    ['uuid', 'service'],
+                ),
+                minItems=1,
+                maxItems=LARGEST,
+                description='Each node once, with its owner.',
+            ),
+            'new_services': schemas.described(
+                schemas.FLAG,
+                'Create services that are not on record, as those of '
+                'which nothing has registered yet.',
+            ),
+            'skip_invalid': schemas.described(
+                schemas.FLAG,
+                'Import the other nodes if a gate refuses some.',
+            ),
+            'dry_run': schemas.DRY_RUN,
+        },
+        ['nodes'],
+    ),
+    errors=(409, 502, 503),
+)
 def _import(request: Request) -> Answer:
     """Record the owners of nodes that another system has recorded.
 
@@ -76,39 +106,3 @@ def _import(request: Request) -> Answer:
     if not request.dry_run:
         found = operation.execute(found, request.origin)
     return request.changed({'nodes': [cells(RESULTS, one) for one in found]})
-
-
-OPERATIONS = (
-    Operation(
-        'compute_node:import',
-        'POST /v1/compute-nodes/import',
-        _import,
-        answers('nodes', RESULTS),
-        body=schemas.body(
-            {
-                'nodes': schemas.array(
-                    schemas.body(
-                        {'uuid': schemas.UUID, 'service': schemas.HOST},
-                        ['uuid', 'service'],
-                    ),
-                    minItems=1,
-                    maxItems=LARGEST,
-                    description='Each node once, with its owner.',
-                ),
-                'new_services': schemas.described(
-                    schemas.FLAG,
-                    'Create services that are not on record, as those of '
-                    'which nothing has registered yet.',
-                ),
-                'skip_invalid': schemas.described(
-                    schemas.FLAG,
-                    'Import the other nodes if a gate refuses some.',
-                ),
-                'dry_run': schemas.DRY_RUN,
-            },
-            ['nodes'],
-        ),
-        errors=(409, 502, 503),
-        columns=RESULTS,
-    ),
-)

@@ -7,7 +7,6 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Answer,
     Operation,
     Parameter,
@@ -72,6 +71,13 @@ def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
     )
 
 
+@Operation(
+    'pause:list',
+    'GET /v1/pauses',
+    schemas.pages('A page of pauses.', 'pauses', PAUSE),
+    query=schemas.PAGE,
+    errors=(503,),
+)
 def _list(request: Request) -> Answer:
     """List the pauses in force."""
     return request.page(
@@ -82,6 +88,20 @@ def _list(request: Request) -> Answer:
     )
 
 
+@Operation(
+    'pause:begin',
+    'POST /v1/pauses',
+    schemas.answer('The pause.', PAUSE, **schemas.CHANGE),
+    body={
+        'description': f'has a "reason" and at most {DAY} "seconds", or '
+        f'at most {LONGEST} with "force": true',
+        'anyOf': [
+            _body(DAY, {**schemas.FLAG, 'enum': [False]}),
+            _body(LONGEST, {**schemas.FLAG, 'enum': [True]}, 'force'),
+        ],
+    },
+    errors=(404, 502, 503),
+)
 def _begin(request: Request) -> Answer:
     """Pause automatic changes of owner.
 
@@ -138,6 +158,26 @@ def _check_scope(
     )
 
 
+@Operation(
+    'pause:end',
+    'DELETE /v1/pauses',
+    schemas.answer(
+        'The pauses that were ended.',
+        pauses=schemas.array(schemas.thing(PAUSE)),
+        **schemas.CHANGE,
+    ),
+    query=(
+        Parameter(
+            'pause',
+            'Only this pause, by its request_id; all by default.',
+            schemas.NAME,
+            metavar='ID',
+        ),
+        schemas.DRY_RUN_PARAMETER,
+    ),
+    errors=(404, 503),
+    columns=PAUSE,
+)
 def _end(request: Request) -> Answer:
     """Resume automatic changes of owner.
 
@@ -164,53 +204,3 @@ def _end(request: Request) -> Answer:
     return request.changed(
         {'pauses': [columns.cells(PAUSE, pause) for pause in ended]}
     )
-
-
-OPERATIONS = (
-    Operation(
-        'pause:list',
-        'GET /v1/pauses',
-        _list,
-        schemas.pages('A page of pauses.', 'pauses', PAUSE),
-        query=PAGE,
-        errors=(503,),
-        columns=PAUSE,
-    ),
-    Operation(
-        'pause:begin',
-        'POST /v1/pauses',
-        _begin,
-        schemas.answer('The pause.', PAUSE, **schemas.CHANGE),
-        body={
-            'description': f'has a "reason" and at most {DAY} "seconds", or '
-            f'at most {LONGEST} with "force": true',
-            'anyOf': [
-                _body(DAY, {**schemas.FLAG, 'enum': [False]}),
-                _body(LONGEST, {**schemas.FLAG, 'enum': [True]}, 'force'),
-            ],
-        },
-        errors=(404, 502, 503),
-        columns=PAUSE,
-    ),
-    Operation(
-        'pause:end',
-        'DELETE /v1/pauses',
-        _end,
-        schemas.answer(
-            'The pauses that were ended.',
-            pauses=schemas.array(schemas.thing(PAUSE)),
-            **schemas.CHANGE,
-        ),
-        query=(
-            Parameter(
-                'pause',
-                'Only this pause, by its request_id; all by default.',
-                schemas.NAME,
-                metavar='ID',
-            ),
-            schemas.DRY_RUN_PARAMETER,
-        ),
-        errors=(404, 503),
-        columns=PAUSE,
-    ),
-)

@@ -6,7 +6,6 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Access,
     Answer,
     Operation,
@@ -165,6 +164,7 @@ CHOICE: Columns[Choice] = (
 )
 """Result of a dry run of a request."""
 
+_ANSWERS = schemas.answer('The reservation.', DETAILED)
 ID = Parameter(
     'id',
     'Id of the reservation or, while it is open, the uuid of its instance.',
@@ -173,6 +173,23 @@ ID = Parameter(
 )
 
 
+@Operation(
+    'reservation:list',
+    'GET /v1/reservations',
+    schemas.pages('A page of reservations.', 'reservations', RESERVATION),
+    allowed_to=Access.READ_RESERVATIONS,
+    query=(
+        Parameter(
+            'service',
+            'Only those of this service (case-insensitive).',
+            schemas.HOST,
+            metavar='HOST',
+        ),
+        Parameter('all', 'Also those that are closed.', schemas.FLAG),
+        *schemas.PAGE,
+    ),
+    errors=(404, 503),
+)
 def _list(request: Request) -> Answer:
     """List reservations, oldest first: the open ones, or all."""
     host = request.query.get('service')
@@ -204,6 +221,20 @@ def _check_service(request: Request, text: str) -> None:
         suggestions.known_service(text, known)
 
 
+@Operation(
+    'reservation:create',
+    'POST /v1/reservations',
+    {
+        200: (
+            'It existed already; or the result of dry_run.',
+            {'oneOf': [schemas.thing(DETAILED), schemas.thing(CHOICE)]},
+        ),
+        201: ('The reservation, active.', schemas.thing(DETAILED)),
+    },
+    allowed_to=Access.SERVICE,
+    body=BODY,
+    errors=(404, 409, 502, 503),
+)
 def _create(request: Request) -> Answer:
     """Reserve a free node that fits, for an instance of a service.
 
@@ -234,11 +265,29 @@ def _create(request: Request) -> Answer:
     return Answer(answer.body, 201, f'/v1/reservations/{made.id}')
 
 
+@Operation(
+    'reservation:show',
+    'GET /v1/reservations/{id}',
+    _ANSWERS,
+    allowed_to=Access.READ_RESERVATIONS,
+    parameters=(ID,),
+    errors=(404, 502, 503),
+    columns=DETAILED,
+)
 def _show(request: Request) -> Answer:
     """Show one reservation, with the request that it was made for."""
     return _shown(_found(request))
 
 
+@Operation(
+    'reservation:confirm',
+    'POST /v1/reservations/{id}/confirm',
+    _ANSWERS,
+    allowed_to=Access.SERVICE,
+    parameters=(ID,),
+    errors=(404, 409, 502, 503),
+    columns=DETAILED,
+)
 def _confirm(request: Request) -> Answer:
     """Confirm that a reservation is used, so that it does not expire.
 
@@ -247,6 +296,14 @@ def _confirm(request: Request) -> Answer:
     return _shown(request.context.reserver.confirm(_found(request).id))
 
 
+@Operation(
+    'reservation:delete',
+    'DELETE /v1/reservations/{id}',
+    schemas.answer('The reservation, closed.', DETAILED),
+    allowed_to=Access.SERVICE,
+    parameters=(ID,),
+    errors=(404, 409, 502, 503),
+)
 def _delete(request: Request) -> Answer:
     """Release a reserved node; idempotent.
 
@@ -274,73 +331,3 @@ def _is_open_to(request: Request, found: Reservation) -> bool:
 
 def _shown(one: Reservation) -> Answer:
     return Answer(cells(DETAILED, one))
-
-
-_ANSWERS = schemas.answer('The reservation.', DETAILED)
-
-OPERATIONS = (
-    Operation(
-        'reservation:list',
-        'GET /v1/reservations',
-        _list,
-        schemas.pages('A page of reservations.', 'reservations', RESERVATION),
-        allowed_to=Access.READ_RESERVATIONS,
-        query=(
-            Parameter(
-                'service',
-                'Only those of this service (case-insensitive).',
-                schemas.HOST,
-                metavar='HOST',
-            ),
-            Parameter('all', 'Also those that are closed.', schemas.FLAG),
-            *PAGE,
-        ),
-        errors=(404, 503),
-        columns=RESERVATION,
-    ),
-    Operation(
-        'reservation:create',
-        'POST /v1/reservations',
-        _create,
-        {
-            200: (
-                'It existed already; or the result of dry_run.',
-                {'oneOf': [schemas.thing(DETAILED), schemas.thing(CHOICE)]},
-            ),
-            201: ('The reservation, active.', schemas.thing(DETAILED)),
-        },
-        allowed_to=Access.SERVICE,
-        body=BODY,
-        errors=(404, 409, 502, 503),
-    ),
-    Operation(
-        'reservation:show',
-        'GET /v1/reservations/{id}',
-        _show,
-        _ANSWERS,
-        allowed_to=Access.READ_RESERVATIONS,
-        parameters=(ID,),
-        errors=(404, 502, 503),
-        columns=DETAILED,
-    ),
-    Operation(
-        'reservation:confirm',
-        'POST /v1/reservations/{id}/confirm',
-        _confirm,
-        _ANSWERS,
-        allowed_to=Access.SERVICE,
-        parameters=(ID,),
-        errors=(404, 409, 502, 503),
-        columns=DETAILED,
-    ),
-    Operation(
-        'reservation:delete',
-        'DELETE /v1/reservations/{id}',
-        _delete,
-        schemas.answer('The reservation, closed.', DETAILED),
-        allowed_to=Access.SERVICE,
-        parameters=(ID,),
-        errors=(404, 409, 502, 503),
-        columns=DETAILED,
-    ),
-)

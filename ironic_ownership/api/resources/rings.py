@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import PAGE, Answer, Operation, Request
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.services import options, policies
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import policy_set
@@ -64,6 +64,14 @@ LONG: Columns[Peer] = (
 )
 
 
+@Operation(
+    'ring:show',
+    'GET /v1/rings',
+    schemas.pages('A page of the services in all rings.', 'peers', LONG),
+    query=schemas.PAGE,
+    errors=(503,),
+    short=SHORT,
+)
 def _show(request: Request) -> Answer:
     """Show the peer groups: services that share nodes, and their shares.
 
@@ -108,17 +116,3 @@ def _peers(
                 settings=group.settings,
                 peers=hosts,
             )
-
-
-OPERATIONS = (
-    Operation(
-        'ring:show',
-        'GET /v1/rings',
-        _show,
-        schemas.pages('A page of the services in all rings.', 'peers', LONG),
-        query=PAGE,
-        errors=(503,),
-        columns=LONG,
-        short=SHORT,
-    ),
-)

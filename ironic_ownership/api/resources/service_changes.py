@@ -177,6 +177,21 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
     )
 
 
+@Operation(
+    'service:set',
+    'PATCH /v1/services/{host}',
+    schemas.answer(
+        'The service as it is now, or would be.',
+        CHANGE,
+        services=schemas.described(
+            schemas.TEXTS, 'All services that the request names.'
+        ),
+        **schemas.CHANGE,
+    ),
+    parameters=(HOST,),
+    body=_SET,
+    errors=(404, 409, 502, 503),
+)
 def _set(request: Request) -> Answer:
     """Enable or disable a service, force it down, or give it an order.
 
@@ -199,6 +214,20 @@ def _set(request: Request) -> Answer:
     return _changed(request, [change])
 
 
+@Operation(
+    'service:delete',
+    'DELETE /v1/services/{host}',
+    schemas.answer(
+        'The service was deleted; or the proposal, for dry_run.',
+        host=schemas.TEXT,
+        gates=_gates(GATES),
+        **schemas.CHANGE,
+    ),
+    parameters=(HOST,),
+    query=schemas.OF_DELETION,
+    errors=(404, 409, 502, 503),
+    columns=GATES,
+)
 def _delete(request: Request) -> Answer:
     """Delete a service that owns nothing and does not run.
 
@@ -223,6 +252,28 @@ def _delete(request: Request) -> Answer:
     )
 
 
+@Operation(
+    'service:failover',
+    'POST /v1/services/{host}/failover',
+    schemas.answer(
+        'The service after the failover, or the proposal.',
+        FAILOVER,
+        gates=_gates(_FAILOVER_GATES),
+        **schemas.CHANGE,
+    ),
+    parameters=(HOST,),
+    body=schemas.body(
+        {
+            'to': schemas.described(
+                schemas.NAME,
+                'The incarnation of the standby, as in "member list", or '
+                'a prefix of it; needed if there are several.',
+            ),
+            **_COMMON,
+        }
+    ),
+    errors=(404, 409, 503),
+)
 def _fail_over(request: Request) -> Answer:
     """Make a standby the active process of its service.
 
@@ -271,63 +322,3 @@ def _check(
             gates=gates,
             hint='Correct the causes, and send the request again',
         )
-
-
-OPERATIONS = (
-    Operation(
-        'service:set',
-        'PATCH /v1/services/{host}',
-        _set,
-        schemas.answer(
-            'The service as it is now, or would be.',
-            CHANGE,
-            services=schemas.described(
-                schemas.TEXTS, 'All services that the request names.'
-            ),
-            **schemas.CHANGE,
-        ),
-        parameters=(HOST,),
-        body=_SET,
-        errors=(404, 409, 502, 503),
-        columns=CHANGE,
-    ),
-    Operation(
-        'service:delete',
-        'DELETE /v1/services/{host}',
-        _delete,
-        schemas.answer(
-            'The service was deleted; or the proposal, for dry_run.',
-            host=schemas.TEXT,
-            gates=_gates(GATES),
-            **schemas.CHANGE,
-        ),
-        parameters=(HOST,),
-        query=schemas.OF_DELETION,
-        errors=(404, 409, 502, 503),
-        columns=GATES,
-    ),
-    Operation(
-        'service:failover',
-        'POST /v1/services/{host}/failover',
-        _fail_over,
-        schemas.answer(
-            'The service after the failover, or the proposal.',
-            FAILOVER,
-            gates=_gates(_FAILOVER_GATES),
-            **schemas.CHANGE,
-        ),
-        parameters=(HOST,),
-        body=schemas.body(
-            {
-                'to': schemas.described(
-                    schemas.NAME,
-                    'The incarnation of the standby, as in "member list", or '
-                    'a prefix of it; needed if there are several.',
-                ),
-                **_COMMON,
-            }
-        ),
-        errors=(404, 409, 503),
-        columns=FAILOVER,
-    ),
-)

@@ -8,7 +8,6 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
-    PAGE,
     Answer,
     Operation,
     Parameter,
@@ -206,6 +205,19 @@ HOST = Parameter(
 )
 
 
+# The long columns are optional.
+_LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
+
+
+@Operation(
+    'service:list',
+    'GET /v1/services',
+    {200: ('A page of services.', schemas.page('services', _LISTED))},
+    query=(_WITH_LOAD, *schemas.PAGE),
+    errors=(503,),
+    columns=LONG,
+    short=SHORT,
+)
 def _list(request: Request) -> Answer:
     """List the compute services: alive or not, and how much they own."""
     context = request.context
@@ -227,6 +239,13 @@ def _list(request: Request) -> Answer:
     )
 
 
+@Operation(
+    'service:show',
+    'GET /v1/services/{host}',
+    schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
+    parameters=(HOST,),
+    errors=(404, 503),
+)
 def _show(request: Request) -> Answer:
     """Show one compute service: row, membership, settings, nodes owned."""
     found = service_status.read(
@@ -238,10 +257,6 @@ def _show(request: Request) -> Answer:
     if one is None:
         raise suggestions.unknown('service', host, by_host)
     return Answer(cells(DETAILS, one) | {'warnings': list(found.warnings)})
-
-
-# The long columns are optional.
-_LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
 
 
 def _of_process(name: str) -> Callable[[Reading], columns.Cell]:
@@ -287,6 +302,13 @@ MEMBERS: Columns[Reading] = (
 )
 
 
+@Operation(
+    'member:list',
+    'GET /v1/members',
+    schemas.pages('A page of members.', 'members', MEMBERS),
+    query=schemas.PAGE,
+    errors=(503,),
+)
 def _list_members(request: Request) -> Answer:
     """List the members: live processes, as they advertise themselves."""
     context = request.context
@@ -300,35 +322,3 @@ def _list_members(request: Request) -> Answer:
         MEMBERS,
         doubts,
     )
-
-
-OPERATIONS = (
-    Operation(
-        'service:list',
-        'GET /v1/services',
-        _list,
-        {200: ('A page of services.', schemas.page('services', _LISTED))},
-        query=(_WITH_LOAD, *PAGE),
-        errors=(503,),
-        columns=LONG,
-        short=SHORT,
-    ),
-    Operation(
-        'service:show',
-        'GET /v1/services/{host}',
-        _show,
-        schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
-        parameters=(HOST,),
-        errors=(404, 503),
-        columns=DETAILS,
-    ),
-    Operation(
-        'member:list',
-        'GET /v1/members',
-        _list_members,
-        schemas.pages('A page of members.', 'members', MEMBERS),
-        query=PAGE,
-        errors=(503,),
-        columns=MEMBERS,
-    ),
-)

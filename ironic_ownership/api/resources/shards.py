@@ -103,6 +103,15 @@ def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
     )
 
 
+@Operation(
+    'shard:plan',
+    'POST /v1/shards/plan',
+    move_answers.of_several(_answer, PLAN, NODE),
+    description=move_answers.BACKGROUND,
+    body=_BODY,
+    errors=(404, 409, 502, 503),
+    columns=NODE,
+)
 def _plan(request: Request) -> Answer:
     """Give every shard its share of the nodes, with the fewest moves.
 
@@ -162,17 +171,3 @@ def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
             for why, number in sorted(proposal.left.items())
         ],
     }
-
-
-OPERATIONS = (
-    Operation(
-        'shard:plan',
-        'POST /v1/shards/plan',
-        _plan,
-        move_answers.of_several(_answer, PLAN, NODE),
-        description=move_answers.BACKGROUND,
-        body=_BODY,
-        errors=(404, 409, 502, 503),
-        columns=NODE,
-    ),
-)

@@ -115,6 +115,34 @@ def _seen(request: Request) -> tuple[Deployment, Situation]:
     return seen, Situation(seen.view, [*seen.services.values()])
 
 
+@Operation(
+    'ring:preview',
+    'GET /v1/rings/preview',
+    _ANSWERS,
+    query=(
+        Parameter(
+            'without',
+            'As if these members died (case-insensitive); may be repeated.',
+            _HOSTS,
+            metavar='HOST',
+        ),
+        Parameter(
+            'with',
+            'As if these services joined (case-insensitive); may be repeated.',
+            _HOSTS,
+            metavar='HOST',
+        ),
+        Parameter(
+            'like',
+            'The live member whose settings a new one has; needed if '
+            'there are several rings.',
+            schemas.HOST,
+            metavar='HOST',
+        ),
+        Parameter('nodes', 'Also list each node.', schemas.FLAG),
+    ),
+    errors=(404, 409, 502, 503),
+)
 def _preview(request: Request) -> Answer:
     """Show which nodes would move if members left or joined.
 
@@ -197,6 +225,14 @@ def _only_ring(groups: Sequence[PeerGroup]) -> str:
     )
 
 
+@Operation(
+    'policy:compare',
+    'POST /v1/policies/compare',
+    _ANSWERS,
+    allowed_to=Access.READ,
+    body=_BODY,
+    errors=(404, 409, 502, 503),
+)
 def _compare(request: Request) -> Answer:
     """Show which nodes two lists of policies would assign differently.
 
@@ -266,47 +302,3 @@ def _answer(
 def changes(found: Difference) -> list[dict[str, columns.Cell]]:
     """Return each node that would change, in the order of the kinds."""
     return [cells(NODE, one) for kind in Kind for one in found.of(kind)]
-
-
-OPERATIONS = (
-    Operation(
-        'ring:preview',
-        'GET /v1/rings/preview',
-        _preview,
-        _ANSWERS,
-        query=(
-            Parameter(
-                'without',
-                'As if these members died (case-insensitive); may be '
-                'repeated.',
-                _HOSTS,
-                metavar='HOST',
-            ),
-            Parameter(
-                'with',
-                'As if these services joined (case-insensitive); may be '
-                'repeated.',
-                _HOSTS,
-                metavar='HOST',
-            ),
-            Parameter(
-                'like',
-                'The live member whose settings a new one has; needed if '
-                'there are several rings.',
-                schemas.HOST,
-                metavar='HOST',
-            ),
-            Parameter('nodes', 'Also list each node.', schemas.FLAG),
-        ),
-        errors=(404, 409, 502, 503),
-    ),
-    Operation(
-        'policy:compare',
-        'POST /v1/policies/compare',
-        _compare,
-        _ANSWERS,
-        allowed_to=Access.READ,
-        body=_BODY,
-        errors=(404, 409, 502, 503),
-    ),
-)

@@ -11,13 +11,7 @@ import dataclasses
 import enum
 import functools
 import itertools
-from collections.abc import (
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model

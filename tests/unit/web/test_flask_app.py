@@ -9,13 +9,14 @@ import hypothesis
 import werkzeug.datastructures
 from hypothesis import strategies as st
 
-from ironic_ownership.api.operation import PAGE, Parameter
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import Parameter
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import flask_app
 
 PARAMETERS = (
-    *PAGE,
+    *schemas.PAGE,
     Parameter('long', 'x', {'type': 'boolean'}),
     Parameter('state', 'x', {'type': 'array', 'items': {'enum': ['a', 'b']}}),
 )
