@@ -193,6 +193,12 @@ OF_DELETION = (
     DRY_RUN_PARAMETER,
 )
 """Those of a deletion."""
+OF_SERVICE = operation.Parameter(
+    'host',
+    'Host name of the service (case-insensitive).',
+    HOST,
+    example='rack1',
+)
 LIMIT = operation.Parameter(
     'limit',
     'The maximum number of items in a page. The configuration, [api] '

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.api.resources.node_imports import LARGEST, RESULTS
+from ironic_ownership.api.resources.node_changes import IMPORTED, MAX_IMPORTED
 from ironic_ownership.cli import base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.texts import counted, is_uuid, phrase
@@ -40,7 +40,7 @@ owners by uuid. Every entry that cannot be used is named with its line.
 A gate that refuses one node stops all of them, unless --skip-invalid is
 given; the exit code is 3 in both cases. An import that was interrupted is
 resumed by running it again: nodes that are imported are unchanged."""
-    keys = columns.keys(RESULTS)
+    keys = columns.keys(IMPORTED)
     examples = (
         'compute node import owners.csv --dry-run',
         'compute node import owners.csv --new-services --yes',
@@ -130,7 +130,7 @@ resumed by running it again: nodes that are imported are unchanged."""
     ) -> Iterator[_Row]:
         pairs = iter(entries.items())
         done = 0
-        while some := list(itertools.islice(pairs, LARGEST)):
+        while some := list(itertools.islice(pairs, MAX_IMPORTED)):
             body = {
                 'nodes': [{'uuid': u, 'service': host} for u, host in some],
                 'new_services': parsed_args.new_services,
@@ -140,7 +140,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             answer = self.api.call('compute_node:import', body=body)
             yield from answer['nodes']
             done += len(some)
-            if len(entries) > LARGEST:
+            if len(entries) > MAX_IMPORTED:
                 what = 'evaluated' if dry_run else 'done'
                 self.say(f'{done} of {len(entries)} nodes {what}')
 
@@ -156,7 +156,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             )
         )
         return self.rows(
-            RESULTS,
+            IMPORTED,
             [
                 row
                 for row in rows

@@ -1,4 +1,4 @@
-"""``/v1/moves``: moves of compute nodes, made and on record."""
+"""``/v1/moves``, and ``drain``: moves of compute nodes, made and on record."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.changes import drain, selection
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.observe.columns import Columns, cells
@@ -313,3 +313,60 @@ def _selection(request: Request) -> selection.Selection:
         selected.get('shard'), selected.get('conductor_group'), context.scope
     )
     return selection.Selection(source=source, scope=scope)
+
+
+def _drained(move: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return schemas.thing(
+        host=schemas.TEXT,
+        moves=schemas.array(move),
+        unplaceable=schemas.described(
+            move['properties']['nodes'],
+            'Nodes for which there is no destination.',
+        ),
+        **more,
+    )
+
+
+@Operation(
+    'service:drain',
+    'POST /v1/services/{host}/drain',
+    move_answers.of_several(_drained),
+    description=move_answers.BACKGROUND,
+    parameters=(schemas.OF_SERVICE,),
+    body=move_answers.DRAINING,
+    errors=(404, 409, 502, 503),
+)
+def _drain(request: Request) -> Answer:
+    """Empty a service: move each of its nodes to one that admits it.
+
+    Each service that takes nodes gets a move of its own, with its own request
+    id. Only live and enabled services take nodes; of several that admit a
+    node, the one with the fewest nodes takes it, and a free node of a hash
+    ring goes where the ring puts it. The service itself has to be stopped, as
+    for any move. A trial has so many nodes of each move, and all of them pass
+    or fail together.
+    """
+    body = request.body
+    operation = operation_of(request, request.request_id)
+    proposal = drain.propose(
+        operation,
+        request.path['host'],
+        request.origin,
+        reason=body.get('reason'),
+        overrides=body.get('override', ()),
+        trial=body.get('trial', 0),
+    )
+
+    columns = move_answers.PLAN if request.dry_run else move_answers.NODE
+
+    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        return {
+            'host': proposal.host,
+            'moves': moved,
+            'unplaceable': [cells(columns, n) for n in proposal.unplaceable],
+            **more,
+        }
+
+    return make_moves(
+        request, operation, proposal.moves, shown, proposal.unplaceable
+    )

@@ -9,7 +9,6 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import (
-    HOST,
     STANDING_ORDER,
     standing_order,
 )
@@ -188,7 +187,7 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
         ),
         **schemas.CHANGE,
     ),
-    parameters=(HOST,),
+    parameters=(schemas.OF_SERVICE,),
     body=_SET,
     errors=(404, 409, 502, 503),
 )
@@ -223,7 +222,7 @@ def _set(request: Request) -> Answer:
         gates=_gates(GATES),
         **schemas.CHANGE,
     ),
-    parameters=(HOST,),
+    parameters=(schemas.OF_SERVICE,),
     query=schemas.OF_DELETION,
     errors=(404, 409, 502, 503),
     columns=GATES,
@@ -261,7 +260,7 @@ def _delete(request: Request) -> Answer:
         gates=_gates(_FAILOVER_GATES),
         **schemas.CHANGE,
     ),
-    parameters=(HOST,),
+    parameters=(schemas.OF_SERVICE,),
     body=schemas.body(
         {
             'to': schemas.described(

@@ -197,12 +197,6 @@ _WITH_LOAD = Parameter(
     'its policies and their settings. Ironic is read for all nodes.',
     schemas.FLAG,
 )
-HOST = Parameter(
-    'host',
-    'Host name of the service (case-insensitive).',
-    schemas.HOST,
-    example='rack1',
-)
 
 
 # The long columns are optional.
@@ -243,7 +237,7 @@ def _list(request: Request) -> Answer:
     'service:show',
     'GET /v1/services/{host}',
     schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
-    parameters=(HOST,),
+    parameters=(schemas.OF_SERVICE,),
     errors=(404, 503),
 )
 def _show(request: Request) -> Answer:
