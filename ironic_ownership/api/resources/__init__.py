@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 MODULES: Mapping[str, Sequence[str]] = {
     'compute_node': (
+        'node_lists',
         'compute_nodes',
-        'explanation',
-        'compute_node_records',
         'node_changes',
     ),
-    'compute_node_record': ('compute_node_records',),
+    'compute_node_record': ('node_lists',),
     'instance': ('node_changes',),
     'service': ('services', 'service_changes', 'moves'),
     'member': ('services',),

@@ -1,8 +1,7 @@
-"""``/v1/compute-nodes``: the owner of each node, and the reason."""
+"""``/v1/compute-nodes/{node}``: the owner of one node, and the reason."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,31 +18,17 @@ from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
 from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import (
-    deployment,
-    node_listing,
-    node_query,
-)
-from ironic_ownership.engine.queries import explanation as engine_explanation
+from ironic_ownership.engine.queries import advice, deployment, node_query
 from ironic_ownership.engine.queries.deployment import NodeStatus
+from ironic_ownership.engine.queries.explanation import Candidate, Explanation
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
-_STATE_FILTER = {
-    'type': 'string',
-    'enum': [
-        *(state.value for state in deployment.State),
-        *(state.value for state in deployment.Availability),
-    ],
-}
-
-
-def unavailable(status: NodeStatus) -> str | None:
-    """Return the code why nothing can be scheduled to the node."""
-    code = status.availability.code if status.availability else None
-    return code.value if code else None
+_UNAVAILABLE = (
+    'Why nothing can be scheduled to the node; null if it can be. A code, '
+    'stable.'
+)
 
 
 def _instance(status: NodeStatus) -> str | None:
@@ -78,13 +63,7 @@ SHORT: Columns[NodeStatus] = (
     Column('shard', lambda s: s.place[0], TEXT_OR_NULL),
     Column('conductor_group', lambda s: s.place[1]),
     Column('reason', 'decision.reason.value', help='Reason code, stable.'),
-    Column(
-        'unavailable',
-        unavailable,
-        TEXT_OR_NULL,
-        'Why nothing can be scheduled to the node; null if it can be. A code, '
-        'stable.',
-    ),
+    Column('unavailable', type=TEXT_OR_NULL, help=_UNAVAILABLE),
 )
 _DECIDED: Columns[NodeStatus] = (
     Column('decided_owner', 'decision.owner', TEXT_OR_NULL),
@@ -138,92 +117,12 @@ NODE = Parameter(
     metavar='UUID|NAME',
 )
 
-OWNER = Parameter(
-    'service',
-    'Only nodes that this service owns (case-insensitive).',
-    schemas.HOST,
-    metavar='HOST',
-)
-_FILTERS = (
-    OWNER,
-    Parameter(
-        'shard',
-        'Only nodes of this shard, exactly as in Ironic.',
-        schemas.NAME,
-    ),
-    Parameter(
-        'conductor_group',
-        'Only nodes of this conductor group (case-insensitive); empty is the '
-        'default group.',
-        schemas.GROUP,
-        metavar='GROUP',
-    ),
-    Parameter(
-        'state',
-        'Only nodes in one of these states; may be repeated.',
-        {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
-    ),
-)
 _EVENTS = Parameter(
     'events',
     'How many of its last events to show, newest first (default: 5).',
     {'type': 'integer', 'minimum': 0, 'maximum': 10000},
     metavar='N',
 )
-
-
-@Operation(
-    'compute_node:list',
-    'GET /v1/compute-nodes',
-    schemas.pages(
-        'A page of compute nodes, in the order of their uuids.',
-        'compute_nodes',
-        LONG,
-    ),
-    description="Of the records whose node is not in Ironic's list, the "
-    f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
-    'warning has the number of the others, which are left out.',
-    query=(*_FILTERS, *schemas.PAGE),
-    errors=(404, 502, 503),
-    short=SHORT,
-)
-def _list(request: Request) -> Answer:
-    """List compute nodes with the owner of each, and the reason.
-
-    Without a shard key in the configuration every node that Ironic shows to
-    the configured credential is listed. With one, only nodes of a shard are
-    ever listed. The pages of one walk show one moment, unless the walk takes
-    longer than [api] list_lifetime.
-    """
-    states = request.query.get('state')
-    listing = request.kept('compute nodes', _read)
-    # A page, and the one that tells whether there are more.
-    size = min(request.limit, BATCH) + 1
-    following = (
-        status
-        for status in listing.after(request.query.get('marker', ''), size)
-        if not states or status.is_in(states)
-    )
-    return request.part(
-        'compute_nodes',
-        [*itertools.islice(following, request.limit + 1)],
-        lambda status: status.uuid,
-        LONG,
-        listing.warnings,
-    )
-
-
-def _read(request: Request) -> node_listing.NodeListing:
-    context = request.context
-    filters = node_listing.Filters(
-        request.query.get('service'),
-        request.query.get('shard'),
-        request.query.get('conductor_group'),
-    )
-    host = context.service if context.sharded else ''
-    scope, whose = node_listing.scope_of(filters, context.scope, host)
-    with context.ports() as ports:
-        return node_listing.list_nodes(ports, filters, scope, whose)
 
 
 @Operation(
@@ -242,7 +141,7 @@ def _read(request: Request) -> node_listing.NodeListing:
 def _show(request: Request) -> Answer:
     """Show one compute node: its record, Ironic's node, the decision."""
     with request.context.ports() as ports:
-        found = explained(request, ports)
+        found = _explained(request, ports)
         limit = request.query.get('events', 5)
         events = ports.records.events(
             EventFilter(node_uuid=found.status.uuid), limit=limit + 1
@@ -287,9 +186,7 @@ def _check_action(request: Request) -> Answer:
     return Answer(cells(ACTION, allowed))
 
 
-def explained(
-    request: Request, ports: Ports
-) -> engine_explanation.Explanation:
+def _explained(request: Request, ports: Ports) -> Explanation:
     """Explain the node in the path.
 
     :raises NotFoundError: if neither Ironic nor the records know it.
@@ -329,3 +226,125 @@ def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
         name: getattr(event, name) for name in _OF_EVENT
     }
     return {key: value for key, value in row.items() if value is not None}
+
+
+_OF_NODE = (
+    *('instance_uuid', 'shard', 'conductor_group', 'driver'),
+    *('resource_class', 'provision_state', 'target_provision_state'),
+    *('power_state', 'maintenance', 'retired', 'reservation'),
+)
+_MEMBER = (
+    *('host', 'considered', 'why', 'alive', 'disabled'),
+    *('forced_down', 'readable', 'admits'),
+)
+_Row = dict[str, columns.Cell]
+
+
+def _inputs(explanation: Explanation) -> _Row:
+    node, record = explanation.status.node, explanation.status.record
+    shard, group = explanation.status.place
+    return {
+        'shard': shard,
+        'conductor_group': group,
+        'instance_uuid': node.instance_uuid if node else None,
+        'recorded_instance_uuid': record.instance_uuid if record else None,
+    }
+
+
+def _member(candidate: Candidate) -> _Row:
+    return {
+        **{name: getattr(candidate, name) for name in _MEMBER},
+        'policies': [
+            {
+                'policy': result.policy.name,
+                'options': _plain(result.policy),
+                'member_values': _plain(result.values),
+                'admits': result.admits,
+                'says': result.detail,
+            }
+            for result in candidate.results
+        ],
+    }
+
+
+def _plain(settings: model.PolicySettings) -> _Row:
+    return {name: columns.plain(value) for name, value in settings.options}
+
+
+def _record_cell(explanation: Explanation) -> _Row | None:
+    record, owner = explanation.status.record, explanation.owner
+    if record is None:
+        return None
+    return {
+        'service': record.host,
+        'service_alive': explanation.status.owner_alive,
+        'service_epoch': owner.epoch if owner else None,
+        'instance_uuid': record.instance_uuid,
+        'shard': record.shard,
+        'conductor_group': record.conductor_group,
+        'reason': record.reason.value,
+        'unavailable': record.unavailable,
+        'updated_at': columns.moment(record.updated_at),
+    }
+
+
+def _ironic(explanation: Explanation) -> _Row | None:
+    node = explanation.status.node
+    if node is None:
+        return None
+    return {name: getattr(node, name) for name in _OF_NODE}
+
+
+def _preferred(explanation: Explanation) -> _Row | None:
+    found = explanation.preferred
+    if found is None:
+        return None
+    return {
+        'service': found.owner,
+        'reason': found.reason.value,
+        'note': found.note or None,
+    }
+
+
+def _contest(explanation: Explanation) -> str | None:
+    contest = explanation.decision.contest
+    return contest.value if contest else None
+
+
+EXPLANATION: Columns[Explanation] = (
+    Column('uuid', 'status.uuid'),
+    Column('name', 'status.name', TEXT_OR_NULL),
+    schemas.code('state', deployment.State, 'status.state'),
+    Column('inputs', _inputs, schemas.THING),
+    Column(
+        'members', lambda e: [_member(c) for c in e.candidates], schemas.THINGS
+    ),
+    Column('assigner', type=TEXT_OR_NULL),
+    Column('peers', lambda e: list(e.peers), TEXTS),
+    Column('live_peers', lambda e: list(e.live_peers), TEXTS),
+    Column('policies_want', _preferred, schemas.THING_OR_NULL),
+    Column('decided_owner', 'decision.owner', TEXT_OR_NULL),
+    Column('reason', 'decision.reason.value', help='Reason code, stable.'),
+    Column('rule', advice.rule),
+    Column('contest', _contest, TEXT_OR_NULL),
+    Column('contenders', lambda e: list(e.decision.contenders), TEXTS),
+    Column('filtered', 'decision.filtered', schemas.FLAG),
+    Column('unavailable', 'status.unavailable', TEXT_OR_NULL, _UNAVAILABLE),
+    Column('record', _record_cell, schemas.THING_OR_NULL),
+    Column('ironic', _ironic, schemas.THING_OR_NULL),
+    Column('advice', lambda e: list(advice.advise(e)), TEXTS),
+)
+
+
+@Operation(
+    'compute_node:explain',
+    'GET /v1/compute-nodes/{node}/explain',
+    schemas.answer('The chain, from the inputs to the advice.', EXPLANATION),
+    parameters=(NODE,),
+    errors=(404, 502, 503),
+)
+def _explain(request: Request) -> Answer:
+    """Explain the owner of a node: inputs, members, policies, record."""
+    with request.context.ports() as ports:
+        found = _explained(request, ports)
+    return Answer(cells(EXPLANATION, found))

@@ -110,10 +110,15 @@ class NodeStatus:
         return (known.shard, known.conductor_group) if known else (None, '')
 
     @property
+    def unavailable(self) -> str | None:
+        """The code why nothing can be scheduled to it; ``None`` if it can."""
+        code = self.availability.code if self.availability else None
+        return code.value if code else None
+
+    @property
     def is_out_of_service(self) -> bool:
         """True if no live conductor supports it."""
-        found = self.availability
-        return found is not None and found.code is Unavailable.OUT_OF_SERVICE
+        return self.unavailable == Unavailable.OUT_OF_SERVICE
 
     def is_in(self, states: Collection[str]) -> bool:
         """Tell whether any :class:`State` or :class:`Availability` fits."""

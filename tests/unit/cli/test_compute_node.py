@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api.resources import compute_node_records, compute_nodes
+from ironic_ownership.api.resources import compute_nodes, node_lists
 from ironic_ownership.cli import compute_node, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
@@ -55,7 +55,7 @@ class ListCase(unittest.TestCase):
             }
 
     def row(self, number: int) -> dict[str, Any]:
-        shown = (*compute_nodes.LONG, *compute_node_records.COLUMNS)
+        shown = (*compute_nodes.LONG, *node_lists.RECORD)
         cells = dict.fromkeys(columns.keys(shown))
         return {**cells, 'uuid': f'u{number}', 'name': f'n{9 - number}'}
 

@@ -1,8 +1,9 @@
-"""``/v1/compute-node-records``, and ``resolve``: compute nodes on record."""
+"""Lists of compute nodes: by Ironic, on record, and of names."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
@@ -12,15 +13,107 @@ from ironic_ownership.api.operation import (
     Parameter,
     Request,
 )
-from ironic_ownership.api.resources.compute_nodes import OWNER
+from ironic_ownership.api.resources.compute_nodes import LONG, SHORT
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.queries import node_listing
+from ironic_ownership.engine.decision.peer_groups import BATCH
+from ironic_ownership.engine.queries import deployment, node_listing
 from ironic_ownership.observe.columns import Column, Columns
 
-COLUMNS: Columns[node_listing.RecordedNode] = (
+_STATE_FILTER = {
+    'type': 'string',
+    'enum': [
+        *(state.value for state in deployment.State),
+        *(state.value for state in deployment.Availability),
+    ],
+}
+
+
+OWNER = Parameter(
+    'service',
+    'Only nodes that this service owns (case-insensitive).',
+    schemas.HOST,
+    metavar='HOST',
+)
+_FILTERS = (
+    OWNER,
+    Parameter(
+        'shard',
+        'Only nodes of this shard, exactly as in Ironic.',
+        schemas.NAME,
+    ),
+    Parameter(
+        'conductor_group',
+        'Only nodes of this conductor group (case-insensitive); empty is the '
+        'default group.',
+        schemas.GROUP,
+        metavar='GROUP',
+    ),
+    Parameter(
+        'state',
+        'Only nodes in one of these states; may be repeated.',
+        {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
+    ),
+)
+
+
+@Operation(
+    'compute_node:list',
+    'GET /v1/compute-nodes',
+    schemas.pages(
+        'A page of compute nodes, in the order of their uuids.',
+        'compute_nodes',
+        LONG,
+    ),
+    description="Of the records whose node is not in Ironic's list, the "
+    f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
+    'warning has the number of the others, which are left out.',
+    query=(*_FILTERS, *schemas.PAGE),
+    errors=(404, 502, 503),
+    short=SHORT,
+)
+def _list(request: Request) -> Answer:
+    """List compute nodes with the owner of each, and the reason.
+
+    Without a shard key in the configuration every node that Ironic shows to
+    the configured credential is listed. With one, only nodes of a shard are
+    ever listed. The pages of one walk show one moment, unless the walk takes
+    longer than [api] list_lifetime.
+    """
+    states = request.query.get('state')
+    listing = request.kept('compute nodes', _read)
+    # A page, and the one that tells whether there are more.
+    size = min(request.limit, BATCH) + 1
+    following = (
+        status
+        for status in listing.after(request.query.get('marker', ''), size)
+        if not states or status.is_in(states)
+    )
+    return request.part(
+        'compute_nodes',
+        [*itertools.islice(following, request.limit + 1)],
+        lambda status: status.uuid,
+        LONG,
+        listing.warnings,
+    )
+
+
+def _read(request: Request) -> node_listing.NodeListing:
+    context = request.context
+    filters = node_listing.Filters(
+        request.query.get('service'),
+        request.query.get('shard'),
+        request.query.get('conductor_group'),
+    )
+    host = context.service if context.sharded else ''
+    scope, whose = node_listing.scope_of(filters, context.scope, host)
+    with context.ports() as ports:
+        return node_listing.list_nodes(ports, filters, scope, whose)
+
+
+RECORD: Columns[node_listing.RecordedNode] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
     Column(
@@ -51,7 +144,7 @@ COLUMNS: Columns[node_listing.RecordedNode] = (
         'UTC. Null while the node is unowned.',
     ),
 )
-_FILTERS = (
+_RECORD_FILTERS = (
     OWNER,
     Parameter(
         'shard',
@@ -73,13 +166,13 @@ _FILTERS = (
     schemas.pages(
         'A page of compute nodes, in the order of their uuids.',
         'compute_node_records',
-        COLUMNS,
+        RECORD,
         notes=schemas.NOTES,
     ),
-    query=(*_FILTERS, *schemas.PAGE),
+    query=(*_RECORD_FILTERS, *schemas.PAGE),
     errors=(404, 503),
 )
-def _list(request: Request) -> Answer:
+def _list_records(request: Request) -> Answer:
     """List compute nodes as they are on record, without asking Ironic.
 
     A page costs the same for any number of nodes. It shows what the owners
@@ -102,7 +195,7 @@ def _list(request: Request) -> Answer:
         'compute_node_records',
         found.nodes,
         lambda one: one.record.uuid,
-        COLUMNS,
+        RECORD,
     )
     answer.body['notes'] = [found.remark] if found.remark else []
     return answer
