@@ -103,22 +103,28 @@ def make_moves(
     unplaceable: Sequence[PlannedNode] = (),
     plan: Columns[PlannedNode] = move_answers.PLAN,
     node: Columns[PlannedNode] = move_answers.NODE,
+    skips: bool | None = None,
 ) -> Answer:
-    """Propose several moves, or carry them out, as the request says.
+    """Propose moves, or carry them out, as the request says.
 
     :param shown: returns the body of an answer with these moves.
     :param unplaceable: nodes for which there is no move.
     :param plan: of a node that would move.
     :param node: of one that has moved, or is going to.
+    :param skips: whether to go on without the refused, if not as requested.
     """
     if request.dry_run:
         return Answer(
             shown([move_answers.proposed(one, plan) for one in proposals])
         )
     is_refused = unplaceable or any(one.refused for one in proposals)
-    if is_refused and not request.skip_invalid:
+    if is_refused and not (request.skip_invalid if skips is None else skips):
         raise move_answers.refused(proposals, unplaceable)
-    begun = [one for one in proposals if one.planned]
+    begun = [
+        one
+        for one in proposals
+        if one.planned or one.has_trial or one.goes_back
+    ]
     location = run_in_background(request, operation, begun)
     if location:
         done = [move_answers.executed(one, of=node) for one in begun]
@@ -217,7 +223,10 @@ def _create(request: Request) -> Answer:
     proposal = operation.propose(order, _selection(request))
     proposal = proposal.with_trial(body.get('trial', 0))
     skips = request.skip_invalid and bool(proposal.planned)
-    return _answer(request, operation, proposal, skips=skips)
+    answer = make_moves(request, operation, [proposal], _only, skips=skips)
+    if request.dry_run or answer.location or not proposal.planned:
+        return answer
+    return Answer(answer.body, 201, f'/v1/moves/{request.request_id}')
 
 
 def _find(request: Request) -> Move:
@@ -279,26 +288,11 @@ def _resume(request: Request) -> Answer:
     proposal = operation.propose_rest(
         move, request.actor, more, request.body.get('reason')
     )
-    return _answer(request, operation, proposal, skips=request.skip_invalid)
+    return make_moves(request, operation, [proposal], _only)
 
 
-def _answer(
-    request: Request, operation: MoveNodes, proposal: Proposal, *, skips: bool
-) -> Answer:
-    if request.dry_run:
-        return Answer(move_answers.proposed(proposal))
-    if proposal.refused and not skips:
-        raise move_answers.refused([proposal])
-    location = run_in_background(request, operation, [proposal])
-    if location:
-        return Answer(move_answers.executed(proposal), 202, location)
-    result = operation.execute(
-        proposal, progress=request.progress, stopping=request.stopping
-    )
-    body = move_answers.executed(proposal, result)
-    if proposal.resumed or not proposal.planned:
-        return Answer(body)
-    return Answer(body, 201, f'/v1/moves/{proposal.order.request_id}')
+def _only(moves: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return moves[0]
 
 
 def _selection(request: Request) -> selection.Selection:
