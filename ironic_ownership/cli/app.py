@@ -23,8 +23,8 @@ from ironic_ownership.api.operation_client import (
     RemoteClient,
     local,
 )
-from ironic_ownership.cli import completion, errors, tasks
 from ironic_ownership.cli import deadline as deadlines
+from ironic_ownership.cli import errors, tasks
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
 from ironic_ownership.contracts.calls import new_request_id
@@ -103,7 +103,7 @@ class App(app.App):
             _DESCRIPTION, program.version(), Registry(), deferred_help=True
         )
         self.command_manager.add_command('help', tasks.Help)
-        self.command_manager.add_command('complete', completion.Complete)
+        self.command_manager.add_command('complete', tasks.Complete)
 
     @functools.cached_property
     def wiring(self) -> Wiring:
