@@ -10,15 +10,14 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from ironic_ownership.api.resources.node_changes import IMPORTED, MAX_IMPORTED
-from ironic_ownership.cli import base, change, errors, node_file
+from ironic_ownership.api.resources.node_changes import MAX_IMPORTED
+from ironic_ownership.cli import arguments, base, change, errors, node_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.texts import counted, is_uuid, phrase
 from ironic_ownership.engine.changes import imports as import_nodes
 from ironic_ownership.engine.gates import Result
-from ironic_ownership.observe import columns
 
 _Row = Mapping[str, Any]
 
@@ -40,7 +39,19 @@ owners by uuid. Every entry that cannot be used is named with its line.
 A gate that refuses one node stops all of them, unless --skip-invalid is
 given; the exit code is 3 in both cases. An import that was interrupted is
 resumed by running it again: nodes that are imported are unchanged."""
-    keys = columns.keys(IMPORTED)
+    operation = 'compute_node:import'
+    options: ClassVar = {
+        'nodes': None,
+        'skip_invalid': {
+            'default': False,
+            'help': 'import the other nodes if some cannot be imported or are '
+            'named wrongly',
+        },
+        'new_services': {
+            'help': 'create services that are not on record, for those that '
+            'have not been started yet'
+        },
+    }
     examples = (
         'compute node import owners.csv --dry-run',
         'compute node import owners.csv --new-services --yes',
@@ -49,20 +60,9 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(parser)
-        parser.add_argument(
-            '--skip-invalid',
-            action='store_true',
-            help='import the other nodes if some cannot be imported or are '
-            'named wrongly',
-        )
+        arguments.add_body(parser, self.described, self.options)
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
-        )
-        parser.add_argument(
-            '--new-services',
-            action='store_true',
-            help='create services that are not on record, for those that '
-            'have not been started yet',
         )
         parser.add_argument(
             '--all', action='store_true', help='show unchanged nodes as well'
@@ -132,12 +132,11 @@ resumed by running it again: nodes that are imported are unchanged."""
         done = 0
         while some := list(itertools.islice(pairs, MAX_IMPORTED)):
             body = {
+                **arguments.body_of(self.described, vars(parsed_args)),
                 'nodes': [{'uuid': u, 'service': host} for u, host in some],
-                'new_services': parsed_args.new_services,
-                'skip_invalid': parsed_args.skip_invalid,
                 'dry_run': dry_run,
             }
-            answer = self.api.call('compute_node:import', body=body)
+            answer = self.api.call(self.operation, body=body)
             yield from answer['nodes']
             done += len(some)
             if len(entries) > MAX_IMPORTED:
@@ -156,7 +155,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             )
         )
         return self.rows(
-            IMPORTED,
+            self.described.columns,
             [
                 row
                 for row in rows

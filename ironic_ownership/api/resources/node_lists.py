@@ -31,14 +31,13 @@ _STATE_FILTER = {
 }
 
 
-OWNER = Parameter(
-    'service',
-    'Only nodes that this service owns (case-insensitive).',
-    schemas.HOST,
-    metavar='HOST',
-)
-_FILTERS = (
-    OWNER,
+_PLACE = (
+    Parameter(
+        'service',
+        'Only nodes that this service owns (case-insensitive).',
+        schemas.HOST,
+        metavar='HOST',
+    ),
     Parameter(
         'shard',
         'Only nodes of this shard, exactly as in Ironic.',
@@ -51,11 +50,11 @@ _FILTERS = (
         schemas.GROUP,
         metavar='GROUP',
     ),
-    Parameter(
-        'state',
-        'Only nodes in one of these states; may be repeated.',
-        {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
-    ),
+)
+_IN_STATE = Parameter(
+    'state',
+    'Only nodes in one of these states; may be repeated.',
+    {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
 )
 
 
@@ -70,7 +69,7 @@ _FILTERS = (
     description="Of the records whose node is not in Ironic's list, the "
     f'first {node_listing.MAX_LOOKUPS} are looked up one by one; a '
     'warning has the number of the others, which are left out.',
-    query=(*_FILTERS, *schemas.PAGE),
+    query=(*_PLACE, _IN_STATE, *schemas.PAGE),
     errors=(404, 502, 503),
     short=SHORT,
 )
@@ -144,20 +143,6 @@ RECORD: Columns[node_listing.RecordedNode] = (
         'UTC. Null while the node is unowned.',
     ),
 )
-_RECORD_FILTERS = (
-    OWNER,
-    Parameter(
-        'shard',
-        'Only nodes that were last seen in this shard, exactly as in Ironic.',
-        schemas.NAME,
-    ),
-    Parameter(
-        'conductor_group',
-        'Only nodes that were last seen in this conductor group '
-        '(case-insensitive); empty is the default group.',
-        schemas.GROUP,
-    ),
-)
 
 
 @Operation(
@@ -169,7 +154,7 @@ _RECORD_FILTERS = (
         RECORD,
         notes=schemas.NOTES,
     ),
-    query=(*_RECORD_FILTERS, *schemas.PAGE),
+    query=(*_PLACE, *schemas.PAGE),
     errors=(404, 503),
 )
 def _list_records(request: Request) -> Answer:

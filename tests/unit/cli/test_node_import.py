@@ -205,7 +205,7 @@ class ImportCommandTest(test_move.CommandCase):
 
         owners = {1: 'new', 2: 'new', 3: 'new'}
         with (
-            mock.patch.object(node_import, 'LARGEST', 1),
+            mock.patch.object(node_import, 'MAX_IMPORTED', 1),
             mock.patch.object(SqlNodeImports, 'claim', breaking),
             self.assertRaises(exceptions.OwnershipError),
         ):
