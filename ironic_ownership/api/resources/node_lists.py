@@ -101,15 +101,21 @@ def _list(request: Request) -> Answer:
 
 def _read(request: Request) -> node_listing.NodeListing:
     context = request.context
-    filters = node_listing.Filters(
-        request.query.get('service'),
-        request.query.get('shard'),
-        request.query.get('conductor_group'),
-    )
+    chosen = _chosen(request)
     host = context.service if context.sharded else ''
-    scope, whose = node_listing.scope_of(filters, context.scope, host)
+    scope, whose = node_listing.scope_of(chosen, context.scope, host)
     with context.ports() as ports:
-        return node_listing.list_nodes(ports, filters, scope, whose)
+        return node_listing.list_nodes(ports, chosen, scope, whose)
+
+
+def _chosen(request: Request) -> NodeFilter:
+    query = request.query
+    service, group = query.get('service'), query.get('conductor_group')
+    return NodeFilter(
+        None if service is None else model.canonical_host(service),
+        query.get('shard'),
+        None if group is None else group.lower(),
+    )
 
 
 RECORD: Columns[node_listing.RecordedNode] = (
@@ -164,16 +170,10 @@ def _list_records(request: Request) -> Answer:
     last wrote, and says when they last read Ironic. Nodes without a record are
     not listed.
     """
-    query = request.query
-    service, group = query.get('service'), query.get('conductor_group')
     found = node_listing.read_recorded(
         request.context.records,
-        NodeFilter(
-            None if service is None else model.canonical_host(service),
-            query.get('shard'),
-            None if group is None else group.lower(),
-        ),
-        after=query.get('marker', ''),
+        _chosen(request),
+        after=request.query.get('marker', ''),
         limit=request.limit + 1,
     )
     answer = request.part(

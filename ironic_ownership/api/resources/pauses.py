@@ -149,9 +149,7 @@ def _check_scope(
     from ironic_ownership.engine.queries import node_listing
 
     with request.context.ports() as ports:
-        node_listing.check_place(
-            ports, node_listing.Filters(None, shard, group)
-        )
+        node_listing.check_place(ports, chosen)
     yield (
         f'the pause holds nothing now: {nodes_of(shard, group)} are not on '
         'record'

@@ -33,39 +33,26 @@ MAX_LOOKUPS = 100
 seconds, while a lost rack may have thousands."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Filters:
-    """Filters of a list of compute nodes; ``None`` does not filter.
-
-    :param service: host of the owner, in any case.
-    :param shard: exactly as in Ironic; never empty, which Ironic would take
-        for any shard.
-    :param conductor_group: in any case; empty is the default group.
-    """
-
-    service: str | None = None
-    shard: str | None = None
-    conductor_group: str | None = None
-
-
 def scope_of(
-    filters: Filters, configured: model.Scope, host: str
+    chosen: NodeFilter, configured: model.Scope, host: str
 ) -> tuple[model.Scope, str]:
     """Return the scope to list, and the host whose records to add.
 
+    :param chosen: with a shard exactly as in Ironic; never empty, which
+        Ironic would take for any shard.
     :param configured: the scope of the local configuration, as is ``host``.
     """
     scope, own = model.Scope(), ''
-    if filters.shard is not None:
-        scope = model.Scope(shard=filters.shard)
+    if chosen.shard is not None:
+        scope = model.Scope(shard=chosen.shard)
     elif configured.shard is not None:
         scope = configured
-        if filters.conductor_group is None:
+        if chosen.conductor_group is None:
             # Includes nodes that left the shard and are still managed here.
             own = host
-    if filters.conductor_group is not None:
+    if chosen.conductor_group is not None:
         scope = dataclasses.replace(
-            scope, conductor_group=filters.conductor_group.lower()
+            scope, conductor_group=chosen.conductor_group
         )
     return scope, own
 
@@ -106,7 +93,7 @@ class NodeListing:
 
 
 def list_nodes(
-    ports: Ports, filters: Filters, scope: model.Scope, host: str
+    ports: Ports, chosen: NodeFilter, scope: model.Scope, host: str
 ) -> NodeListing:
     """Return the compute nodes that match the filters.
 
@@ -116,13 +103,13 @@ def list_nodes(
     """
     found = read(ports, scope, host)
     service = None
-    if filters.service is not None:
+    if chosen.host is not None:
         service = suggestions.known_service(
-            filters.service, found.services.keys() | found.view.hosts
+            chosen.host, found.services.keys() | found.view.hosts
         )
-    uuids = {*_placed(found, filters)}
+    uuids = {*_placed(found, chosen)}
     if not uuids:
-        check_place(ports, filters)
+        check_place(ports, chosen)
     if service is not None:
         records = found.records.values()
         uuids &= {record.uuid for record in records if record.host == service}
@@ -171,35 +158,34 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
     )
 
 
-def _placed(found: Deployment, filters: Filters) -> Iterator[str]:
+def _placed(found: Deployment, chosen: NodeFilter) -> Iterator[str]:
     """Yield the uuids of nodes, and of records without a node, in a place."""
     for node in found.nodes.values():
-        if _is_there(node, filters):
+        if _is_there(node, chosen):
             yield node.uuid
     for record in found.records.values():
-        if _is_there(record, filters) and record.uuid not in found.nodes:
+        if _is_there(record, chosen) and record.uuid not in found.nodes:
             yield record.uuid
 
 
-def _is_there(one: model.Node | model.ComputeNode, filters: Filters) -> bool:
-    group = filters.conductor_group
-    return filters.shard in (None, one.shard) and (
-        group is None or one.conductor_group == group.lower()
+def _is_there(one: model.Node | model.ComputeNode, chosen: NodeFilter) -> bool:
+    return chosen.shard in (None, one.shard) and (
+        chosen.conductor_group in (None, one.conductor_group)
     )
 
 
-def check_place(ports: Ports, filters: Filters) -> None:
+def check_place(ports: Ports, chosen: NodeFilter) -> None:
     """Refuse a shard that Ironic does not have, and an unknown group.
 
     :raises NotFoundError: with the nearest names.
     """
-    shard, group = filters.shard, filters.conductor_group
+    shard, group = chosen.shard, chosen.conductor_group
     if shard is not None:
         counted = ports.ironic.shard_counts()
         shards = {name for name in counted if name is not None}
         if shard not in shards:
             raise suggestions.unknown('shard', shard, shards)
-    if group and group.lower() not in (known := _groups(ports.records)):
+    if group and group not in (known := _groups(ports.records)):
         raise suggestions.unknown('conductor group', group, known - {''})
 
 

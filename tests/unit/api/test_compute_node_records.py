@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from ironic_ownership.contracts.conditions import Condition
@@ -44,6 +45,13 @@ class TestRecords(app_case.SiteCase):
         self.assertEqual([], self.names('service=new'))
         self.assertEqual(['node1', 'node3', 'node5'], self.names('shard=a'))
         self.assertEqual([], self.names('conductor_group=g'))
+
+    def test_case_of_hosts_and_groups_counts_nowhere(self) -> None:
+        first = self.ironic.nodes[min(self.ironic.nodes)]
+        self.ironic.put(dataclasses.replace(first, conductor_group='g'))
+        found = self.get('/v1/compute-nodes?conductor_group=G&service=OLD')
+        uuids = [one['uuid'] for one in found['compute_nodes']]
+        self.assertEqual([first.uuid], uuids)
 
     def test_age_is_that_of_the_last_refresh(self) -> None:
         (remark,) = self.read()['notes']

