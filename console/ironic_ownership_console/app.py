@@ -72,7 +72,9 @@ def build(
 def _context() -> dict[str, Any]:
     session = flask.g.get('session')
     message = ''
-    if session is not None and flask.request.method == 'GET':
+    # A part that is read again, also of another tab, would not show it.
+    is_part = 'HX-Request' in flask.request.headers
+    if session is not None and flask.request.method == 'GET' and not is_part:
         message, session.message = session.message, ''
     return {'session': session, 'message': message}
 

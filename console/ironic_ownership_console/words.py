@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +25,18 @@ def following(link: str | None) -> str:
 def time_of(text: str | None) -> str:
     """Return a time of the service for people: UTC, without its zone."""
     return (text or '').replace('T', ' ').partition('+')[0]
+
+
+def age(text: str | None, now: Callable[[], float] = time.time) -> str:
+    """Return how long ago a time of the service was, by the clock here.
+
+    :param now: in seconds since the epoch.
+    """
+    if text is None:
+        return ''
+    at = datetime.datetime.fromisoformat(text).timestamp()
+    # The clock of the store may be ahead.
+    return f'{duration(max(now() - at, 0.0))} ago'
 
 
 def natural(items: Iterable[Any], key: str) -> list[Any]:
@@ -67,6 +80,7 @@ def duration(seconds: float) -> str:
 
 
 FILTERS = {
+    'age': age,
     'day': day,
     'duration': duration,
     'following': following,

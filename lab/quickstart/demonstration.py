@@ -24,6 +24,8 @@ GROUPS = ('rack-a', 'rack-b')
 NODES_EACH = 50
 _DEPLOYED_EACH = 0.2
 _TIMEOUT = 120.0
+_DEGRADED = 4
+"""Exit status of ``overview`` while something is wrong."""
 
 _CONFIGURATION = """\
 [DEFAULT]
@@ -76,7 +78,9 @@ class Demonstration:
         self.enrol(nodes)
         self.wait_until(lambda: self.owned() == self.total, 'all nodes owned')
         self.say('Every node has an owner:')
-        self.show_services()
+        columns = ('Host', 'Alive', 'Status', 'Nodes', 'Instances')
+        options = [word for name in columns for word in ('-c', name)]
+        self.show('service', 'list', *options)
         before = self.services()['host1']
         self.say('Killing host1 with SIGKILL.')
         self.hosts['host1'].kill()
@@ -91,7 +95,7 @@ class Demonstration:
             f'After {seconds:.1f} s all {before["nodes"] - stay} free nodes '
             f'of host1 are taken over. The {stay} with an instance stay:'
         )
-        self.show_services()
+        self.show('overview', '--check', status=_DEGRADED)
         self.show(
             *('compute', 'node', 'list', '--service', 'host1'),
             *('--shard', 'shard1', '--conductor-group', 'rack-a'),
@@ -173,16 +177,13 @@ class Demonstration:
         """Return how many nodes have an owner."""
         return sum(row['nodes'] for row in self.services().values())
 
-    def show_services(self) -> None:
-        """Show the number of nodes of each service."""
-        columns = ('Host', 'Alive', 'Status', 'Nodes', 'Instances')
-        options = [word for name in columns for word in ('-c', name)]
-        self.show('service', 'list', *options)
+    def show(self, *words: str, status: int = 0) -> None:
+        """Show a command and its output, as an operator sees them.
 
-    def show(self, *words: str) -> None:
-        """Show a command and its output, as an operator sees them."""
+        :param status: its exit status.
+        """
         self.say(f'$ ironic-ownership {" ".join(words)}')
-        self.say(self._command(*words).rstrip())
+        self.say(self._command(*words, status=status).rstrip())
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
         """Wait for a result of the services.
@@ -225,7 +226,7 @@ class Demonstration:
         )
         return rows
 
-    def _command(self, *words: str) -> str:
+    def _command(self, *words: str, status: int = 0) -> str:
         argv = [
             _bin('ironic-ownership'),
             '--config-file',
@@ -235,7 +236,7 @@ class Demonstration:
         done = subprocess.run(
             argv, capture_output=True, text=True, check=False
         )
-        if done.returncode:
+        if done.returncode != status:
             raise process.LabError(
                 f'{" ".join(argv)} ended with {done.returncode}: '
                 f'{done.stderr.strip()}'

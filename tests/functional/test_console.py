@@ -1,16 +1,12 @@
 """The console in a real Chromium: each page, its actions, and its changes.
 
-The HTTP service behind it is the real one, over a fake Ironic. axe-core, which
-is in ``support/axe`` with its licence, looks for what people cannot use.
+The HTTP service behind it is the real one, over a fake Ironic.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import pathlib
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 from selenium import webdriver
@@ -21,10 +17,6 @@ from ironic_ownership_console import app
 from ironic_ownership_console.service import Service
 from tests.functional.support import chromium, served
 from tests.unit.engine import world
-
-_AXE = pathlib.Path(__file__).parent / 'support' / 'axe' / 'axe.min.js'
-_SHOTS = os.environ.get('CONSOLE_SCREENSHOTS')
-"""A directory that keeps a picture of each page."""
 
 _PATHS = (
     '/',
@@ -44,7 +36,7 @@ _PATHS = (
 )
 
 
-class ConsoleTest(served.ServedCase):
+class ConsoleTest(served.ServedCase, chromium.PagesCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
@@ -53,7 +45,8 @@ class ConsoleTest(served.ServedCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.site = self.serve(app.build(Service(self.api)))
+        self.service = Service(self.api)
+        self.site = self.serve(app.build(self.service))
         self.size(1280)
         self.command('Emulation.setScriptExecutionDisabled', value=False)
         self.driver.get_log('browser')  # of the test before
@@ -61,98 +54,82 @@ class ConsoleTest(served.ServedCase):
     def command(self, name: str, **given: Any) -> None:
         self.driver.execute_cdp_cmd(name, given)
 
-    def size(self, width: int, colours: str = 'light') -> None:
-        self.command(
-            'Emulation.setDeviceMetricsOverride',
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        self.command(
-            'Emulation.setEmulatedMedia',
-            features=[{'name': 'prefers-color-scheme', 'value': colours}],
-        )
-
-    def visit(self, path: str) -> None:
-        self.driver.get(f'{self.site}{path}')
-
-    def wait(self, until: Callable[[], object], what: str) -> None:
-        chromium.wait(self.driver, until, what)
-
-    def text(self) -> str:
-        # A part may be replaced while it is read.
-        script = 'return document.body.innerText'
-        found: str = self.driver.execute_script(script)
-        return found
-
-    def drawn(self) -> str | None:
-        script = 'return document.getElementById("map").dataset.drawn'
-        found: str | None = self.driver.execute_script(script)
-        return found
-
-    def errors(self) -> list[str]:
-        """Return what the browser complains about, except for answers."""
-        return [
-            entry['message']
-            for entry in self.driver.get_log('browser')
-            if 'Failed to load resource' not in entry['message']
-        ]
-
     def test_every_page_can_be_used_by_all_and_obeys_its_policy(self) -> None:
-        axe = _AXE.read_text()
         for width, colours in ((1280, 'light'), (400, 'dark')):
             self.size(width, colours)
             for path in _PATHS:
                 self.visit(path)
                 if path == '/':
                     self.wait(lambda: self.drawn() == '6', 'a map')
-                self.keep_picture(path, width)
-                # Through the protocol, which no policy of a page restricts.
-                self.driver.execute_script(axe)
-                found = self.driver.execute_async_script(
-                    'axe.run().then(arguments[arguments.length - 1])'
-                )
-                faults = [
-                    (one['id'], [node['html'] for node in one['nodes']])
-                    for one in found['violations']
-                ]
-                self.assertEqual([], faults, (path, width))
-                self.assertLessEqual(
-                    self.driver.execute_script(
-                        'return document.documentElement.scrollWidth'
-                    ),
-                    width,
-                    path,
-                )
-                self.assertEqual([], self.errors(), path)
-
-    def keep_picture(self, path: str, width: int) -> None:
-        if _SHOTS:
-            name = path.partition('?')[0].strip('/').replace('/', '-')
-            self.driver.save_screenshot(
-                f'{_SHOTS}/{name or "all"}-{width}.png'
-            )
+                self.assert_all_can_use(path, width)
 
     def test_page_stays_true_while_nodes_move_and_a_service_dies(self) -> None:
         self.visit('/')
         self.wait(lambda: self.drawn() == '6', 'a map')
+        self.wait(lambda: 'old 6' in self.groups(), 'six squares of old')
         self.driver.execute_script('window.untouched = true')
-        row = self.driver.find_element
-        self.assertIn('up', row(By.XPATH, '//tr[th="new"]').text)
-        self.backend.leave()
-        self.wait(
-            lambda: self.driver.execute_script(
-                "return [...document.querySelectorAll('tr')].some(row => "
-                "row.innerText.startsWith('new') && "
-                "row.innerText.includes('down'))"
-            ),
-            'the death of new',
+        self.assertEqual('up 0', self.state_of('new'))
+        self.service.call(
+            '',
+            'POST',
+            '/v1/moves',
+            body={'service': 'new', 'select': {'uuids': [world.uuid(1)]}},
         )
+        self.wait(lambda: self.state_of('new') == 'up 1', 'the node')
+        self.wait(lambda: 'new 1' in self.groups(), 'its square')
+        self.backend.leave()
+        self.wait(lambda: self.state_of('new') == 'down 1', 'the death')
         self.assertTrue(
             self.driver.execute_script('return window.untouched'),
             'the page was loaded again',
         )
+
+    def state_of(self, host: str) -> str:
+        """Return the state and the number of nodes of a service."""
+        script = """
+            const [host] = arguments;
+            const cells = [...document.querySelectorAll('tbody tr')]
+              .map(row => [...row.cells].map(cell => cell.innerText))
+              .find(cells => cells[0] === host);
+            return cells[1] + ' ' + cells[2];
+        """
+        return str(self.driver.execute_script(script, host))
+
+    def groups(self) -> str:
+        """Return the groups of the map with their numbers of squares."""
+        script = 'return document.getElementById("map").ariaLabel'
+        return str(self.driver.execute_script(script))
+
+    def test_page_says_so_while_it_cannot_be_read_again(self) -> None:
+        self.visit('/')
+        self.assertNotIn('Not read again', self.text())
+        self.service.endpoint = 'http://127.0.0.1:1'
+        self.wait(lambda: 'Not read again since' in self.text(), 'a message')
+        self.assertIn('does not answer', self.text())
+        self.service.endpoint = self.api
+        self.wait(lambda: 'Not read again' not in self.text(), 'an end')
+
+    def test_part_that_is_read_again_keeps_focus_and_position(self) -> None:
+        self.size(400)
+        self.visit('/')
+        self.driver.execute_script("""
+            window.before = document.getElementById('live');
+            const table = before.querySelector('.scroll');
+            table.scrollLeft = 50;
+            const last = [...table.querySelectorAll('a')].at(-1);
+            last.focus({preventScroll: true});
+        """)
+        self.wait(
+            lambda: self.driver.execute_script(
+                'return document.getElementById("live") !== window.before'
+            ),
+            'the next part',
+        )
+        found = self.driver.execute_script("""
+            return [document.activeElement.innerText,
+                    document.querySelector('#live .scroll').scrollLeft];
+        """)
+        self.assertEqual(['old', 50], found)
 
     def test_square_leads_to_its_node(self) -> None:
         self.visit('/?by=shard')
@@ -218,4 +195,4 @@ class ConsoleTest(served.ServedCase):
         self.assertEqual(0, self.driver.execute_script(script))
         with urllib.request.urlopen(f'{self.site}/fleet.json') as answer:
             self.assertIn(name, json.load(answer)['names'])
-        self.assertEqual([], self.errors())
+        self.assert_no_complaint('/')

@@ -44,7 +44,7 @@ class Step:
     before: Callable[[], object] = lambda: None
 
 
-class ConsoleTest(_KeystoneCase):
+class ConsoleTest(_KeystoneCase, chromium.PagesCase):
     """``old`` is stopped and owns six nodes, ``new`` is alive."""
 
     nodes_of_each = 3
@@ -56,6 +56,7 @@ class ConsoleTest(_KeystoneCase):
         self.beat_on('new')
         self.driver = chromium.start()
         self.addCleanup(self.driver.quit)
+        self.size(1280)
         port = process.free_port()
         program = 'ironic-ownership-console'
         console = process.Process(
@@ -103,6 +104,7 @@ class ConsoleTest(_KeystoneCase):
         self.sign_out()
         self.sign_in('admin')
         self.assert_each_action_is_carried_out_and_recorded(steps)
+        self.assert_every_page_is_whole()
 
     def assert_token_is_out_of_reach(self) -> None:
         script = 'return document.cookie'
@@ -154,6 +156,28 @@ class ConsoleTest(_KeystoneCase):
         self.assertEqual(
             [], [e for e in found if 'CHG-7' not in str(e.reason)]
         )
+
+    def assert_every_page_is_whole(self) -> None:
+        """Visit each page of a deployment with a past."""
+        node, *_ = self.nodes
+        script = "return document.querySelectorAll('.error-card').length"
+        for path in (
+            '/',
+            '/fleet',
+            '/nodes',
+            f'/nodes/{node}',
+            '/services',
+            '/services/new',
+            '/what-if?without=new',
+            '/what-if?a=all&b=conductor_group',
+            '/moves',
+            f'/moves/{_INTERRUPTED}',
+            '/events',
+            '/act/pause',
+        ):
+            self.visit(path)
+            self.assertEqual(0, self.driver.execute_script(script), path)
+            self.assert_all_can_use(path, 1280)
 
     def steps(self) -> tuple[Step, ...]:
         moved, resumed, released, gone, *rest = self.nodes
@@ -257,11 +281,6 @@ class ConsoleTest(_KeystoneCase):
             ).click()
         except NoSuchElementException:
             self.fail(f'no button to {step}: {self.text()}')
-
-    def text(self) -> str:
-        return str(
-            self.driver.execute_script('return document.body.innerText')
-        )
 
     def is_owned(self, node: str, host: str | None) -> Callable[[], bool]:
         return lambda: self.owners()[node] == host

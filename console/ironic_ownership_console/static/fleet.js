@@ -59,6 +59,8 @@
             pen.fillRect(i % columns * side, group.top + Math.floor(i / columns) * side, inner, inner);
     });
     canvas.dataset.drawn = data.uuids.length;
+    canvas.ariaLabel = 'Nodes by group: ' + groups.map(
+      group => (group.name || 'none') + ' ' + group.nodes.length).join(', ');
   }
 
   function nodeAt(event) {

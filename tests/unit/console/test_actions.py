@@ -48,6 +48,14 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertIn('Move ', self.page('/moves'))
         self.assertIn('CHG-1', self.page('/moves'))
 
+    def test_result_is_shown_once_and_on_a_whole_page(self) -> None:
+        self.execute('/act/disable/new', reason='CHG-1')
+        # What another tab reads again would not show it.
+        part = self.page('/', headers={'HX-Request': 'true'})
+        self.assertNotIn('role="status"', part)
+        self.assertIn('role="status"', self.page('/services/new'))
+        self.assertNotIn('role="status"', self.page('/services/new'))
+
     def test_form_that_changed_since_is_proposed_again(self) -> None:
         path = f'/act/move/{world.uuid(1)}'
         page = self.send(

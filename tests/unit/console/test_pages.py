@@ -101,6 +101,16 @@ class OwnersTest(unittest.TestCase):
         ):
             self.assertEqual(text, words.duration(seconds))
 
+    def test_age_is_never_negative(self) -> None:
+        at = '1970-01-01T00:01:00+00:00'
+        for now, text in (
+            (63.5, '3 s ago'),
+            (180, '2 min ago'),
+            (1, '0 s ago'),
+        ):
+            self.assertEqual(text, words.age(at, lambda now=now: now))
+        self.assertEqual('', words.age(None))
+
 
 class PagesTest(console_case.ConsoleCase):
     def test_each_page_is_shown_with_its_headers(self) -> None:
