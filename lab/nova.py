@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import pathlib
+import signal
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from lab import (
     rabbitmq,
 )
 from lab.nova_neighbours import Neighbours
-from lab.process import Process, wait_for
+from lab.process import LabError, Process, signals_of, wait_for
 
 Driver = Literal['stock', 'ours']
 Sections = nova_config.Sections
@@ -102,9 +103,18 @@ class Compute:
         )
 
     def stop(self) -> None:
-        """Stop it cleanly."""
-        if self._process is not None:
-            self._process.stop()
+        """Stop it cleanly.
+
+        :raises LabError: if it takes no SIGTERM, with its signals: its place
+            is then not given up, which a supervisor would not notice.
+        """
+        self.process.signal(signal.SIGTERM)
+        try:
+            self.process.wait(60)
+        except LabError as exc:
+            seen = signals_of(self.process.pid)
+            self.kill()
+            raise LabError(f'{exc}; its signals:\n{seen}') from exc
 
     def kill(self) -> None:
         """End it with SIGKILL."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ _PORTS = range(20000, 30000)
 """Below the ports of outgoing connections, which could take the port of a
 server before it starts, or while it is down."""
 
+_SIGNALS = re.compile('^(?:Sig|Shd).*|^State.*', re.MULTILINE)
 _SHORTEST, _LONGEST = 0.05, 0.25
 """Seconds between two probes."""
 
@@ -113,6 +115,15 @@ def wait_for(
         if time.monotonic() > deadline:
             raise LabError(f'no {what} within {timeout} s')
         next(pausing)
+
+
+def signals_of(pid: int) -> str:
+    """Return the signals of each thread of a process, as Linux has them."""
+    return '\n'.join(
+        f'{task.name}: {" ".join(_SIGNALS.findall(text))}'
+        for task in sorted(pathlib.Path(f'/proc/{pid}/task').iterdir())
+        for text in [(task / 'status').read_text()]
+    )
 
 
 def is_stopped(pid: int) -> bool:

@@ -169,7 +169,7 @@ class ConsoleTest(_KeystoneCase, chromium.PagesCase):
             '/services',
             '/services/new',
             '/what-if?without=new',
-            '/what-if?a=all&b=conductor_group',
+            '/what-if?a=all&b=shard_key&options=shard_key=a',
             '/moves',
             f'/moves/{_INTERRUPTED}',
             '/events',
