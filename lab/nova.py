@@ -105,16 +105,20 @@ class Compute:
     def stop(self) -> None:
         """Stop it cleanly.
 
-        :raises LabError: if it takes no SIGTERM, with its signals: its place
-            is then not given up, which a supervisor would not notice.
+        :raises LabError: if it does not end, with its signals, or ends
+            otherwise: its place is not given up then.
         """
         self.process.signal(signal.SIGTERM)
         try:
-            self.process.wait(60)
+            status = self.process.wait(60)
         except LabError as exc:
             seen = signals_of(self.process.pid)
             self.kill()
             raise LabError(f'{exc}; its signals:\n{seen}') from exc
+        if status:
+            raise LabError(
+                f'{self.host} ended with {status}:\n{self.process.tail()}'
+            )
 
     def kill(self) -> None:
         """End it with SIGKILL."""
