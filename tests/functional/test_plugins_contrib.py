@@ -37,7 +37,7 @@ _KINDS = {
     'weighted_ring': 'assigner',
     'zone_spread': 'assigner',
 }
-_STESTR = 'stestr', 'run', '--concurrency', '2'
+_STESTR = 'stestr', 'run', '--serial'
 _UNITTEST = 'python', '-m', 'unittest'
 _RUNNERS = {
     'aisle_filter': ('pytest',),
@@ -100,7 +100,7 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
         cls.zookeeper = ZooKeeper(cls.root / 'zookeeper')
         cls.addClassCleanup(cls.zookeeper.stop)
         cls.zookeeper.start()
-        # What mostly waits begins now; the other tests run meanwhile.
+        # What mostly waits begins now; the tests before its own run meanwhile.
         cls.waiting = {
             name: cls.begin(name, cls.only_tests(name), *_STESTR)
             for name in _KINDS
@@ -169,7 +169,7 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
                 name, self.run_program(*runner, cwd=self.only_tests(name))
             )
 
-    def test_backends_pass_their_tests_and_the_check(self) -> None:
+    def test_tests_of_backends_pass_and_so_does_the_check(self) -> None:
         for name, tests in self.waiting.items():
             self.assertEqual(0, tests.wait(timeout=900), tests.log.read_text())
             self.check_passed(name, tests.log.read_text())

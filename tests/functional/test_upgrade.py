@@ -16,7 +16,12 @@ from typing import ClassVar
 from ironic_ownership.contracts.reservations import Request, Reservation
 from ironic_ownership.db import connection, reservations, schema
 from tests.contract import newer_schema
-from tests.functional.support import databases, hosts, installations
+from tests.functional.support import (
+    databases,
+    hosts,
+    installations,
+    programs,
+)
 
 _HOST = hosts.COMMAND[-1]
 
@@ -144,22 +149,16 @@ class TestUpgrade(hosts.HostsTestCase):
 class TestStatus(unittest.TestCase):
     """``ironic-ownership-status upgrade check``."""
 
-    def run_check(
-        self, text: str, *arguments: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run_check(self, text: str, *arguments: str) -> programs.Done:
         file = databases.temporary_directory('conf') / 'ironic-ownership.conf'
         file.write_text(text)
-        return subprocess.run(
+        return programs.run(
             [
-                *(sys.executable, '-m', 'ironic_ownership.cmd.status'),
-                *('--config-file', str(file), 'upgrade', 'check'),
-                *arguments,
+                *('ironic-ownership-status', '--config-file', str(file)),
+                *('upgrade', 'check', *arguments),
             ],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=180,
-            cwd=installations.CHECKOUT,
+            hosts.TIMEOUT,
+            'ironic_ownership.cmd.status',
         )
 
     def results(self, text: str) -> tuple[int, dict[str, tuple[int, str]]]:

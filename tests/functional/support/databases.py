@@ -31,6 +31,14 @@ D = TypeVar('D', postgresql.PostgreSQL, mariadb.MariaDB)
 
 _GRANTS = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership/grants'
 _USER = 'ironic_ownership'
+_EMPTIED = [
+    table
+    for table in reversed(tables.metadata.sorted_tables)
+    if table is not tables.schema_compatibility
+]
+_FILLED = sa.select(
+    *(sa.exists(sa.select(table)).label(table.name) for table in _EMPTIED)
+)
 
 _numbers = itertools.count(1)
 
@@ -195,8 +203,10 @@ def _grants(kind: str, database: str) -> str:
 
 
 def _delete_all(conn: sa.Connection) -> None:
-    for table in reversed(tables.metadata.sorted_tables):
-        if table is not tables.schema_compatibility:
+    # Most tests leave most tables empty: one query finds the others.
+    filled = conn.execute(_FILLED).one()
+    for table in _EMPTIED:
+        if getattr(filled, table.name):
             conn.execute(sa.delete(table))
 
 
