@@ -157,7 +157,7 @@ def _let_write(ports: Ports, host: str) -> None:
 @contextlib.contextmanager
 def without_revisions() -> Iterator[None]:
     """Break the fence: lock services, and do not write them."""
-    with mock.patch.object(transaction, 'raise_revisions'):
+    with mock.patch.object(transaction.Transaction, 'raise_revisions'):
         yield
 
 

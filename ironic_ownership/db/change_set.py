@@ -345,11 +345,8 @@ class ChangeSet:
             )
 
     def _event(self, kind: EventKind, **values: Any) -> None:
-        actor = self.host
-        if self.origin is not None:
-            actor = self.origin.actor
-            values['request_id'] = self.origin.request_id
-        event = rows.new_event(self.now, actor, kind, **values)
+        origin = self.origin or Origin(self.host)
+        event = rows.new_event(self.now, origin, kind, **values)
         self.writes.events.append(event)
 
 

@@ -25,7 +25,7 @@ from ironic_ownership.contracts.records import (
     hands_over,
 )
 from ironic_ownership.db import change_set, pauses, tables, transaction
-from ironic_ownership.db.linked_tables import LinkedTables
+from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -36,8 +36,7 @@ _OF_OWNERS = Claim | Release | records.BeginDeletion | records.Delete
 
 
 def apply(
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     host: str,
     epoch: int,
     changes: Sequence[Change],
@@ -64,22 +63,22 @@ def apply(
             _spends(host, change) for change in batch
         )
         if is_limited:
-            hosts.update(conn.scalars(sa.select(tables.services.c.host)))
+            hosts.update(tx.conn.scalars(sa.select(tables.services.c.host)))
         # Not written yet: if every change is refused, nothing is written.
-        services = transaction.lock_services(conn, hosts, write=False)
+        services = tx.lock_services(hosts, write=False)
         transaction.check_right(host, epoch, services.get(host))
-        decided = _lock(conn, linked, host, services, batch, origin)
+        decided = _lock(tx, host, services, batch, origin)
         if absent := hosts - services.keys():
             # One that registers now writes its nodes, which are locked here.
-            services |= transaction.lock_services(conn, absent, write=False)
+            services |= tx.lock_services(absent, write=False)
         # What an operator requests is not paused, and few batches change an
         # owner.
         lasting: Sequence[records.Pause] = ()
         if origin is None and any(map(hands_over, batch)):
-            lasting = pauses.current(conn)
+            lasting = pauses.current(tx.conn)
         if is_limited:
             allowance = _allowance(
-                conn, budget, decided.now, decided.nodes, batch
+                tx, budget, decided.now, decided.nodes, batch
             )
         for change in batch:
             row = decided.nodes.get(change.uuid)
@@ -93,7 +92,7 @@ def apply(
             else:
                 refused.append(change)
         decided.finish()
-        _write(conn, decided)
+        _write(tx, decided)
         fenced += decided.writes.fenced
     return records.Outcome(
         *(tuple(applied), tuple(refused), tuple(fenced), tuple(paused)),
@@ -102,9 +101,7 @@ def apply(
     )
 
 
-def _without_repeats(
-    changes: Iterable[Change],
-) -> Iterable[Sequence[Change]]:
+def _without_repeats(changes: Iterable[Change]) -> Iterable[Sequence[Change]]:
     """Cut changes into batches that name every node once, in order."""
     batches: list[dict[str, Change]] = []
     times: dict[str, int] = {}
@@ -119,51 +116,45 @@ def _without_repeats(
 
 
 def _lock(
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     host: str,
     services: Mapping[str, change_set.ServiceState],
     batch: Sequence[Change],
     origin: Origin | None,
 ) -> change_set.ChangeSet:
-    nodes, open_instances = transaction.lock_nodes(
-        conn, [change.uuid for change in batch]
-    )
-    linked_nodes = linked.lock(
-        conn,
+    nodes, open_instances = tx.lock_nodes([change.uuid for change in batch])
+    linked_nodes = tx.linked.lock(
+        tx.conn,
         {change.uuid for change in batch if isinstance(change, _OF_OWNERS)},
     )
     # Read after the locks, for which the transaction may have waited.
-    now = transaction.now_of(conn)
+    now = tx.now()
     return change_set.ChangeSet(
         host, now, services, nodes, open_instances, linked_nodes, origin
     )
 
 
-def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
+def _write(tx: Transaction, decided: change_set.ChangeSet) -> None:
     writes, updates = decided.writes, list(decided.node_updates())
     if not (
         updates or writes.new_nodes or writes.closed_on or writes.new_instances
     ):
         # Nothing was decided that could be wrong.
         return
-    transaction.raise_revisions(conn, decided.services)
-    transaction.fence(conn, writes.fenced)
+    tx.raise_revisions(decided.services)
+    tx.fence(writes.fenced)
     mark = transaction.mark(decided.services)
-    transaction.add_rows(
-        conn,
-        tables.compute_nodes,
-        [{**row, **mark} for row in writes.new_nodes],
+    tx.add_rows(
+        tables.compute_nodes, [{**row, **mark} for row in writes.new_nodes]
     )
     for values, uuids in updates:
-        transaction.update_rows(conn, _nodes.uuid, uuids, **values, **mark)
+        tx.update_rows(_nodes.uuid, uuids, **values, **mark)
     # Of others nothing changes but the instance.
     others = decided.with_other_instance()
     others -= {uuid for _, uuids in updates for uuid in uuids}
-    transaction.update_rows(conn, _nodes.uuid, sorted(others), **mark)
-    transaction.close_instances(conn, writes.closed_on, decided.now)
-    transaction.update_rows(
-        conn,
+    tx.update_rows(_nodes.uuid, sorted(others), **mark)
+    tx.close_instances(writes.closed_on, decided.now)
+    tx.update_rows(
         _instances.open_node_uuid,
         # Written after the nodes, whose new owner it copies.
         writes.moved_on,
@@ -171,10 +162,10 @@ def _write(conn: sa.Connection, decided: change_set.ChangeSet) -> None:
         .where(_nodes.uuid == _instances.node_uuid)
         .scalar_subquery(),
     )
-    transaction.add_rows(conn, tables.instances, writes.new_instances)
+    tx.add_rows(tables.instances, writes.new_instances)
     decided.linked_nodes.assign(writes.claimed, decided.host)
     decided.linked_nodes.delete(writes.deleted)
-    transaction.add_rows(conn, tables.events, writes.events)
+    tx.add_rows(tables.events, writes.events)
 
 
 WINDOW = 60.0
@@ -239,7 +230,7 @@ def _freed(row: change_set.Row | None, change: Change) -> list[_Place]:
 
 
 def _allowance(
-    conn: sa.Connection,
+    tx: Transaction,
     budget: Budget,
     now: float,
     rows: Mapping[str, change_set.Row],
@@ -251,7 +242,7 @@ def _allowance(
     """
     found = Allowance()
     if budget.rate:
-        recent, oldest = conn.execute(
+        recent, oldest = tx.conn.execute(
             sa.select(sa.func.count(), sa.func.min(_events.at)).where(
                 _events.at > now - WINDOW,
                 _events.kind == EventKind.OWNER_CHANGED.value,
@@ -272,7 +263,7 @@ def _allowance(
         if not values:
             continue
         column = _nodes[name]
-        for value, size, owned in conn.execute(
+        for value, size, owned in tx.conn.execute(
             sa.select(column, sa.func.count(), sa.func.count(_nodes.host))
             .where(column.in_(values), _nodes.deleted_at.is_(None))
             .group_by(column)

@@ -11,7 +11,7 @@ import functools
 import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy
 from oslo_db import api as db_api
@@ -23,7 +23,6 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db import dialects, servers
 from ironic_ownership.db.dialects import SQLITE
-from ironic_ownership.db.linked_tables import LinkedTables
 
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
@@ -152,74 +151,12 @@ class Database:
             jitter=True,
             exception_checker=may_retry,
         )(attempt)
-        with (
-            pending.to(f'the database {self.where}'),
-            translated(self.where),
-        ):
+        with pending.to(f'the database {self.where}'), translated(self.where):
             return retried()
 
     def close(self) -> None:
         """Close the connections that are not in use. Idempotent."""
         self.engine.dispose()
-
-
-class Port:
-    """Base of the ports; the database has this release's schema.
-
-    :param linked: takes part in the transactions of owners.
-    """
-
-    def __init__(
-        self, database: Database, linked: LinkedTables | None = None
-    ) -> None:
-        self._database = database
-        self._linked = linked or LinkedTables()
-
-
-P = ParamSpec('P')
-S = TypeVar('S', bound=Port)
-
-
-def writes(
-    method: Callable[Concatenate[S, sqlalchemy.Connection, P], T],
-) -> Callable[Concatenate[S, P], T]:
-    """Run a method of a port as a transaction: its first argument."""
-
-    @functools.wraps(method)
-    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._database.write(
-            lambda conn: method(self, conn, *args, **kwargs)
-        )
-
-    return run
-
-
-def transaction(
-    function: Callable[Concatenate[sqlalchemy.Connection, P], T],
-) -> Callable[Concatenate[Port, P], T]:
-    """Make a function a method of a port, as one transaction that writes."""
-
-    @functools.wraps(function)
-    def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._database.write(
-            lambda conn: function(conn, *args, **kwargs)
-        )
-
-    return run
-
-
-def joint_transaction(
-    function: Callable[Concatenate[sqlalchemy.Connection, LinkedTables, P], T],
-) -> Callable[Concatenate[Port, P], T]:
-    """Do the same for a function in which linked tables take part."""
-
-    @functools.wraps(function)
-    def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._database.write(
-            lambda conn: function(conn, self._linked, *args, **kwargs)
-        )
-
-    return run
 
 
 def open_database(

@@ -7,12 +7,13 @@ the order of ``transaction``, so a move and a refresh rarely deadlock.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves, reasons
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     change_set,
     queries,
@@ -22,7 +23,8 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.linked_tables import LinkedTables, LockedNodes
+from ironic_ownership.db.linked_tables import LockedNodes
+from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
@@ -40,7 +42,7 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
 @dataclasses.dataclass(frozen=True)
 class _Locked:
-    conn: sa.Connection
+    tx: Transaction
     move: moves.Move
     now: float
     services: Mapping[str, change_set.ServiceState]
@@ -59,10 +61,13 @@ class _Locked:
     paused: Collection[str]
     """See :func:`standing_orders.limits`."""
 
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.move.actor, self.move.request_id)
+
 
 def carry_out(  # Model: Move
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
     back_to: str | None = None,
@@ -81,7 +86,7 @@ def carry_out(  # Model: Move
             reason='; '.join(filter(None, (move.reason, 'the trial failed'))),
         )
         nodes = [dataclasses.replace(n, source=former) for n in nodes]
-    locked = _lock(conn, linked, move, nodes, is_back=back_to is not None)
+    locked = _lock(tx, move, nodes, is_back=back_to is not None)
     results = [_evaluate(node, locked) for node in nodes]
     # A node that is resumed again keeps the result on record.
     done = [
@@ -92,7 +97,7 @@ def carry_out(  # Model: Move
     if done:
         _write(done, locked)
     moved = {result.uuid for result in done if result.state is MOVED}
-    transaction.end_release(conn, move.request_id, {*locked.released} - moved)
+    tx.end_release(move.request_id, {*locked.released} - moved)
     return [_result(result, locked) for result in results]
 
 
@@ -108,8 +113,7 @@ def _result(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
 
 
 def _lock(
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     move: moves.Move,
     nodes: Sequence[moves.NodeMove],
     *,
@@ -117,16 +121,16 @@ def _lock(
 ) -> _Locked:
     # The owners change, so the rows of both services are written.
     hosts = {move.destination, *(n.source for n in nodes if n.source)}
-    services = transaction.lock_services(conn, hosts)
+    services = tx.lock_services(hosts)
     for host in sorted(hosts - services.keys()):
-        service_admin.keep_unregistered(conn, host)
-    now = transaction.now_of(conn)
+        service_admin.keep_unregistered(tx, host)
+    now = tx.now()
     owners: dict[str, str | None] = {}
     released: set[str] = set()
     held: dict[str, str] = {}
     results: dict[str, moves.NodeMove] = {}
     uuids = sorted({node.uuid for node in nodes})
-    known, instances = transaction.lock_recorded(conn, uuids)
+    known, instances = tx.lock_recorded(uuids)
     for uuid, row in known.items():
         owners[uuid] = row['host']
         objection = rows.against_held(row, now, move.request_id)
@@ -136,29 +140,29 @@ def _lock(
             released.add(uuid)
     for some in queries.chunks(uuids):
         # Not locked: a result changes only under the lock of its node.
-        for result in conn.execute(
+        for result in tx.conn.execute(
             sa.select(tables.node_moves).where(
                 _node_moves.request_id == move.request_id,
                 _node_moves.node_uuid.in_(some),
             )
         ):
             results[result.node_uuid] = rows.node_move(result)
-    flags = linked.flags(conn, sorted(services))
+    flags = tx.linked.flags(tx.conn, sorted(services))
     for host, one in flags.items():
         services[host] = dataclasses.replace(
             services[host], disabled=one.disabled, forced_down=one.forced_down
         )
-    linked_nodes = linked.lock(conn, owners)
+    linked_nodes = tx.linked.lock(tx.conn, owners)
     # No other move has limits.
     due, paused = (
-        standing_orders.limits(conn, services, known)
+        standing_orders.limits(tx, services, known)
         if move.automatic
         else ((), ())
     )
     # Later than all locks.
-    now = transaction.now_of(conn)
+    now = tx.now()
     return _Locked(
-        *(conn, move, now, services, owners, released, held, instances),
+        *(tx, move, now, services, owners, released, held, instances),
         *(results, linked_nodes, is_back, due, paused),
     )
 
@@ -263,7 +267,7 @@ def _source(node: moves.NodeMove, locked: _Locked) -> str | None:
 
 
 def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
-    conn, move, now = locked.conn, locked.move, locked.now
+    tx, move, now = locked.tx, locked.move, locked.now
     moved = [node for node in done if node.state is MOVED]
     # A service that has released its nodes keeps running, and its epoch.
     stopped = {n.source for n in moved if n.uuid not in locked.released}
@@ -271,8 +275,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     _record_instances(moved, locked)
     mark = transaction.mark(locked.services)
     for uuids in queries.chunks([node.uuid for node in moved]):
-        transaction.update_rows(
-            conn,
+        tx.update_rows(
             _nodes.uuid,
             uuids,
             host=move.destination,
@@ -284,14 +287,10 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
         )
         # A statement costs a round trip, also if it finds no row.
         if deployed := [uuid for uuid in uuids if uuid in locked.instances]:
-            transaction.update_rows(
-                conn,
-                _instances.open_node_uuid,
-                deployed,
-                host=move.destination,
+            tx.update_rows(
+                _instances.open_node_uuid, deployed, host=move.destination
             )
-        transaction.update_rows(
-            conn,
+        tx.update_rows(
             _reservations.node_uuid,
             uuids,
             _reservations.open_instance_uuid.is_not(None),
@@ -299,20 +298,18 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
         )
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
     _store_results([_result(node, locked) for node in done], locked)
-    transaction.add_rows(
-        conn,
+    tx.add_rows(
         tables.events,
         [
             rows.new_event(
                 now,
-                move.actor,
+                locked.origin,
                 EventKind.NODE_MOVED,
                 node_uuid=node.uuid,
                 from_host=locked.owners[node.uuid],
                 to_host=move.destination,
                 instance_uuid=node.instance_uuid,
                 reason=move.reason,
-                request_id=move.request_id,
             )
             for node in moved
         ],
@@ -323,7 +320,7 @@ def _record_instances(
     moved: Sequence[moves.NodeMove], locked: _Locked
 ) -> None:
     """Open the instances that only linked tables have, in place of others."""
-    conn, move, now = locked.conn, locked.move, locked.now
+    tx, move, now = locked.tx, locked.move, locked.now
     found = {
         node.uuid: node.instance_uuid
         for node in moved
@@ -333,29 +330,37 @@ def _record_instances(
     if not found:
         return
     before = {u: locked.instances[u] for u in found if u in locked.instances}
-    transaction.close_instances(conn, list(before), now)
-    transaction.add_rows(
-        conn,
+    tx.close_instances(list(before), now)
+    tx.add_rows(
         tables.instances,
         [
             rows.new_instance(instance, uuid, move.destination, now, _ADOPTED)
             for uuid, instance in found.items()
         ],
     )
-    closed, opened = EventKind.INSTANCE_CLOSED, EventKind.INSTANCE_OPENED
-    for kind, instances in ((closed, before), (opened, found)):
-        for uuid, instance in instances.items():
-            _add_event(
-                locked,
-                kind,
+    event = functools.partial(rows.new_event, now, locked.origin)
+    tx.add_rows(
+        tables.events,
+        [
+            event(
+                EventKind.INSTANCE_CLOSED,
                 node_uuid=uuid,
+                from_host=locked.owners[uuid],
                 instance_uuid=instance,
-                **(
-                    {'from_host': locked.owners[uuid]}
-                    if kind is closed
-                    else {'to_host': move.destination, 'reason': _ADOPTED}
-                ),
             )
+            for uuid, instance in before.items()
+        ]
+        + [
+            event(
+                EventKind.INSTANCE_OPENED,
+                node_uuid=uuid,
+                to_host=move.destination,
+                instance_uuid=instance,
+                reason=_ADOPTED,
+            )
+            for uuid, instance in found.items()
+        ],
+    )
 
 
 def _fence(sources: Collection[str | None], locked: _Locked) -> None:
@@ -365,21 +370,14 @@ def _fence(sources: Collection[str | None], locked: _Locked) -> None:
     for host in sorted(filter(None, sources)):
         service = locked.services.get(host)
         if service is not None and not service.fenced:
-            transaction.fence(locked.conn, [host])
-            _add_event(
-                locked, EventKind.SERVICE_FENCED, from_host=host, reason=why
+            locked.tx.fence([host])
+            locked.tx.add_event(
+                EventKind.SERVICE_FENCED,
+                locked.origin,
+                locked.now,
+                from_host=host,
+                reason=why,
             )
-
-
-def _add_event(locked: _Locked, kind: EventKind, **values: str | None) -> None:
-    transaction.add_event(
-        locked.conn,
-        locked.now,
-        locked.move.actor,
-        kind,
-        request_id=locked.move.request_id,
-        **values,
-    )
 
 
 def _store_results(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
@@ -389,8 +387,7 @@ def _store_results(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
         alike.setdefault(key, []).append(node.uuid)
     # One statement for each result instead of one for each node.
     for (state, detail), uuids in sorted(alike.items(), key=str):
-        transaction.update_rows(
-            locked.conn,
+        locked.tx.update_rows(
             _node_moves.node_uuid,
             uuids,
             _node_moves.request_id == locked.move.request_id,

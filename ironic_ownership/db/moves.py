@@ -17,7 +17,6 @@ from ironic_ownership.contracts.moves import (
     Trial,
 )
 from ironic_ownership.db import (
-    connection,
     move_transaction,
     queries,
     release_transaction,
@@ -26,6 +25,7 @@ from ironic_ownership.db import (
     transaction,
     trials,
 )
+from ironic_ownership.db.transaction import Transaction
 
 _moves = tables.moves.c
 _node_moves = tables.node_moves.c
@@ -42,7 +42,7 @@ UNFINISHED = sa.union(
 """Selects the request ids of the moves that run or can be resumed."""
 
 
-class SqlMoves(connection.Port):
+class SqlMoves(transaction.Port):
     """Plans of moves, and their execution.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -50,48 +50,25 @@ class SqlMoves(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def plan(
-        self, conn: sa.Connection, move: Move, nodes: Sequence[NodeMove]
+        self, tx: Transaction, move: Move, nodes: Sequence[NodeMove]
     ) -> None:
         """Store a move and its nodes as one transaction.
 
         :param nodes: each uuid once, in any state but ``MOVED``.
         """
-        now = transaction.now_of(conn)
-        conn.execute(
-            sa.insert(tables.moves).values(
-                request_id=move.request_id,
-                destination=move.destination,
-                actor=move.actor,
-                reason=move.reason,
-                overrides=' '.join(move.overrides),
-                shard=move.shard,
-                created_at=now,
-                automatic=move.automatic,
-            )
-        )
-        transaction.add_rows(
-            conn,
+        now = tx.now()
+        tx.add_rows(tables.moves, [rows.new_move(move, now)])
+        tx.add_rows(
             tables.node_moves,
-            [
-                {
-                    'request_id': move.request_id,
-                    'node_uuid': node.uuid,
-                    'source': node.source,
-                    'source_epoch': node.source_epoch,
-                    'instance_uuid': node.instance_uuid,
-                    'state': node.state.value,
-                    'detail': node.detail,
-                    'trial': node.trial,
-                    'updated_at': now,
-                }
-                for node in nodes
-            ],
+            [rows.new_node_move(move.request_id, node, now) for node in nodes],
         )
 
+    @transaction.writes
     def carry_out(
         self,
+        tx: Transaction,
         request_id: str,
         nodes: Sequence[NodeMove],
         *,
@@ -120,18 +97,16 @@ class SqlMoves(connection.Port):
             keeps its result.
         :raises NotFoundError: if there is no such move.
         """
+        if not nodes:
+            return ()
+        row = _stored(tx.conn, _row_of(request_id), request_id)
+        # Without the counts: each batch would count all nodes again.
+        move = rows.move(row)
+        return move_transaction.carry_out(tx, move, nodes, back_to)
 
-        def work(conn: sa.Connection) -> Sequence[NodeMove]:
-            row = _stored(conn, _row_of(request_id), request_id)
-            # Without the counts: each batch would count all nodes again.
-            return move_transaction.carry_out(
-                conn, self._linked, _move(row, {}), nodes, back_to
-            )
-
-        return self._database.write(work) if nodes else ()
-
+    @transaction.writes
     def release(
-        self, nodes: Sequence[NodeMove], hand_over: HandOver
+        self, tx: Transaction, nodes: Sequence[NodeMove], hand_over: HandOver
     ) -> Mapping[str, str]:
         """Make free nodes unowned as one transaction; one event for each.
 
@@ -144,28 +119,24 @@ class SqlMoves(connection.Port):
         :returns: why a node was not released, by uuid: its record or owner
             changed, it has an instance, or another request has released it.
         """
+        if not nodes:
+            return {}
+        return release_transaction.release(tx, nodes, hand_over)
 
-        def work(conn: sa.Connection) -> Mapping[str, str]:
-            return release_transaction.release(
-                conn, self._linked, nodes, hand_over
-            )
-
-        return self._database.write(work) if nodes else {}
-
-    @connection.writes
+    @transaction.writes
     def end_release(
-        self, conn: sa.Connection, request_id: str, uuids: Collection[str]
+        self, tx: Transaction, request_id: str, uuids: Collection[str]
     ) -> None:
         """Let the policies decide the owner of released nodes.
 
         Nodes that this request does not hold any more are not changed.
         """
-        transaction.end_release(conn, request_id, uuids)
+        tx.end_release(request_id, uuids)
 
-    @connection.writes
+    @transaction.writes
     def override(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         request_id: str,
         gates: Collection[str],
         reason: str | None,
@@ -177,19 +148,18 @@ class SqlMoves(connection.Port):
         :raises NotFoundError: if there is no such move.
         """
         locking = _row_of(request_id).with_for_update()
-        row = _stored(conn, locking, request_id)
-        transaction.update_rows(
-            conn,
+        row = _stored(tx.conn, locking, request_id)
+        tx.update_rows(
             _moves.request_id,
             [request_id],
             overrides=' '.join(sorted({*row.overrides.split(), *gates})),
             reason=reason,
         )
 
-    @connection.writes
+    @transaction.writes
     def refuse(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         request_id: str,
         details: Mapping[str, str],
         state: NodeState = NodeState.REFUSED,
@@ -200,15 +170,15 @@ class SqlMoves(connection.Port):
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
         """
-        transaction.end_release(conn, request_id, details)
+        tx.end_release(request_id, details)
         planned = _node_moves.state == NodeState.PLANNED.value
         trials.write_results(
-            conn, request_id, details, planned, state=state.value
+            tx, request_id, details, planned, state=state.value
         )
 
-    pass_trial = connection.transaction(trials.pass_trial)
-    fail_trial = connection.transaction(trials.fail_trial)
-    against_owner = connection.joint_transaction(trials.against_owner)
+    pass_trial = transaction.method(trials.pass_trial)
+    fail_trial = transaction.method(trials.fail_trial)
+    against_owner = transaction.method(trials.against_owner)
 
     def moves(
         self,
@@ -359,26 +329,13 @@ def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
             if (state, trial) == (NodeState.MOVED, Trial.FIRST):
                 tried[request_id] += number
     return [
-        _move(row, counts.get(row.request_id, {}), tried[row.request_id])
+        rows.move(
+            row,
+            counts=counts.get(row.request_id, {}),
+            on_trial=tried[row.request_id],
+        )
         for row in found
     ]
-
-
-def _move(
-    row: sa.Row[Any], counts: Mapping[NodeState, int], on_trial: int = 0
-) -> Move:
-    return Move(
-        request_id=row.request_id,
-        destination=row.destination,
-        actor=row.actor,
-        reason=row.reason,
-        overrides=tuple(row.overrides.split()),
-        shard=row.shard,
-        created_at=row.created_at,
-        counts=counts,
-        on_trial=on_trial,
-        automatic=bool(row.automatic),
-    )
 
 
 def _stored(

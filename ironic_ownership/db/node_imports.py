@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import sqlalchemy as sa
-
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import (
-    change_set,
-    change_transaction,
-    connection,
-    transaction,
-)
+from ironic_ownership.db import change_set, change_transaction, transaction
+from ironic_ownership.db.transaction import Transaction
 
 
-class SqlNodeImports(connection.Port):
+class SqlNodeImports(transaction.Port):
     """Imports of owners by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -30,10 +24,10 @@ class SqlNodeImports(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def claim(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         host: str,
         nodes: Sequence[model.Node],
         origin: Origin,
@@ -56,10 +50,9 @@ class SqlNodeImports(connection.Port):
         :raises FencedError: if the service has no right to write: it was
             stopped or forced down. Nothing is changed.
         """
-        service = _service(conn, host, create=create)
+        service = _service(tx, host, create=create)
         outcome = change_transaction.apply(
-            conn,
-            self._linked,
+            tx,
             host,
             service.epoch,
             [Claim(node, Reason.IMPORTED) for node in nodes],
@@ -69,15 +62,13 @@ class SqlNodeImports(connection.Port):
 
 
 def _service(
-    conn: sa.Connection, host: str, *, create: bool
+    tx: Transaction, host: str, *, create: bool
 ) -> change_set.ServiceState:
-    found = transaction.lock_services(conn, {host}, write=False)
+    found = tx.lock_services({host}, write=False)
     if host not in found and create:
         # Another transaction may insert it first: this one is repeated then.
-        transaction.insert_service(
-            conn, host, revision=transaction.first_revision(conn)
-        )
-        found = transaction.lock_services(conn, {host}, write=False)
+        tx.insert_service(host, revision=tx.first_revision())
+        found = tx.lock_services({host}, write=False)
     if host not in found:
         raise exceptions.NotFoundError(f'service {host!r} is not known')
     return found[host]

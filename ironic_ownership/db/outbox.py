@@ -10,13 +10,14 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventPosition, Turn
-from ironic_ownership.db import connection, rows, tables, transaction
+from ironic_ownership.db import rows, tables, transaction
+from ironic_ownership.db.transaction import Transaction
 
 _outbox = tables.outbox.c
 _events = tables.events.c
 
 
-class SqlOutbox(connection.Port):
+class SqlOutbox(transaction.Port):
     """The events of the history that have yet to be sent.
 
     One process of all services sends at a time. Two may overlap for a moment,
@@ -30,9 +31,9 @@ class SqlOutbox(connection.Port):
 
     name = 'notifications'
 
-    @connection.writes
+    @transaction.writes
     def claim(
-        self, conn: sa.Connection, sender: str, *, lease: float, max_age: float
+        self, tx: Transaction, sender: str, *, lease: float, max_age: float
     ) -> Turn:
         """Take the turn if it is free, or renew the own one.
 
@@ -42,18 +43,22 @@ class SqlOutbox(connection.Port):
         :param max_age: seconds; older events are not sent any more. With no
             position on record that is now.
         """
-        now = transaction.now_of(conn)
-        row = _row(conn, self.name)
+        now = tx.now()
+        row = self._row(tx)
         turn = _turn(row, sender, now, lease)
         if turn is None:
             # Another process may have changed it meanwhile, or inserts it:
             # then this insertion fails, and all of it is repeated.
-            row = _row(conn, self.name, for_update=True)
+            row = self._row(tx, for_update=True)
             turn = _turn(row, sender, now, lease)
         if turn is None:
-            _take(conn, self.name, row, sender, now, now + lease)
-            position = now if row is None else row.position
-            turn = Turn(True, position, now)
+            taken = {'sender': sender, 'sender_until': now + lease}
+            if row is None:
+                added = {'name': self.name, 'position': now, **taken}
+                tx.add_rows(tables.outbox, [added])
+            else:
+                tx.update_rows(_outbox.name, [self.name], **taken)
+            turn = Turn(True, row.position if row else now, now)
         oldest = now - max_age
         return dataclasses.replace(turn, position=max(turn.position, oldest))
 
@@ -79,45 +84,38 @@ class SqlOutbox(connection.Port):
             )
         return self._database.select(statement, rows.event)
 
-    @connection.writes
+    @transaction.writes
     def advance(
-        self,
-        conn: sa.Connection,
-        sender: str,
-        position: float,
-        *,
-        lease: float,
+        self, tx: Transaction, sender: str, position: float, *, lease: float
     ) -> bool:
         """Record until when all events were sent, and renew the turn.
 
         :returns: ``False`` if another process has the turn.
         """
-        until = transaction.now_of(conn) + lease
-        return _change(
-            conn,
-            self.name,
-            _outbox.sender == sender,
-            position=position,
-            sender_until=until,
-        )
+        until = tx.now() + lease
+        return self._change(tx, sender, position=position, sender_until=until)
 
-    @connection.writes
-    def yield_turn(self, conn: sa.Connection, sender: str) -> None:
+    @transaction.writes
+    def yield_turn(self, tx: Transaction, sender: str) -> None:
         """Let another process have the turn."""
-        _change(conn, self.name, _outbox.sender == sender, sender_until=0.0)
+        self._change(tx, sender, sender_until=0.0)
+
+    def _row(self, tx: Transaction, *, for_update: bool = False) -> Any:
+        statement = sa.select(tables.outbox).where(_outbox.name == self.name)
+        if for_update:
+            statement = statement.with_for_update()
+        return tx.conn.execute(statement).first()
+
+    def _change(self, tx: Transaction, sender: str, **values: float) -> bool:
+        """Change the row of a sender that has the turn; return if it has."""
+        own = _outbox.sender == sender
+        return tx.update_rows(_outbox.name, [self.name], own, **values) == 1
 
 
 class SqlOrderTurn(SqlOutbox):
     """The turn of the service that carries out standing orders."""
 
     name = 'standing orders'
-
-
-def _row(conn: sa.Connection, name: str, *, for_update: bool = False) -> Any:
-    statement = sa.select(tables.outbox).where(_outbox.name == name)
-    if for_update:
-        statement = statement.with_for_update()
-    return conn.execute(statement).first()
 
 
 def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
@@ -129,35 +127,3 @@ def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
     if row.sender_until <= (now + lease / 2 if is_mine else now):
         return None
     return Turn(is_mine, row.position, now)
-
-
-def _take(
-    conn: sa.Connection,
-    name: str,
-    row: Any,
-    sender: str,
-    now: float,
-    until: float,
-) -> None:
-    if row is not None:
-        _change(conn, name, sender=sender, sender_until=until)
-        return
-    conn.execute(
-        sa.insert(tables.outbox).values(
-            name=name, position=now, sender=sender, sender_until=until
-        )
-    )
-
-
-def _change(
-    conn: sa.Connection,
-    name: str,
-    *conditions: sa.ColumnElement[bool],
-    **values: str | float,
-) -> bool:
-    changed = conn.execute(
-        sa.update(tables.outbox)
-        .where(_outbox.name == name, *conditions)
-        .values(**values)
-    )
-    return changed.rowcount == 1

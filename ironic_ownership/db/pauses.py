@@ -21,7 +21,8 @@ from ironic_ownership.contracts.records import (
     Release,
     hands_over,
 )
-from ironic_ownership.db import change_set, queries, tables, transaction
+from ironic_ownership.db import change_set, queries, tables
+from ironic_ownership.db.transaction import Transaction
 
 _pauses = tables.pauses.c
 
@@ -70,7 +71,7 @@ def cover(
 
 
 def begin(
-    conn: sa.Connection,
+    tx: Transaction,
     origin: Origin,
     seconds: float,
     reason: str,
@@ -85,8 +86,8 @@ def begin(
     :param shard: of the nodes; ``None`` for those of any.
     :param conductor_group: likewise.
     """
-    _exclude_changes(conn)
-    now = transaction.now_of(conn)
+    _exclude_changes(tx)
+    now = tx.now()
     pause = Pause(
         str(origin.request_id),
         shard,
@@ -96,28 +97,28 @@ def begin(
         origin.actor,
         reason,
     )
-    _delete(conn)
-    conn.execute(sa.insert(tables.pauses).values(**dataclasses.asdict(pause)))
-    _event(conn, now, EventKind.PAUSE_BEGAN, origin, pause)
+    _delete(tx)
+    tx.add_rows(tables.pauses, [dataclasses.asdict(pause)])
+    _event(tx, now, EventKind.PAUSE_BEGAN, origin, pause)
     return pause
 
 
 def end(
-    conn: sa.Connection, origin: Origin, request_ids: Collection[str]
+    tx: Transaction, origin: Origin, request_ids: Collection[str]
 ) -> Sequence[Pause]:
     """End pauses before their time, and return those that lasted."""
-    _exclude_changes(conn)
-    ended = [p for p in current(conn) if p.request_id in request_ids]
-    _delete(conn, [pause.request_id for pause in ended])
-    now = transaction.now_of(conn)
+    _exclude_changes(tx)
+    ended = [p for p in current(tx.conn) if p.request_id in request_ids]
+    _delete(tx, [pause.request_id for pause in ended])
+    now = tx.now()
     for pause in ended:
-        _event(conn, now, EventKind.PAUSE_ENDED, origin, pause)
+        _event(tx, now, EventKind.PAUSE_ENDED, origin, pause)
     return ended
 
 
-def _delete(conn: sa.Connection, request_ids: Collection[str] = ()) -> None:
+def _delete(tx: Transaction, request_ids: Collection[str] = ()) -> None:
     """Delete pauses, and those that have ended: no one reads them again."""
-    conn.execute(
+    tx.conn.execute(
         sa.delete(tables.pauses).where(
             _pauses.request_id.in_(request_ids)
             | (_pauses.ends_at <= queries.EpochSeconds())
@@ -125,23 +126,18 @@ def _delete(conn: sa.Connection, request_ids: Collection[str] = ()) -> None:
     )
 
 
-def _exclude_changes(conn: sa.Connection) -> None:
-    hosts = conn.scalars(sa.select(tables.services.c.host)).all()
-    transaction.lock_services(conn, hosts)
+def _exclude_changes(tx: Transaction) -> None:
+    hosts = tx.conn.scalars(sa.select(tables.services.c.host)).all()
+    tx.lock_services(hosts)
 
 
 def _event(
-    conn: sa.Connection,
-    now: float,
-    kind: EventKind,
-    origin: Origin,
-    pause: Pause,
+    tx: Transaction, now: float, kind: EventKind, origin: Origin, pause: Pause
 ) -> None:
-    transaction.add_event(
-        conn,
-        now,
-        origin.actor,
+    tx.add_event(
         kind,
+        origin,
+        now,
         reason=f'{pause.scope}: {pause.reason}',
         request_id=pause.request_id,
     )

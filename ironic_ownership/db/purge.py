@@ -74,7 +74,7 @@ class _Part:
         if not keys:
             return 0, 0
         if self.is_read:
-            transaction.raise_unmarked(conn)
+            transaction.Transaction(conn).raise_unmarked()
         statement = sa.delete(self.key.table).where(self.key.in_(keys))
         if self.still is not None:
             statement = statement.where(self.still)

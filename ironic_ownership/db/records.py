@@ -20,7 +20,6 @@ from ironic_ownership.contracts.events import (
 from ironic_ownership.contracts.records import EVERY_NODE, NodeFilter
 from ironic_ownership.db import (
     change_transaction,
-    connection,
     pauses,
     queries,
     registration,
@@ -30,6 +29,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.transaction import Transaction
 
 PAGE = 2000
 """Records that are read at once where many of them are kept."""
@@ -38,7 +38,7 @@ SERVICES = 50
 """Services whose changes are read with one query."""
 
 
-class SqlRecords(connection.Port):
+class SqlRecords(transaction.Port):
     """Services, compute nodes, instances and events.
 
     ``host`` is a canonical name, ``actor`` the client, for the event, and
@@ -47,16 +47,16 @@ class SqlRecords(connection.Port):
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    register = connection.joint_transaction(registration.register)
-    retire = connection.transaction(registration.retire)
-    fail_over = connection.transaction(registration.fail_over)
-    record_death = connection.transaction(registration.record_death)
-    set_service = connection.joint_transaction(service_admin.change)
-    delete_service = connection.joint_transaction(service_admin.delete)
-    begin_pause = connection.transaction(pauses.begin)
-    end_pauses = connection.transaction(pauses.end)
-    give_order = connection.transaction(standing_orders.give)
-    note_fence = connection.transaction(standing_orders.note_fence)
+    register = transaction.method(registration.register)
+    retire = transaction.method(registration.retire)
+    fail_over = transaction.method(registration.fail_over)
+    record_death = transaction.method(registration.record_death)
+    set_service = transaction.method(service_admin.change)
+    delete_service = transaction.method(service_admin.delete)
+    begin_pause = transaction.method(pauses.begin)
+    end_pauses = transaction.method(pauses.end)
+    give_order = transaction.method(standing_orders.give)
+    note_fence = transaction.method(standing_orders.note_fence)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -85,13 +85,13 @@ class SqlRecords(connection.Port):
             host, epoch, view_checksum=view_checksum, config_error=config_error
         )
 
-    @connection.writes
+    @transaction.writes
     def _change_service(
-        self, conn: sa.Connection, /, host: str, epoch: int, **values: Any
+        self, tx: Transaction, /, host: str, epoch: int, **values: Any
     ) -> None:
-        service = transaction.lock_service(conn, host)
+        service = tx.lock_service(host)
         transaction.check_right(host, epoch, service)
-        transaction.update_service(conn, host, **values)
+        tx.update_service(host, **values)
 
     def services(self) -> Sequence[model.Service]:
         """Return all services, sorted by host. One query."""
@@ -110,10 +110,10 @@ class SqlRecords(connection.Port):
         )
         return {report.host: report for report in found}
 
-    @connection.writes
+    @transaction.writes
     def report_conditions(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         /,
         host: str,
         incarnation: str,
@@ -133,12 +133,12 @@ class SqlRecords(connection.Port):
             it is the active one, or still reports.
         """
         reports, services = tables.condition_reports.c, tables.services.c
-        now = transaction.now_of(conn)
-        before = conn.execute(
+        now = tx.now()
+        before = tx.conn.execute(
             queries.CONDITION_REPORTS.where(reports.host == host)
         ).first()
         if before is not None and before.incarnation != incarnation:
-            active = conn.execute(
+            active = tx.conn.execute(
                 sa.select(services.incarnation).where(services.host == host)
             ).scalar()
             if (
@@ -156,9 +156,9 @@ class SqlRecords(connection.Port):
         }
         if before is None:
             added = {'host': host, **values}
-            transaction.add_rows(conn, tables.condition_reports, [added])
+            tx.add_rows(tables.condition_reports, [added])
         else:
-            transaction.update_rows(conn, reports.host, [host], **values)
+            tx.update_rows(reports.host, [host], **values)
         return True
 
     def now(self) -> float:
@@ -316,10 +316,10 @@ class SqlRecords(connection.Port):
             queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
         )
 
-    @connection.writes
+    @transaction.writes
     def apply(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         host: str,
         epoch: int,
         changes: Sequence[records.Change],
@@ -340,7 +340,7 @@ class SqlRecords(connection.Port):
             the host, or the host is fenced; then nothing is changed.
         """
         outcome = change_transaction.apply(
-            conn, self._linked, host, epoch, changes, budget=budget
+            tx, host, epoch, changes, budget=budget
         )
         if confirm is not None:
             confirm()

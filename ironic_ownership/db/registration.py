@@ -12,9 +12,9 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import service_admin, tables, transaction
-from ironic_ownership.db.linked_tables import LinkedTables
+from ironic_ownership.db.transaction import Transaction
 
 _events = tables.events.c
 
@@ -24,8 +24,7 @@ one is not met by chance."""
 
 
 def register(  # Model: Register
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     host: str,
     settings: model.MemberSettings,
     *,
@@ -52,7 +51,7 @@ def register(  # Model: Register
         nothing is changed.
     """
     # Of two processes that register together, the second sees the first.
-    before = service_admin.lock(conn, host, linked)
+    before = service_admin.lock(tx, host, joint=True)
     if before is not None and before.forced_down:
         raise exceptions.FencedError(
             f'{host} is forced down',
@@ -68,8 +67,8 @@ def register(  # Model: Register
         )
         if alive is None or active in alive or came_back:
             raise exceptions.StandbyError(host, active, before.epoch)
-    now = transaction.now_of(conn)
-    last = before.epoch if before else service_admin.last_epoch(conn, host)
+    now = tx.now()
+    last = before.epoch if before else service_admin.last_epoch(tx, host)
     # One that contains the time repeats none of the commits that the database
     # may have lost, by a promotion or a restore: a process may hold one.
     epoch = int(now * 1000)
@@ -86,17 +85,15 @@ def register(  # Model: Register
     }
     if before is None:
         # Not less than in a row that was deleted: see LostCommits.
-        transaction.insert_service(conn, host, revision=epoch, **values)
-        _touch_nodes(conn, host, now)
+        tx.insert_service(host, revision=epoch, **values)
+        _touch_nodes(tx, host, now)
     else:
-        transaction.update_service(conn, host, **values)
-    transaction.add_event(
-        conn, now, host, EventKind.SERVICE_REGISTERED, to_host=host
-    )
+        tx.update_service(host, **values)
+    tx.add_event(EventKind.SERVICE_REGISTERED, Origin(host), now, to_host=host)
     return epoch
 
 
-def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
+def _touch_nodes(tx: Transaction, host: str, now: float) -> None:
     """Write the nodes of a service that had no row.
 
     Other services take such nodes without a fence. There is no row of a
@@ -104,13 +101,13 @@ def _touch_nodes(conn: sa.Connection, host: str, now: float) -> None:
     Readers read everything because of the new row, so there are no marks.
     """
     nodes = tables.compute_nodes.c
-    transaction.update_rows(
-        conn, nodes.host, [host], nodes.deleted_at.is_(None), updated_at=now
+    tx.update_rows(
+        nodes.host, [host], nodes.deleted_at.is_(None), updated_at=now
     )
 
 
 def retire(  # Model: Retire
-    conn: sa.Connection, host: str, epoch: int, *, grace: float
+    tx: Transaction, host: str, epoch: int, *, grace: float
 ) -> None:
     """Give up the active place: the last write of a process that stops.
 
@@ -121,11 +118,10 @@ def retire(  # Model: Retire
         stay where they are. Zero: it is gone.
     :raises FencedError: if the epoch is no longer the current one.
     """
-    before = service_admin.lock(conn, host)
+    before = service_admin.lock(tx, host)
     transaction.check_epoch(host, epoch, before.epoch if before else None)
-    now = transaction.now_of(conn)
-    transaction.update_service(
-        conn,
+    now = tx.now()
+    tx.update_service(
         host,
         epoch=epoch + 1,
         fenced=True,
@@ -133,18 +129,17 @@ def retire(  # Model: Retire
         incarnation=None,
         away_until=now + grace if grace > 0 else None,
     )
-    transaction.add_event(
-        conn,
-        now,
-        host,
+    tx.add_event(
         EventKind.SERVICE_RETIRED,
+        Origin(host),
+        now,
         from_host=host,
         reason=f'restart_grace={grace:g}' if grace > 0 else None,
     )
 
 
 def fail_over(  # Model: FailOver
-    conn: sa.Connection,
+    tx: Transaction,
     host: str,
     *,
     incarnation: str,
@@ -162,30 +157,23 @@ def fail_over(  # Model: FailOver
     :returns: the service as it is now, ``fenced``.
     :raises NotFoundError: if there is no such service.
     """
-    before = service_admin.lock_known(conn, host)
-    transaction.update_service(
-        conn,
-        host,
-        epoch=before.epoch + 1,
-        fenced=True,
-        incarnation=incarnation,
+    before = service_admin.lock_known(tx, host)
+    tx.update_service(
+        host, epoch=before.epoch + 1, fenced=True, incarnation=incarnation
     )
-    transaction.add_event(
-        conn,
-        transaction.now_of(conn),
-        actor,
+    tx.add_event(
         EventKind.SERVICE_FAILED_OVER,
+        Origin(actor, request_id),
         from_host=host,
         to_host=host,
         reason=f'incarnation={incarnation}',
         note=reason,
-        request_id=request_id,
     )
-    return service_admin.lock_known(conn, host)
+    return service_admin.lock_known(tx, host)
 
 
 def record_death(
-    conn: sa.Connection,
+    tx: Transaction,
     host: str,
     epoch: int,
     dead: str,
@@ -205,15 +193,15 @@ def record_death(
     :returns: whether an event was added.
     :raises FencedError: if the observer's epoch is no longer the current.
     """
-    services = transaction.lock_services(conn, {host, dead}, write=False)
+    services = tx.lock_services({host, dead}, write=False)
     transaction.check_right(host, epoch, services.get(host))
-    now = transaction.now_of(conn)
+    now = tx.now()
     found = services.get(dead)
     if found is None or found.epoch != seen_epoch:
         return False
     if found.fenced or found.is_away(now):
         return False
-    known = conn.execute(
+    known = tx.conn.execute(
         sa.select(_events.id)
         .join(tables.services, tables.services.c.host == _events.from_host)
         .where(
@@ -225,12 +213,11 @@ def record_death(
     ).first()
     if known is not None:
         return False
-    transaction.raise_revisions(conn, sorted(services))
-    transaction.add_event(
-        conn,
-        now,
-        host,
+    tx.raise_revisions(sorted(services))
+    tx.add_event(
         EventKind.SERVICE_DIED,
+        Origin(host),
+        now,
         from_host=dead,
         reason=f'{cause}, seen missing by {host}',
     )

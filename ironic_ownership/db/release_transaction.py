@@ -10,10 +10,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Mapping, Sequence
 
-import sqlalchemy as sa
-
 from ironic_ownership.contracts import moves, reasons
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     change_set,
     rows,
@@ -21,32 +19,27 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
-from ironic_ownership.db.linked_tables import LinkedTables
+from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
 
 
 def release(  # Model: HandOver
-    conn: sa.Connection,
-    linked: LinkedTables,
-    nodes: Sequence[moves.NodeMove],
-    hand_over: moves.HandOver,
+    tx: Transaction, nodes: Sequence[moves.NodeMove], hand_over: moves.HandOver
 ) -> dict[str, str]:
     """Make nodes unowned that still are free and as they were seen.
 
     :returns: why a node was not released, by uuid.
     """
     hosts = {node.source for node in nodes if node.source}
-    known = transaction.lock_services(conn, hosts)
+    known = tx.lock_services(hosts)
     # A mark is the revision of a service, even if none owns these nodes.
-    raised = known or transaction.lock_any_service(conn)
+    raised = known or tx.lock_any_service()
     for host in sorted(hosts - known.keys()):
-        service_admin.keep_unregistered(conn, host)
-    found, instances = transaction.lock_recorded(
-        conn, {node.uuid for node in nodes}
-    )
-    linked_nodes = linked.lock(conn, found)
-    now = transaction.now_of(conn)
+        service_admin.keep_unregistered(tx, host)
+    found, instances = tx.lock_recorded({node.uuid for node in nodes})
+    linked_nodes = tx.linked.lock(tx.conn, found)
+    now = tx.now()
     refused: dict[str, str] = {}
     released: dict[str | None, list[str]] = collections.defaultdict(list)
     for node in nodes:
@@ -61,7 +54,7 @@ def release(  # Model: HandOver
             refused[node.uuid] = objection
         elif row is not None:
             released[row['host']].append(node.uuid)
-    _write(conn, released, now, hand_over, transaction.mark(raised))
+    _write(tx, released, now, hand_over, transaction.mark(raised))
     return refused
 
 
@@ -90,7 +83,7 @@ def _against(
 
 
 def _write(
-    conn: sa.Connection,
+    tx: Transaction,
     released: Mapping[str | None, Sequence[str]],
     now: float,
     hand_over: moves.HandOver,
@@ -104,10 +97,9 @@ def _write(
     for owner, uuids in sorted(released.items(), key=str):
         if owner is None:
             # What no reader sees needs no mark.
-            transaction.update_rows(conn, _nodes.uuid, uuids, **held)
+            tx.update_rows(_nodes.uuid, uuids, **held)
             continue
-        transaction.update_rows(
-            conn,
+        tx.update_rows(
             _nodes.uuid,
             uuids,
             host=None,
@@ -117,18 +109,16 @@ def _write(
             **held,
             **mark,
         )
-        transaction.add_rows(
-            conn,
+        tx.add_rows(
             tables.events,
             [
                 rows.new_event(
                     now,
-                    hand_over.actor,
+                    Origin(hand_over.actor, hand_over.request_id),
                     EventKind.NODE_HANDED_OVER,
                     node_uuid=uuid,
                     from_host=owner,
                     reason=hand_over.reason,
-                    request_id=hand_over.request_id,
                 )
                 for uuid in uuids
             ],

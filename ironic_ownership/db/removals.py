@@ -9,13 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-import sqlalchemy as sa
-
 from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.records import SeenOwner
-from ironic_ownership.db import change_set, connection, transaction
+from ironic_ownership.db import change_set, transaction
 from ironic_ownership.db.linked_tables import LockedNodes
+from ironic_ownership.db.transaction import Transaction
 
 _CHANGED = 'the record changed in the last moment'
 
@@ -28,16 +27,16 @@ class _Locked:
     linked_nodes: LockedNodes
 
 
-class SqlRemovals(connection.Port):
+class SqlRemovals(transaction.Port):
     """Deletions of records by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    @connection.writes
+    @transaction.writes
     def begin_deletion(
-        self, conn: sa.Connection, uuid: str, seen: SeenOwner
+        self, tx: Transaction, uuid: str, seen: SeenOwner
     ) -> str | None:
         """Mark the record of a node without an instance as being deleted.
 
@@ -48,25 +47,20 @@ class SqlRemovals(connection.Port):
         :returns: why the record can't be deleted, in one line; then nothing
             was changed.
         """
-        locked = self._lock(conn, uuid, seen)
+        locked = self._lock(tx, uuid, seen)
         if isinstance(locked, str):
             return locked
-        transaction.update_node(
-            conn,
+        tx.update_node(
             uuid,
-            updated_at=transaction.now_of(conn),
+            updated_at=tx.now(),
             **change_set.BEING_DELETED,
             **transaction.mark(locked.services),
         )
         return None
 
-    @connection.writes
+    @transaction.writes
     def remove(
-        self,
-        conn: sa.Connection,
-        uuid: str,
-        seen: SeenOwner,
-        origin: Origin,
+        self, tx: Transaction, uuid: str, seen: SeenOwner, origin: Origin
     ) -> bool:
         """Delete the record of a node, which is marked as being deleted.
 
@@ -78,13 +72,12 @@ class SqlRemovals(connection.Port):
         :returns: ``False`` if there is no such record, or mark, owner, epoch
             or instance are not as seen; then nothing was changed.
         """
-        locked = self._lock(conn, uuid, seen)
+        locked = self._lock(tx, uuid, seen)
         if isinstance(locked, str) or not locked.is_being_deleted:
             return False
         locked.linked_nodes.delete([uuid])
-        now = transaction.now_of(conn)
-        transaction.update_node(
-            conn,
+        now = tx.now()
+        tx.update_node(
             uuid,
             host=None,
             reason=reasons.Reason.NODE_GONE.value,
@@ -92,23 +85,21 @@ class SqlRemovals(connection.Port):
             deleted_at=now,
             **transaction.mark(locked.services),
         )
-        transaction.add_event(
-            conn,
-            now,
-            origin.actor,
+        tx.add_event(
             EventKind.NODE_FORGOTTEN,
+            origin,
+            now,
             node_uuid=uuid,
             from_host=seen.host,
             reason=reasons.Reason.NODE_GONE.value,
             note=origin.reason,
-            request_id=origin.request_id,
         )
         return True
 
-    @connection.writes
+    @transaction.writes
     def forget_instance(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         uuid: str,
         instance_uuid: str,
         seen: SeenOwner,
@@ -124,31 +115,29 @@ class SqlRemovals(connection.Port):
         :returns: why nothing was changed, in one line; ``None`` if the
             instance is closed.
         """
-        locked = self._lock(conn, uuid, seen, instance_uuid)
+        locked = self._lock(tx, uuid, seen, instance_uuid)
         if isinstance(locked, str):
             return locked
-        now = transaction.now_of(conn)
-        transaction.close_instances(conn, [uuid], now)
+        now = tx.now()
+        tx.close_instances([uuid], now)
         # An unowned node has no service whose row would certify this.
-        transaction.update_node(
-            conn, uuid, updated_at=now, **transaction.mark(locked.services)
+        tx.update_node(
+            uuid, updated_at=now, **transaction.mark(locked.services)
         )
-        transaction.add_event(
-            conn,
-            now,
-            origin.actor,
+        tx.add_event(
             EventKind.INSTANCE_FORGOTTEN,
+            origin,
+            now,
             node_uuid=uuid,
             from_host=seen.host,
             instance_uuid=instance_uuid,
             reason=origin.reason,
-            request_id=origin.request_id,
         )
         return None
 
     def _lock(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         uuid: str,
         seen: SeenOwner,
         instance: str | None = None,
@@ -161,13 +150,13 @@ class SqlRemovals(connection.Port):
         # Services are locked first, as every writer does.
         services: Mapping[str, change_set.ServiceState] = {}
         if seen.host is not None:
-            services = transaction.lock_services(conn, {seen.host})
+            services = tx.lock_services({seen.host})
             owner = services.get(seen.host)
             if (owner.epoch if owner else None) != seen.epoch:
                 return _CHANGED
         is_owned = bool(services)
-        services = services or transaction.lock_any_service(conn)
-        nodes, instances = transaction.lock_nodes(conn, [uuid])
+        services = services or tx.lock_any_service()
+        nodes, instances = tx.lock_nodes([uuid])
         found = nodes.get(uuid)
         if (
             found is None
@@ -179,14 +168,14 @@ class SqlRemovals(connection.Port):
             seen.host is not None
             and not is_owned
             # One that registers now writes its nodes, which are locked here.
-            and transaction.lock_service(conn, seen.host) is not None
+            and tx.lock_service(seen.host) is not None
         ):
             return _CHANGED
         now_open = instances.get(uuid)
         if now_open != instance:
             is_now = f'its instance on record is now {now_open or "none"}'
             return is_now if instance else _CHANGED
-        linked_nodes = self._linked.lock(conn, [uuid])
+        linked_nodes = tx.linked.lock(tx.conn, [uuid])
         if objection := linked_nodes.against_deletion(uuid, seen.host):
             return objection
         deleted = change_set.is_being_deleted(found)

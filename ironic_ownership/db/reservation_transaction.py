@@ -17,7 +17,8 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.db import change_set, pauses, rows, tables, transaction
-from ironic_ownership.db.linked_tables import Flags, LinkedTables
+from ironic_ownership.db.linked_tables import Flags
+from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
 _reservations = tables.reservations.c
@@ -27,10 +28,7 @@ CLOSED = ReservationState.CLOSED
 
 
 def first(
-    conn: sa.Connection,
-    which: sa.ColumnElement[bool],
-    *,
-    lock: bool = False,
+    conn: sa.Connection, which: sa.ColumnElement[bool], *, lock: bool = False
 ) -> Reservation | None:
     """Return the reservation for which a condition holds, if there is one.
 
@@ -59,29 +57,27 @@ def known(
     return found
 
 
-def change(
-    conn: sa.Connection, reservation_id: str, **values: Any
-) -> Reservation:
+def change(tx: Transaction, reservation_id: str, **values: Any) -> Reservation:
     """Write columns of a reservation that is locked."""
-    values['updated_at'] = transaction.now_of(conn)
-    transaction.update_rows(conn, _reservations.id, [reservation_id], **values)
-    return known(conn, reservation_id)
+    values['updated_at'] = tx.now()
+    tx.update_rows(_reservations.id, [reservation_id], **values)
+    return known(tx.conn, reservation_id)
 
 
 def check_writer(
-    conn: sa.Connection, host: str, epoch: int | None
+    tx: Transaction, host: str, epoch: int | None
 ) -> dict[str, change_set.ServiceState]:
     """Lock a service, and check its right to write if there is an epoch.
 
     :returns: the service, if it exists.
     """
-    found = transaction.lock_services(conn, {host})
+    found = tx.lock_services({host})
     if epoch is not None:
         transaction.check_right(host, epoch, found.get(host))
     return found
 
 
-def check_pauses(conn: sa.Connection, record: change_set.Row | None) -> None:
+def check_pauses(tx: Transaction, record: change_set.Row | None) -> None:
     """Refuse to let a node change owner automatically under a pause.
 
     :param record: of the node, locked.
@@ -91,7 +87,7 @@ def check_pauses(conn: sa.Connection, record: change_set.Row | None) -> None:
         record is not None
         and record['host'] is not None
         and pauses.cover(
-            pauses.current(conn), record['shard'], record['conductor_group']
+            pauses.current(tx.conn), record['shard'], record['conductor_group']
         )
     ):
         raise exceptions.ReservationConflictError(
@@ -100,8 +96,7 @@ def check_pauses(conn: sa.Connection, record: change_set.Row | None) -> None:
 
 
 def activate(
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     reservation_id: str,
     node: model.Node,
     *,
@@ -122,11 +117,11 @@ def activate(
     :raises NotFoundError: if there is no such reservation.
     """
     # Read without a lock, because services are locked first.
-    before = known(conn, reservation_id)
-    services = _check_may_own(conn, linked, before.host, epoch)
-    nodes, instances = transaction.lock_nodes(conn, [node.uuid])
+    before = known(tx.conn, reservation_id)
+    services = _check_may_own(tx, before.host, epoch)
+    nodes, instances = tx.lock_nodes([node.uuid])
     record, instance = nodes.get(node.uuid), instances.get(node.uuid)
-    now = known(conn, before.id, lock=True)
+    now = known(tx.conn, before.id, lock=True)
     if now.state is ACTIVE and now.node_uuid == node.uuid:
         return now
     if now.state is not PENDING:
@@ -136,12 +131,12 @@ def activate(
         )
     owner = None if record is None else record['host']
     _check_free(node.uuid, now, owner, instance)
-    held = rows.against_held(record, transaction.now_of(conn))
+    held = rows.against_held(record, tx.now())
     if held:
         raise exceptions.ReservationConflictError(
             f'{now.host} cannot reserve the node {node.uuid} yet: {held}'
         )
-    linked_nodes = linked.lock(conn, [node.uuid])
+    linked_nodes = tx.linked.lock(tx.conn, [node.uuid])
     objection = linked_nodes.against_claim(node.uuid, now.host)
     if objection:
         raise exceptions.ReservationConflictError(
@@ -151,18 +146,14 @@ def activate(
     linked_nodes.assign([node.uuid], now.host)
     mark = transaction.mark(services)
     origin = origin or Origin(before.host)
-    _take(conn, now, node, record, instance, origin, mark)
+    _take(tx, now, node, record, instance, origin, mark)
     return change(
-        conn,
-        now.id,
-        state=ACTIVE.value,
-        node_uuid=node.uuid,
-        detail=None,
+        tx, now.id, state=ACTIVE.value, node_uuid=node.uuid, detail=None
     )
 
 
 def close(
-    conn: sa.Connection,
+    tx: Transaction,
     reservation_id: str,
     detail: str,
     *,
@@ -180,38 +171,38 @@ def close(
     :raises ReservationConflictError: if a pause holds the node, and the
         service itself ends the reservation.
     """
-    before = known(conn, reservation_id)
+    before = known(tx.conn, reservation_id)
     uuid = before.node_uuid
     # Read without a lock, because services are locked first.
     owner = (
         None
         if uuid is None
-        else conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
+        else tx.conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
     )
     services: dict[str, change_set.ServiceState] = {}
     for host in sorted({before.host, *filter(None, [owner])}):
         # The epoch is the reserving service's; a move may have changed the
         # owner.
         of_service = epoch if host == before.host else None
-        services |= check_writer(conn, host, of_service)
-    services = services or transaction.lock_any_service(conn)
-    nodes, instances = transaction.lock_nodes(conn, [uuid] if uuid else [])
+        services |= check_writer(tx, host, of_service)
+    services = services or tx.lock_any_service()
+    nodes, instances = tx.lock_nodes([uuid] if uuid else [])
     record = nodes.get(uuid or '')
     if record is not None and record['host'] not in (None, owner):
         # The owner has changed in between.
-        transaction.lock_service(conn, record['host'])
-    now = known(conn, before.id, lock=True)
+        tx.lock_service(record['host'])
+    now = known(tx.conn, before.id, lock=True)
     if now.state is CLOSED:
         return now
     if epoch is not None:
-        check_pauses(conn, record)
+        check_pauses(tx, record)
     if record is not None:
         origin = origin or Origin(before.host)
         instance = instances.get(record['uuid'])
         mark = transaction.mark(services)
-        _give_back(conn, now, record, instance, origin, mark)
+        _give_back(tx, now, record, instance, origin, mark)
     return change(
-        conn,
+        tx,
         now.id,
         state=CLOSED.value,
         open_instance_uuid=None,
@@ -221,11 +212,11 @@ def close(
 
 
 def _check_may_own(
-    conn: sa.Connection, linked: LinkedTables, host: str, epoch: int
+    tx: Transaction, host: str, epoch: int
 ) -> dict[str, change_set.ServiceState]:
-    services = check_writer(conn, host, epoch)
+    services = check_writer(tx, host, epoch)
     known: Flags | change_set.ServiceState | None = services.get(host)
-    known = linked.flags(conn, [host]).get(host, known)
+    known = tx.linked.flags(tx.conn, [host]).get(host, known)
     if known is not None and known.disabled:
         raise exceptions.ServiceRefusedError(
             f'{host} is disabled, so it gets no node',
@@ -255,7 +246,7 @@ def _check_free(
 
 
 def _take(
-    conn: sa.Connection,
+    tx: Transaction,
     reservation: Reservation,
     node: model.Node,
     record: change_set.Row | None,
@@ -263,7 +254,7 @@ def _take(
     origin: Origin,
     mark: change_set.Row,
 ) -> None:
-    now = transaction.now_of(conn)
+    now = tx.now()
     owned = {
         'host': reservation.host,
         'reason': reasons.Reason.RESERVED.value,
@@ -278,30 +269,28 @@ def _take(
     }
     if record is None:
         row = {'uuid': node.uuid, 'created_at': now, **owned}
-        transaction.add_rows(conn, tables.compute_nodes, [row])
+        tx.add_rows(tables.compute_nodes, [row])
     else:
-        transaction.update_node(conn, node.uuid, **owned)
+        tx.update_node(node.uuid, **owned)
     if instance is None:
         opened = rows.new_instance(
             *(reservation.instance_uuid, node.uuid, reservation.host),
             *(now, reasons.Reason.RESERVED.value),
         )
-        transaction.add_rows(conn, tables.instances, [opened])
-    transaction.add_event(
-        conn,
-        now,
-        origin.actor,
+        tx.add_rows(tables.instances, [opened])
+    tx.add_event(
         EventKind.NODE_RESERVED,
+        origin,
+        now,
         node_uuid=node.uuid,
         to_host=reservation.host,
         instance_uuid=reservation.instance_uuid,
         reason=reservation.id,
-        request_id=origin.request_id,
     )
 
 
 def _give_back(
-    conn: sa.Connection,
+    tx: Transaction,
     reservation: Reservation,
     record: change_set.Row,
     instance: str | None,
@@ -316,10 +305,9 @@ def _give_back(
         return
     if instance not in (None, reservation.instance_uuid):
         return
-    now = transaction.now_of(conn)
-    transaction.close_instances(conn, [uuid], now)
-    transaction.update_node(
-        conn,
+    now = tx.now()
+    tx.close_instances([uuid], now)
+    tx.update_node(
         uuid,
         host=None,
         reason=reasons.Reason.RELEASED.value,
@@ -327,14 +315,12 @@ def _give_back(
         updated_at=now,
         **mark,
     )
-    transaction.add_event(
-        conn,
-        now,
-        origin.actor,
+    tx.add_event(
         EventKind.NODE_RELEASED,
+        origin,
+        now,
         node_uuid=uuid,
         from_host=owner,
         instance_uuid=instance,
         reason=reservation.id,
-        request_id=origin.request_id,
     )

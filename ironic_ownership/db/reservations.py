@@ -13,7 +13,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import connection, rows, tables, transaction
+from ironic_ownership.db import rows, tables, transaction
 from ironic_ownership.db.reservation_transaction import (
     activate,
     change,
@@ -23,13 +23,14 @@ from ironic_ownership.db.reservation_transaction import (
     first,
     known,
 )
+from ironic_ownership.db.transaction import Transaction
 
 _reservations = tables.reservations.c
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(connection.Port):
+class SqlReservations(transaction.Port):
     """Reservations on record.
 
     ``epoch`` is that of the reservation's service when the service itself
@@ -41,10 +42,10 @@ class SqlReservations(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def begin(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         reservation: Reservation,
         *,
         lifetime: float | None = None,
@@ -59,12 +60,12 @@ class SqlReservations(connection.Port):
         :returns: the one on record then: this one, or the open one that was
             there before, for any request.
         """
-        existing = _of_instance(conn, reservation.instance_uuid)
+        existing = _of_instance(tx.conn, reservation.instance_uuid)
         if existing is not None:
             return existing
-        now = transaction.now_of(conn)
+        now = tx.now()
         row = rows.new_reservation(reservation, now, lifetime)
-        transaction.add_rows(conn, tables.reservations, [row])
+        tx.add_rows(tables.reservations, [row])
         return dataclasses.replace(
             reservation,
             created_at=now,
@@ -72,16 +73,16 @@ class SqlReservations(connection.Port):
             expires_at=row['expires_at'],
         )
 
-    activate = connection.joint_transaction(activate)
+    activate = transaction.method(activate)
 
-    @connection.writes
-    def confirm(self, conn: sa.Connection, reservation_id: str) -> Reservation:
+    @transaction.writes
+    def confirm(self, tx: Transaction, reservation_id: str) -> Reservation:
         """Record that the node is used: the reservation no longer expires.
 
         :raises ReservationConflictError: if it is not active.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = known(conn, reservation_id, lock=True)
+        before = known(tx.conn, reservation_id, lock=True)
         if before.state is not ReservationState.ACTIVE:
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state}, so it '
@@ -89,12 +90,12 @@ class SqlReservations(connection.Port):
             )
         if before.confirmed:
             return before
-        return change(conn, reservation_id, confirmed=True, expires_at=None)
+        return change(tx, reservation_id, confirmed=True, expires_at=None)
 
-    @connection.writes
+    @transaction.writes
     def begin_deletion(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         reservation_id: str,
         detail: str,
         *,
@@ -115,12 +116,12 @@ class SqlReservations(connection.Port):
         :raises FencedError: if the service has no right to write.
         :raises NotFoundError: if there is no such reservation.
         """
-        found = known(conn, reservation_id)
-        check_writer(conn, found.host, epoch)
+        found = known(tx.conn, reservation_id)
+        check_writer(tx, found.host, epoch)
         if epoch is not None and found.node_uuid is not None:
-            nodes, _ = transaction.lock_nodes(conn, [found.node_uuid])
-            check_pauses(conn, nodes.get(found.node_uuid))
-        before = known(conn, reservation_id, lock=True)
+            nodes, _ = tx.lock_nodes([found.node_uuid])
+            check_pauses(tx, nodes.get(found.node_uuid))
+        before = known(tx.conn, reservation_id, lock=True)
         if seen is not None and _version(seen) != _version(before):
             raise exceptions.ReservationConflictError(
                 f'reservation {reservation_id} is {before.state} by now: '
@@ -130,13 +131,11 @@ class SqlReservations(connection.Port):
             before.state is DELETING and seen is None
         ):
             return before
-        return change(
-            conn, reservation_id, state=DELETING.value, detail=detail
-        )
+        return change(tx, reservation_id, state=DELETING.value, detail=detail)
 
-    @connection.writes
+    @transaction.writes
     def keep(
-        self, conn: sa.Connection, reservation_id: str, detail: str
+        self, tx: Transaction, reservation_id: str, detail: str
     ) -> Reservation:
         """Take a deletion back: Ironic did not release the node.
 
@@ -146,11 +145,11 @@ class SqlReservations(connection.Port):
         :param detail: why it could not be deleted.
         :raises NotFoundError: if there is no such reservation.
         """
-        before = known(conn, reservation_id, lock=True)
+        before = known(tx.conn, reservation_id, lock=True)
         if before.state is not DELETING or before.node_uuid is None:
             return before
         return change(
-            conn,
+            tx,
             reservation_id,
             state=ReservationState.ACTIVE.value,
             confirmed=True,
@@ -158,7 +157,7 @@ class SqlReservations(connection.Port):
             detail=detail,
         )
 
-    close = connection.transaction(close)
+    close = transaction.method(close)
 
     def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, if it exists."""

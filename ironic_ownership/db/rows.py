@@ -7,10 +7,11 @@ other rows unreadable: it becomes one that admits or requests nothing.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from ironic_ownership.contracts import (
     conditions,
@@ -20,7 +21,7 @@ from ironic_ownership.contracts import (
     reasons,
 )
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.reservations import (
     Request,
@@ -28,6 +29,8 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.db import queries
+
+T = TypeVar('T')
 
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 """Stands for settings that this release cannot read."""
@@ -38,6 +41,23 @@ _OF_EVENT = (
 )
 _LONGEST_REASON = 255
 _REASONS = {reason.value: reason for reason in reasons.Reason}
+
+
+def _built(kind: Callable[..., T], row: Any, **values: Any) -> T:
+    """Build a value from the columns that have the names of its fields.
+
+    :param values: of the other fields, and of columns in another form.
+    """
+    columns = row._mapping
+    same = {
+        n: columns[n] for n in _fields(kind) - values.keys() if n in columns
+    }
+    return kind(**same, **values)
+
+
+@functools.cache
+def _fields(kind: type[Any]) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind))
 
 
 def settings(text: str) -> model.MemberSettings:
@@ -54,12 +74,11 @@ def settings(text: str) -> model.MemberSettings:
 
 def condition_report(row: Any) -> ConditionReport:
     """Build a report from a row of ``queries.CONDITION_REPORTS``."""
-    return ConditionReport(
-        host=row.host,
-        incarnation=row.incarnation,
+    return _built(
+        ConditionReport,
+        row,
         interval=row.due_after,
         conditions=conditions.from_json(row.conditions),
-        reported_at=row.reported_at,
         age=max(0.0, row.now - row.reported_at),
     )
 
@@ -103,24 +122,16 @@ def changed_node(
 def service(row: Any) -> model.Service:
     """Build a service from a row of ``queries.SERVICES``."""
     away = row.away_until is not None and row.away_until > row.now
-    found = model.Service(
-        host=row.host,
-        epoch=row.epoch,
+    found = _built(
+        model.Service,
+        row,
         disabled=bool(row.disabled),
-        disabled_reason=row.disabled_reason,
         forced_down=bool(row.forced_down),
         fenced=bool(row.fenced),
         settings=settings(row.settings),
-        registered_at=row.registered_at,
-        view_checksum=row.view_checksum,
-        config_error=row.config_error,
-        incarnation=row.incarnation,
         # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
         order=_order(row.standing_order),
-        fence_epoch=row.fence_epoch,
-        fence_seen_at=row.fence_seen_at,
-        revision=row.revision,
         unmarked=row.revision - row.marked,
         up_in_nova=bool(row.up_in_nova),
     )
@@ -147,13 +158,8 @@ def service_and_node(
 
 
 def member(row: Any) -> model.Member:
-    """Build a member from a row of ``members``."""
-    return model.Member(
-        host=row.host,
-        incarnation=row.incarnation,
-        joined_at=row.joined_at,
-        settings=settings(row.settings),
-    )
+    """Build a member from a row of the table of members."""
+    return _built(model.Member, row, settings=settings(row.settings))
 
 
 def event(row: Any) -> model.Event:
@@ -168,17 +174,18 @@ def event(row: Any) -> model.Event:
 
 
 def new_event(
-    at: float, actor: str, kind: EventKind, **values: str | None
+    at: float, origin: Origin, kind: EventKind, **values: str | None
 ) -> dict[str, Any]:
     """Return the row of an event; ``at`` is the database's clock.
 
     :param values: columns; a reason or note that is too long is cut.
     """
+    values = {'request_id': origin.request_id, **values}
     found = {name: values.get(name) for name in _OF_EVENT}
     for name in 'reason', 'note':
         if text := found[name]:
             found[name] = text[:_LONGEST_REASON]
-    return {'at': at, 'actor': actor, 'kind': kind.value, **found}
+    return {'at': at, 'actor': origin.actor, 'kind': kind.value, **found}
 
 
 def new_instance(
@@ -192,6 +199,51 @@ def new_instance(
         'host': host,
         'created_at': now,
         'reason': reason,
+    }
+
+
+def move(row: Any, **counted: Any) -> moves.Move:
+    """Build a move from a row of its table.
+
+    :param counted: fields with the numbers of its nodes.
+    """
+    return _built(
+        moves.Move,
+        row,
+        overrides=tuple(row.overrides.split()),
+        automatic=bool(row.automatic),
+        **counted,
+    )
+
+
+def new_move(move: moves.Move, now: float) -> dict[str, Any]:
+    """Return the row of a new move."""
+    return {
+        'request_id': move.request_id,
+        'destination': move.destination,
+        'actor': move.actor,
+        'reason': move.reason,
+        'overrides': ' '.join(move.overrides),
+        'shard': move.shard,
+        'created_at': now,
+        'automatic': move.automatic,
+    }
+
+
+def new_node_move(
+    request_id: str, node: moves.NodeMove, now: float
+) -> dict[str, Any]:
+    """Return the row of a node of a new move."""
+    return {
+        'request_id': request_id,
+        'node_uuid': node.uuid,
+        'source': node.source,
+        'source_epoch': node.source_epoch,
+        'instance_uuid': node.instance_uuid,
+        'state': node.state.value,
+        'detail': node.detail,
+        'trial': node.trial,
+        'updated_at': now,
     }
 
 
@@ -209,21 +261,13 @@ def node_move(row: Any) -> moves.NodeMove:
 
 
 def reservation(row: Any) -> Reservation:
-    """Build a reservation from a row of ``reservations``."""
-    return Reservation(
-        id=row.id,
-        instance_uuid=row.instance_uuid,
-        host=row.host,
+    """Build a reservation from a row of its table."""
+    return _built(
+        Reservation,
+        row,
         request=_request(row),
-        method=row.method,
         state=ReservationState(row.state),
-        node_uuid=row.node_uuid,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
         confirmed=bool(row.confirmed),
-        detail=row.detail,
-        creator=row.creator,
     )
 
 
@@ -237,19 +281,15 @@ def _request(row: Any) -> Request:
 def new_reservation(
     reservation: Reservation, now: float, lifetime: float | None
 ) -> dict[str, Any]:
-    """Return the row of a reservation; ``lifetime`` is in seconds."""
+    """Return the row of a new reservation.
+
+    :param lifetime: seconds after which it expires.
+    """
     return {
-        'id': reservation.id,
-        'instance_uuid': reservation.instance_uuid,
+        **dataclasses.asdict(reservation),
         'open_instance_uuid': reservation.instance_uuid,
-        'host': reservation.host,
-        'node_uuid': reservation.node_uuid,
         'state': reservation.state.value,
-        'method': reservation.method,
         'request': json.dumps(reservation.request.to_mapping()),
-        'confirmed': reservation.confirmed,
-        'creator': reservation.creator,
-        'detail': reservation.detail,
         'created_at': now,
         'updated_at': now,
         'expires_at': None if lifetime is None else now + lifetime,

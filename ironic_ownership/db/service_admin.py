@@ -12,9 +12,10 @@ import dataclasses
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.db import queries, rows, tables, transaction
-from ironic_ownership.db.linked_tables import Flags, LinkedTables
+from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.db import queries, rows, tables
+from ironic_ownership.db.linked_tables import Flags
+from ironic_ownership.db.transaction import Transaction
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -23,38 +24,38 @@ _events = tables.events.c
 
 _IN_EVENT = ('disabled', 'forced_down', 'disabled_reason')
 _SETTABLE = (*_IN_EVENT, 'epoch', 'fenced')
-WITHOUT = LinkedTables()
 _EPOCH = 'epoch '
 """Start of the reason of a deletion, before the last epoch."""
 
 
 def lock(
-    conn: sa.Connection, host: str, linked: LinkedTables = WITHOUT
+    tx: Transaction, host: str, *, joint: bool = False
 ) -> model.Service | None:
     """Lock the row of a service, and return the service if it exists.
 
     :param linked: whose settings of the service count.
     """
-    found = conn.execute(queries.service(host).with_for_update()).first()
+    found = tx.conn.execute(queries.service(host).with_for_update()).first()
     if found is None:
         return None
-    flags = linked.flags(conn, [host]).get(host)
-    return _with_flags(rows.service(found), flags)
+    service = rows.service(found)
+    if not joint:
+        return service
+    return _with_flags(service, tx.linked.flags(tx.conn, [host]).get(host))
 
 
 def lock_known(
-    conn: sa.Connection, host: str, linked: LinkedTables = WITHOUT
+    tx: Transaction, host: str, *, joint: bool = False
 ) -> model.Service:
     """Lock the row of a service that has to exist."""
-    found = lock(conn, host, linked)
+    found = lock(tx, host, joint=joint)
     if found is None:
         raise exceptions.NotFoundError(f'service {host!r} is not known')
     return found
 
 
 def change(  # Model: ForceDown, ForceUp
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     host: str,
     *,
     actor: str,
@@ -75,8 +76,8 @@ def change(  # Model: ForceDown, ForceUp
     :returns: the service as it is now.
     :raises NotFoundError: if there is no such service; none is created.
     """
-    own = lock_known(conn, host)
-    known = linked.flags(conn, [host]).get(host)
+    own = lock_known(tx, host)
+    known = tx.linked.flags(tx.conn, [host]).get(host)
     before = _with_flags(own, known)
     wanted = before.decided(disabled, disabled_reason, forced_down)
     # The own row may lack what another program set: that is written as well.
@@ -90,26 +91,23 @@ def change(  # Model: ForceDown, ForceUp
     }
     flags = Flags(after.disabled, after.disabled_reason, after.forced_down)
     if known not in (None, flags):
-        linked.set_flags(conn, host, flags)
+        tx.linked.set_flags(tx.conn, host, flags)
     if not changed:
         return wanted
-    transaction.update_service(conn, host, **changed)
+    tx.update_service(host, **changed)
     what = ', '.join(
         f'{name}={changed[name]}' for name in _IN_EVENT if name in changed
     )
-    transaction.add_event(
-        conn,
-        transaction.now_of(conn),
-        actor,
+    tx.add_event(
         EventKind.SERVICE_FORCED_DOWN
         if changed.get('forced_down')
         else EventKind.SERVICE_CHANGED,
+        Origin(actor, request_id),
         from_host=host,
         reason=what,
         note=reason,
-        request_id=request_id,
     )
-    return lock_known(conn, host, linked)
+    return lock_known(tx, host, joint=True)
 
 
 def _with_flags(service: model.Service, flags: Flags | None) -> model.Service:
@@ -119,8 +117,7 @@ def _with_flags(service: model.Service, flags: Flags | None) -> model.Service:
 
 
 def delete(
-    conn: sa.Connection,
-    linked: LinkedTables,
+    tx: Transaction,
     host: str,
     *,
     actor: str,
@@ -136,46 +133,44 @@ def delete(
     :raises ServiceInUseError: if a compute node or an open instance
         names it; nothing is changed.
     """
-    before = lock_known(conn, host)
-    nodes = _count(conn, (_nodes.host == host) & _nodes.deleted_at.is_(None))
+    before = lock_known(tx, host)
+    nodes = _count(tx, (_nodes.host == host) & _nodes.deleted_at.is_(None))
     instances = _count(
-        conn,
-        (_instances.host == host) & _instances.open_node_uuid.is_not(None),
+        tx, (_instances.host == host) & _instances.open_node_uuid.is_not(None)
     )
-    in_cell = linked.usage(conn, host)
+    in_cell = tx.linked.usage(tx.conn, host)
     nodes, instances = max(nodes, in_cell[0]), max(instances, in_cell[1])
     if nodes or instances:
         raise exceptions.ServiceInUseError(host, nodes, instances)
-    conn.execute(sa.delete(tables.services).where(_services.host == host))
+    tx.conn.execute(sa.delete(tables.services).where(_services.host == host))
     reports = tables.condition_reports
-    conn.execute(sa.delete(reports).where(reports.c.host == host))
-    transaction.add_event(
-        conn,
-        transaction.now_of(conn),
-        actor,
+    tx.conn.execute(sa.delete(reports).where(reports.c.host == host))
+    tx.add_event(
         EventKind.SERVICE_DELETED,
+        Origin(actor, request_id),
         from_host=host,
         reason=f'{_EPOCH}{before.epoch}',
         note=reason,
-        request_id=request_id,
     )
 
 
-def keep_unregistered(conn: sa.Connection, host: str) -> None:
+def keep_unregistered(tx: Transaction, host: str) -> None:
     """Let a registration of a host without a row wait for this transaction.
 
     A row that does not exist cannot be locked, but that of the same key
     cannot be inserted twice.
     """
-    transaction.insert_service(conn, host, disabled=True, fenced=True)
-    conn.execute(sa.delete(tables.services).where(_services.host == host))
+    tx.insert_service(host, disabled=True, fenced=True)
+    tx.conn.execute(sa.delete(tables.services).where(_services.host == host))
 
 
-def _count(conn: sa.Connection, which: sa.ColumnElement[bool]) -> int:
-    return conn.execute(sa.select(sa.func.count()).where(which)).scalar_one()
+def _count(tx: Transaction, which: sa.ColumnElement[bool]) -> int:
+    return tx.conn.execute(
+        sa.select(sa.func.count()).where(which)
+    ).scalar_one()
 
 
-def last_epoch(conn: sa.Connection, host: str) -> int:
+def last_epoch(tx: Transaction, host: str) -> int:
     """Return the epoch with which a service was deleted; 0 if none was.
 
     A process from before the deletion may still run, and must not find its
@@ -183,7 +178,7 @@ def last_epoch(conn: sa.Connection, host: str) -> int:
     """
     # The ids of events are not in the order of commits where several servers
     # accept writes, so the greatest epoch counts.
-    reasons = conn.scalars(
+    reasons = tx.conn.scalars(
         sa.select(_events.reason).where(
             _events.kind == EventKind.SERVICE_DELETED.value,
             _events.from_host == host,

@@ -11,19 +11,15 @@ import dataclasses
 import json
 from collections.abc import Collection, Mapping
 
-import sqlalchemy as sa
-
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.db import change_set, pauses, service_admin, transaction
+from ironic_ownership.db.transaction import Transaction
 
 
 def give(
-    conn: sa.Connection,
-    host: str,
-    order: StandingOrder | None,
-    origin: Origin,
+    tx: Transaction, host: str, order: StandingOrder | None, origin: Origin
 ) -> model.Service:
     """Give a service an order, or revoke it, in one event.
 
@@ -33,35 +29,25 @@ def give(
     :returns: the service as it is now.
     :raises NotFoundError: if there is no such service.
     """
-    before = service_admin.lock_known(conn, host)
+    before = service_admin.lock_known(tx, host)
     if order == before.order and before.fence_seen_at is None:
         return before
     text = None if order is None else json.dumps(dataclasses.asdict(order))
-    transaction.update_service(
-        conn,
-        host,
-        standing_order=text,
-        fence_epoch=None,
-        fence_seen_at=None,
+    tx.update_service(
+        host, standing_order=text, fence_epoch=None, fence_seen_at=None
     )
     what = 'take_over_deployed_after=none'
     if order is not None:
         to = f' to {order.to}' if order.to else ''
         what = f'take_over_deployed_after={order.after}{to}; {order.reason}'
-    transaction.add_event(
-        conn,
-        transaction.now_of(conn),
-        origin.actor,
-        EventKind.SERVICE_CHANGED,
-        from_host=host,
-        reason=what,
-        request_id=origin.request_id,
+    tx.add_event(
+        EventKind.SERVICE_CHANGED, origin, from_host=host, reason=what
     )
-    return service_admin.lock_known(conn, host)
+    return service_admin.lock_known(tx, host)
 
 
 def note_fence(
-    conn: sa.Connection, host: str, epoch: int, dead: model.Service
+    tx: Transaction, host: str, epoch: int, dead: model.Service
 ) -> bool:
     """Note since when a service with an order is fenced; fence a dead one.
 
@@ -71,9 +57,9 @@ def note_fence(
     :returns: whether it was noted: not if it has changed since.
     :raises FencedError: if the epoch is no longer the current one.
     """
-    services = transaction.lock_services(conn, {host, dead.host}, write=False)
+    services = tx.lock_services({host, dead.host}, write=False)
     transaction.check_right(host, epoch, services.get(host))
-    found = service_admin.lock(conn, dead.host)
+    found = service_admin.lock(tx, dead.host)
     if (
         found is None
         or found.order is None
@@ -82,20 +68,18 @@ def note_fence(
         or found.fence_is_noted
     ):
         return False
-    transaction.raise_revisions(conn, sorted(services))
-    now = transaction.now_of(conn)
+    tx.raise_revisions(sorted(services))
+    now = tx.now()
     if not found.fenced:
-        transaction.fence(conn, [dead.host])
-        transaction.add_event(
-            conn,
-            now,
-            host,
+        tx.fence([dead.host])
+        tx.add_event(
             EventKind.SERVICE_FENCED,
+            Origin(host),
+            now,
             from_host=dead.host,
             reason=f'it died; standing order of {found.order.actor}',
         )
-    transaction.update_service(
-        conn,
+    tx.update_service(
         dead.host,
         fence_epoch=found.epoch if found.fenced else found.epoch + 1,
         fence_seen_at=now,
@@ -104,7 +88,7 @@ def note_fence(
 
 
 def limits(
-    conn: sa.Connection,
+    tx: Transaction,
     services: Collection[str],
     nodes: Mapping[str, change_set.Row],
 ) -> tuple[Collection[str], Collection[str]]:
@@ -115,9 +99,9 @@ def limits(
     :returns: the services whose order is due, and the nodes that wait for the
         end of a pause.
     """
-    found = (service_admin.lock_known(conn, h) for h in sorted(services))
+    found = (service_admin.lock_known(tx, h) for h in sorted(services))
     due = {row.host for row in found if row.order_due}
-    lasting = pauses.current(conn)
+    lasting = pauses.current(tx.conn)
     return due, {
         uuid
         for uuid, row in nodes.items()

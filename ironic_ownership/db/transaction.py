@@ -12,14 +12,17 @@ and of its new owner, and what happens to an unowned node writes the node's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import change_set, queries, rows, tables
+from ironic_ownership.db.connection import Database
+from ironic_ownership.db.linked_tables import LinkedTables
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -37,88 +40,7 @@ def now_of(conn: sa.Connection) -> float:
     return float(conn.execute(sa.select(queries.EpochSeconds())).scalar_one())
 
 
-def lock_services(
-    conn: sa.Connection, hosts: Collection[str], *, write: bool = True
-) -> dict[str, change_set.ServiceState]:
-    """Lock the rows of services until the end of the transaction.
-
-    :param write: raise their revisions as well; a caller that may end
-        without a write does it when it writes.
-    """
-    found = conn.execute(
-        sa.select(
-            _services.host,
-            _services.epoch,
-            _services.fenced,
-            _services.disabled,
-            _services.forced_down,
-            _services.away_until,
-            _services.registered_at,
-            _services.revision,
-        )
-        .where(_services.host.in_(sorted(hosts)))
-        .order_by(_services.host)
-        .with_for_update()
-    ).all()
-    # Where several servers accept writes, a lock alone excludes no other.
-    if write:
-        raise_revisions(conn, [row.host for row in found])
-    return {
-        row.host: change_set.ServiceState(
-            row.epoch,
-            fenced=bool(row.fenced),
-            disabled=bool(row.disabled),
-            forced_down=bool(row.forced_down),
-            away_until=row.away_until,
-            registered=row.registered_at is not None,
-            # As :func:`raise_revisions` leaves it, now or later.
-            revision=row.revision + 1,
-        )
-        for row in found
-    }
-
-
-def lock_any_service(
-    conn: sa.Connection, *, write: bool = True
-) -> dict[str, change_set.ServiceState]:
-    """Lock and write the row of one service, for a mark under it.
-
-    For a transaction that decides from no service.
-
-    :returns: nothing if there is no service.
-    """
-    first = sa.select(sa.func.min(_services.host))
-    while host := conn.scalar(first):
-        # Unless it was deleted in between.
-        if found := lock_services(conn, {host}, write=write):
-            return found
-    return {}
-
-
-def first_revision(conn: sa.Connection) -> int:
-    """Return the revision for a service without a row: none that it had."""
-    # Milliseconds: an earlier row of the host did not rise that fast.
-    return int(now_of(conn) * 1000)
-
-
-def insert_service(conn: sa.Connection, host: str, **values: Any) -> None:
-    """Insert the row of a service, by default of one that never registered."""
-    flags = dict.fromkeys(('disabled', 'forced_down', 'fenced'), False)
-    row = {'host': host, 'epoch': 0, 'settings': '', **flags, **values}
-    conn.execute(sa.insert(tables.services).values(row))
-
-
-def raise_revisions(conn: sa.Connection, hosts: Collection[str]) -> None:
-    """Write the rows of services from which the transaction decides.
-
-    The transaction marks every record that it changes: see :func:`mark`.
-    """
-    update_rows(conn, _services.host, hosts, **RAISED)
-
-
-def mark(
-    services: Mapping[str, change_set.ServiceState],
-) -> change_set.Row:
+def mark(services: Mapping[str, change_set.ServiceState]) -> change_set.Row:
     """Return the columns with the mark of a transaction, for every record.
 
     A transaction raises the revision of each service from which it decides.
@@ -150,20 +72,6 @@ def mark(
     return {'revision_host': host, 'revision': services[host].revision}
 
 
-def raise_unmarked(conn: sa.Connection) -> None:
-    """Let every reader read everything: what changes is not marked."""
-    found = lock_any_service(conn, write=False)
-    # ``marked`` stays, and the difference makes readers read everything.
-    update_rows(conn, _services.host, found, revision=_services.revision + 1)
-
-
-def lock_service(
-    conn: sa.Connection, host: str
-) -> change_set.ServiceState | None:
-    """Lock and write the row of one service."""
-    return lock_services(conn, {host}).get(host)
-
-
 def check_right(  # Model: IsCurrent
     host: str, epoch: int, service: change_set.ServiceState | None
 ) -> None:
@@ -188,118 +96,264 @@ def _fenced(host: str, what: str) -> exceptions.FencedError:
     )
 
 
-def fence(conn: sa.Connection, hosts: Collection[str]) -> None:
-    """Take the right to write from services, whose rows are locked."""
-    update_rows(
-        conn, _services.host, hosts, epoch=_services.epoch + 1, fenced=True
-    )
+class Transaction:
+    """One transaction that writes, and the steps that all of them share.
 
+    :ivar conn: within the transaction.
+    :ivar linked: tables that take part in the transactions of owners.
+    """
 
-def update_rows(
-    conn: sa.Connection,
-    column: sa.Column[Any],
-    among: Collection[str],
-    *also: sa.ColumnElement[bool],
-    **values: Any,
-) -> None:
-    """Write the rows whose column has one of the values, in chunks."""
-    for some in queries.chunks(among):
-        conn.execute(
-            sa.update(column.table)
-            .where(column.in_(some), *also)
-            .values(**values)
+    def __init__(
+        self, conn: sa.Connection, linked: LinkedTables | None = None
+    ) -> None:
+        self.conn = conn
+        self.linked = linked or LinkedTables()
+
+    def now(self) -> float:
+        """Return the database's clock, in seconds since the epoch."""
+        return now_of(self.conn)
+
+    def lock_services(
+        self, hosts: Collection[str], *, write: bool = True
+    ) -> dict[str, change_set.ServiceState]:
+        """Lock the rows of services until the end of the transaction.
+
+        :param write: raise their revisions as well; a caller that may end
+            without a write does it when it writes.
+        """
+        found = self.conn.execute(
+            sa.select(
+                _services.host,
+                _services.epoch,
+                _services.fenced,
+                _services.disabled,
+                _services.forced_down,
+                _services.away_until,
+                _services.registered_at,
+                _services.revision,
+            )
+            .where(_services.host.in_(sorted(hosts)))
+            .order_by(_services.host)
+            .with_for_update()
+        ).all()
+        # Where several servers accept writes, a lock alone excludes no other.
+        if write:
+            self.raise_revisions([row.host for row in found])
+        return {
+            row.host: change_set.ServiceState(
+                row.epoch,
+                fenced=bool(row.fenced),
+                disabled=bool(row.disabled),
+                forced_down=bool(row.forced_down),
+                away_until=row.away_until,
+                registered=row.registered_at is not None,
+                # As :func:`raise_revisions` leaves it, now or later.
+                revision=row.revision + 1,
+            )
+            for row in found
+        }
+
+    def lock_any_service(
+        self, *, write: bool = True
+    ) -> dict[str, change_set.ServiceState]:
+        """Lock and write the row of one service, for a mark under it.
+
+        For a transaction that decides from no service.
+
+        :returns: nothing if there is no service.
+        """
+        first = sa.select(sa.func.min(_services.host))
+        while host := self.conn.scalar(first):
+            # Unless it was deleted in between.
+            if found := self.lock_services({host}, write=write):
+                return found
+        return {}
+
+    def lock_service(self, host: str) -> change_set.ServiceState | None:
+        """Lock and write the row of one service."""
+        return self.lock_services({host}).get(host)
+
+    def first_revision(self) -> int:
+        """Return a revision for a service without a row: none it had."""
+        # Milliseconds: an earlier row of the host did not rise that fast.
+        return int(self.now() * 1000)
+
+    def insert_service(self, host: str, **values: Any) -> None:
+        """Insert the row of a service, by default of one without an epoch."""
+        flags = dict.fromkeys(('disabled', 'forced_down', 'fenced'), False)
+        row = {'host': host, 'epoch': 0, 'settings': '', **flags, **values}
+        self.add_rows(tables.services, [row])
+
+    def raise_revisions(self, hosts: Collection[str]) -> None:
+        """Write the rows of services from which the transaction decides.
+
+        The transaction marks every record that it changes: see :func:`mark`.
+        """
+        self.update_rows(_services.host, hosts, **RAISED)
+
+    def raise_unmarked(self) -> None:
+        """Let every reader read everything: what changes is not marked."""
+        found = self.lock_any_service(write=False)
+        # ``marked`` stays, and the difference makes readers read everything.
+        self.update_rows(
+            _services.host, found, revision=_services.revision + 1
         )
 
+    def fence(self, hosts: Collection[str]) -> None:
+        """Take the right to write from services, whose rows are locked."""
+        self.update_rows(
+            _services.host, hosts, epoch=_services.epoch + 1, fenced=True
+        )
 
-def update_service(conn: sa.Connection, host: str, **values: Any) -> None:
-    """Write columns of the row of a service, which is locked."""
-    update_rows(conn, _services.host, [host], **RAISED, **values)
+    def update_rows(
+        self,
+        column: sa.Column[Any],
+        among: Collection[str],
+        *also: sa.ColumnElement[bool],
+        **values: Any,
+    ) -> int:
+        """Write the rows whose column has one of the values, in chunks.
+
+        :returns: their number.
+        """
+        return sum(
+            self.conn.execute(
+                sa.update(column.table)
+                .where(column.in_(some), *also)
+                .values(**values)
+            ).rowcount
+            for some in queries.chunks(among)
+        )
+
+    def update_service(self, host: str, **values: Any) -> None:
+        """Write columns of the row of a service, which is locked."""
+        self.update_rows(_services.host, [host], **RAISED, **values)
+
+    def lock_nodes(
+        self, uuids: Collection[str]
+    ) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+        """Lock the records of nodes, deleted or not.
+
+        :returns: the records, and the open instances, by the node's uuid.
+        """
+        found: dict[str, change_set.Row] = {}
+        instances: dict[str, str] = {}
+        # Sorted, so that transactions lock nodes in the same order.
+        for some in queries.chunks(sorted(uuids)):
+            for row in self.conn.execute(
+                sa.select(tables.compute_nodes)
+                .where(_nodes.uuid.in_(some))
+                .order_by(_nodes.uuid)
+                .with_for_update()
+            ):
+                found[row.uuid] = dict(row._mapping)
+            # Not locked: an instance changes only under the lock of its node.
+            for row in self.conn.execute(
+                sa.select(_instances.open_node_uuid, _instances.uuid).where(
+                    _instances.open_node_uuid.in_(some)
+                )
+            ):
+                instances[row.open_node_uuid] = row.uuid
+        return found, instances
+
+    def lock_recorded(
+        self, uuids: Collection[str]
+    ) -> tuple[dict[str, change_set.Row], dict[str, str]]:
+        """Lock nodes in the same way; return those on record only."""
+        found, instances = self.lock_nodes(uuids)
+        on_record = {u: r for u, r in found.items() if r['deleted_at'] is None}
+        return on_record, instances
+
+    def update_node(self, uuid: str, **values: Any) -> None:
+        """Write columns of one node, whose record is locked."""
+        self.update_rows(_nodes.uuid, [uuid], **values)
+
+    def end_release(self, request_id: str, uuids: Collection[str]) -> None:
+        """Let any service own nodes again that a request has released."""
+        self.update_rows(
+            _nodes.uuid,
+            sorted(uuids),
+            _nodes.held_by == request_id,
+            held_by=None,
+            held_until=None,
+        )
+
+    def close_instances(self, uuids: Collection[str], now: float) -> None:
+        """Close the open instances of some nodes, whose records are locked."""
+        self.update_rows(
+            _instances.open_node_uuid,
+            uuids,
+            open_node_uuid=None,
+            deleted_at=now,
+        )
+
+    def add_event(
+        self,
+        kind: EventKind,
+        origin: Origin,
+        at: float | None = None,
+        **values: str | None,
+    ) -> None:
+        """Insert one event; the parameters are those of ``rows.new_event``.
+
+        :param at: by default now.
+        """
+        at = self.now() if at is None else at
+        event = rows.new_event(at, origin, kind, **values)
+        self.add_rows(tables.events, [event])
+
+    def add_rows(
+        self, table: sa.Table, added: Sequence[change_set.Row]
+    ) -> None:
+        """Insert any number of rows with the same columns."""
+        # Without any, SQLAlchemy would insert one of defaults.
+        if added:
+            self.conn.execute(sa.insert(table), added)
 
 
-def lock_nodes(
-    conn: sa.Connection, uuids: Collection[str]
-) -> tuple[dict[str, change_set.Row], dict[str, str]]:
-    """Lock the records of nodes, deleted or not.
+class Port:
+    """Base of the ports; the database has this release's schema.
 
-    :returns: the records, and the open instances, by the node's uuid.
+    :param linked: takes part in the transactions of owners.
     """
-    found: dict[str, change_set.Row] = {}
-    instances: dict[str, str] = {}
-    # Sorted, so that transactions lock nodes in the same order.
-    for some in queries.chunks(sorted(uuids)):
-        for row in conn.execute(
-            sa.select(tables.compute_nodes)
-            .where(_nodes.uuid.in_(some))
-            .order_by(_nodes.uuid)
-            .with_for_update()
-        ):
-            found[row.uuid] = dict(row._mapping)
-        # Not locked: an instance changes only under the lock of its node.
-        for row in conn.execute(
-            sa.select(_instances.open_node_uuid, _instances.uuid).where(
-                _instances.open_node_uuid.in_(some)
+
+    def __init__(
+        self, database: Database, linked: LinkedTables | None = None
+    ) -> None:
+        self._database = database
+        self._linked = linked or LinkedTables()
+
+
+P = ParamSpec('P')
+S = TypeVar('S', bound=Port)
+T = TypeVar('T')
+
+
+def writes(
+    method: Callable[Concatenate[S, Transaction, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """Run a method of a port as a transaction: its first argument."""
+
+    @functools.wraps(method)
+    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._database.write(
+            lambda conn: method(
+                self, Transaction(conn, self._linked), *args, **kwargs
             )
-        ):
-            instances[row.open_node_uuid] = row.uuid
-    return found, instances
+        )
+
+    return run
 
 
-def lock_recorded(
-    conn: sa.Connection, uuids: Collection[str]
-) -> tuple[dict[str, change_set.Row], dict[str, str]]:
-    """Lock nodes in the same way; return those on record only."""
-    found, instances = lock_nodes(conn, uuids)
-    on_record = {u: r for u, r in found.items() if r['deleted_at'] is None}
-    return on_record, instances
+def method(
+    function: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate[Port, P], T]:
+    """Make a function a method of a port, as one transaction that writes."""
 
+    def run(
+        port: Port, tx: Transaction, /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return function(tx, *args, **kwargs)
 
-def update_node(conn: sa.Connection, uuid: str, **values: Any) -> None:
-    """Write columns of one node, whose record is locked."""
-    update_rows(conn, _nodes.uuid, [uuid], **values)
-
-
-def end_release(
-    conn: sa.Connection, request_id: str, uuids: Collection[str]
-) -> None:
-    """Let any service own nodes again that a request has released."""
-    update_rows(
-        conn,
-        _nodes.uuid,
-        sorted(uuids),
-        _nodes.held_by == request_id,
-        held_by=None,
-        held_until=None,
-    )
-
-
-def close_instances(
-    conn: sa.Connection, uuids: Collection[str], now: float
-) -> None:
-    """Close the open instances of some nodes, whose records are locked."""
-    update_rows(
-        conn,
-        _instances.open_node_uuid,
-        uuids,
-        open_node_uuid=None,
-        deleted_at=now,
-    )
-
-
-def add_event(
-    conn: sa.Connection,
-    at: float,
-    actor: str,
-    kind: EventKind,
-    **values: str | None,
-) -> None:
-    """Insert one event; the parameters are those of ``rows.new_event``."""
-    add_rows(conn, tables.events, [rows.new_event(at, actor, kind, **values)])
-
-
-def add_rows(
-    conn: sa.Connection, table: sa.Table, added: Sequence[change_set.Row]
-) -> None:
-    """Insert any number of rows with the same columns."""
-    # Without any, SQLAlchemy would insert one of defaults.
-    if added:
-        conn.execute(sa.insert(table), added)
+    functools.update_wrapper(run, function)
+    return writes(run)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.db import tables, transaction
-from ironic_ownership.db.linked_tables import LinkedTables
+from ironic_ownership.db import tables
+from ironic_ownership.db.transaction import Transaction
 
 _node_moves = tables.node_moves.c
 
@@ -18,26 +19,24 @@ ON_TRIAL = (_node_moves.state == NodeState.MOVED.value) & (
 """Selects nodes that have moved and are to be verified."""
 
 
-def pass_trial(conn: sa.Connection, request_id: str) -> bool:
+def pass_trial(tx: Transaction, request_id: str) -> bool:
     """Let the other nodes of a move follow those of its trial.
 
     :returns: whether the trial passes by this call: of several, with any
         result, the first one counts.
     """
-    passed = conn.execute(
-        sa.update(tables.node_moves)
-        .where(
-            _node_moves.request_id == request_id,
-            _node_moves.trial == Trial.FIRST.value,
-            _node_moves.state != NodeState.REFUSED.value,
-        )
-        .values(trial=Trial.PASSED.value)
+    passed = tx.update_rows(
+        _node_moves.request_id,
+        [request_id],
+        _node_moves.trial == Trial.FIRST.value,
+        _node_moves.state != NodeState.REFUSED.value,
+        trial=Trial.PASSED.value,
     )
-    return passed.rowcount > 0
+    return passed > 0
 
 
 def fail_trial(
-    conn: sa.Connection, request_id: str, details: Mapping[str, str]
+    tx: Transaction, request_id: str, details: Mapping[str, str]
 ) -> bool:
     """Plan that moved nodes of a trial go back to their sources.
 
@@ -46,9 +45,9 @@ def fail_trial(
         result, the first one counts. True if no node has moved.
     """
     # A result changes only under the lock of its node.
-    transaction.lock_recorded(conn, details)
+    tx.lock_recorded(details)
     failed = write_results(
-        conn,
+        tx,
         request_id,
         details,
         ON_TRIAL,
@@ -59,7 +58,7 @@ def fail_trial(
 
 
 def write_results(
-    conn: sa.Connection,
+    tx: Transaction,
     request_id: str,
     details: Mapping[str, str],
     which: sa.ColumnElement[bool],
@@ -71,31 +70,27 @@ def write_results(
     :param which: those that get one.
     :returns: their number.
     """
-    now = transaction.now_of(conn)
-    statement = sa.update(tables.node_moves).where(
-        _node_moves.request_id == request_id, which
-    )
-    return sum(
-        conn.execute(
-            statement.where(_node_moves.node_uuid == uuid).values(
-                detail=detail, updated_at=now, **values
-            )
-        ).rowcount
-        for uuid, detail in sorted(details.items())
-    )
+    now = tx.now()
+    of_move = _node_moves.request_id == request_id
+    written = 0
+    for uuid, detail in sorted(details.items()):
+        columns: dict[str, Any] = {'detail': detail, **values}
+        written += tx.update_rows(
+            *(_node_moves.node_uuid, [uuid], of_move, which),
+            updated_at=now,
+            **columns,
+        )
+    return written
 
 
 def against_owner(
-    conn: sa.Connection,
-    linked: LinkedTables,
-    host: str,
-    uuids: Collection[str],
+    tx: Transaction, host: str, uuids: Collection[str]
 ) -> Mapping[str, str]:
     """Return where linked tables do not name a service as the owner, and why.
 
     Writes nothing, but waits for the transactions that write the nodes.
     """
-    locked = linked.lock(conn, uuids)
+    locked = tx.linked.lock(tx.conn, uuids)
     found = {
         uuid: locked.against_claim(uuid, host)
         or (

@@ -14,14 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import (
-    change_set,
-    rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import change_set, rows, tables, transaction
+from ironic_ownership.db.transaction import Transaction
 from ironic_ownership_nova.cell.companion import Cell
 from ironic_ownership_nova.cell.locked_rows import LockedRows
 from ironic_ownership_nova.cell.model import Result, State
@@ -60,7 +56,7 @@ class _Locked:
 
 
 def adopt(
-    conn: sa.Connection,
+    tx: Transaction,
     companion: Cell,
     nodes: Nodes,
     actor: str,
@@ -69,38 +65,34 @@ def adopt(
     """Adopt some nodes; one that does not agree keeps the others not."""
     if not nodes:
         return ()
-    locked = _lock(conn, companion, sorted(nodes))
+    locked = _lock(tx, companion, sorted(nodes))
     writes = _Writes()
+    origin = Origin(actor, request_id)
     found = [
-        _adopt(uuid, nodes[uuid], locked, writes, actor)
+        _adopt(uuid, nodes[uuid], locked, writes, origin)
         for uuid in sorted(nodes)
     ]
-    writes.events = [
-        {**event, 'request_id': request_id} for event in writes.events
-    ]
-    _write(conn, locked, writes)
+    _write(tx, locked, writes)
     return found
 
 
-def _lock(
-    conn: sa.Connection, companion: Cell, uuids: Sequence[str]
-) -> _Locked:
+def _lock(tx: Transaction, companion: Cell, uuids: Sequence[str]) -> _Locked:
     # Before the locks: it reads all rows of the cell.
-    strays = companion.strays(conn, uuids)
-    hosts = {canonical_host(h) for h in _hosts(conn, companion)}
-    services = _add_services(conn, companion, hosts)
-    records, open_instances = transaction.lock_nodes(conn, uuids)
-    cell = companion.lock(conn, uuids)
+    strays = companion.strays(tx.conn, uuids)
+    hosts = {canonical_host(h) for h in _hosts(tx, companion)}
+    services = _add_services(tx, companion, hosts)
+    records, open_instances = tx.lock_nodes(uuids)
+    cell = companion.lock(tx.conn, uuids)
     assert isinstance(cell, LockedRows)
-    now = transaction.now_of(conn)
+    now = tx.now()
     return _Locked(services, records, open_instances, cell, strays, now)
 
 
-def _hosts(conn: sa.Connection, companion: Cell) -> list[str]:
+def _hosts(tx: Transaction, companion: Cell) -> list[str]:
     """Return the hosts of the cell that a node of Ironic names."""
     node, service = companion.tables.compute_nodes, companion.tables.services
     return list(
-        conn.scalars(
+        tx.conn.scalars(
             sa.select(service.c.host)
             .where(
                 companion.tables.is_compute,
@@ -116,23 +108,23 @@ def _hosts(conn: sa.Connection, companion: Cell) -> list[str]:
 
 
 def _add_services(
-    conn: sa.Connection, companion: Cell, hosts: set[str]
+    tx: Transaction, companion: Cell, hosts: set[str]
 ) -> dict[str, change_set.ServiceState]:
     """Lock the services, and insert those without a record, with epoch 0."""
     owners = set(
-        conn.scalars(
+        tx.conn.scalars(
             sa.select(_nodes.host).where(_nodes.host.is_not(None)).distinct()
         )
     )
-    services = transaction.lock_services(conn, hosts | owners, write=False)
+    services = tx.lock_services(hosts | owners, write=False)
     missing = sorted(hosts - services.keys())
     if missing:
-        flags = companion.flags(conn, missing)
-        revision = transaction.first_revision(conn)
+        flags = companion.flags(tx.conn, missing)
+        revision = tx.first_revision()
         for host in missing:
             own = dataclasses.asdict(flags[host])
-            transaction.insert_service(conn, host, revision=revision, **own)
-        services |= transaction.lock_services(conn, missing, write=False)
+            tx.insert_service(host, revision=revision, **own)
+        services |= tx.lock_services(missing, write=False)
     return services
 
 
@@ -141,7 +133,7 @@ def _adopt(
     node: model.Node | None,
     locked: _Locked,
     writes: _Writes,
-    actor: str,
+    origin: Origin,
 ) -> Result:
     row = locked.cell.nodes.get(uuid)
     strays = locked.strays.get(uuid)
@@ -174,7 +166,7 @@ def _adopt(
     known = locked.open_instances.get(uuid)
     if before == host and instance in (None, known):
         return Result(uuid, host, State.UNCHANGED)
-    _take(uuid, node, host, before, locked, writes, actor)
+    _take(uuid, node, host, before, locked, writes, origin)
     if instance is not None and instance != known:
         if known is not None:
             writes.closed_on.append(uuid)
@@ -227,7 +219,7 @@ def _take(
     before: str | None,
     locked: _Locked,
     writes: _Writes,
-    actor: str,
+    origin: Origin,
 ) -> None:
     # Ironic does not have it: its owner finds that out, and deletes it.
     node = node or model.Node(uuid, driver='')
@@ -248,7 +240,7 @@ def _take(
         writes.events.append(
             rows.new_event(
                 locked.now,
-                actor,
+                origin,
                 EventKind.OWNER_CHANGED,
                 node_uuid=uuid,
                 from_host=before,
@@ -258,18 +250,15 @@ def _take(
         )
 
 
-def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
+def _write(tx: Transaction, locked: _Locked, writes: _Writes) -> None:
     if writes.new_nodes or writes.nodes:
-        transaction.raise_revisions(conn, sorted(locked.services))
+        tx.raise_revisions(sorted(locked.services))
     mark = transaction.mark(locked.services)
-    transaction.add_rows(
-        conn,
-        tables.compute_nodes,
-        [{**row, **mark} for row in writes.new_nodes],
+    tx.add_rows(
+        tables.compute_nodes, [{**row, **mark} for row in writes.new_nodes]
     )
     for host, uuids in sorted(writes.nodes.items()):
-        transaction.update_rows(
-            conn,
+        tx.update_rows(
             _nodes.uuid,
             uuids,
             host=host,
@@ -279,13 +268,11 @@ def _write(conn: sa.Connection, locked: _Locked, writes: _Writes) -> None:
             released_by=None,
             **mark,
         )
-    transaction.close_instances(conn, writes.closed_on, locked.now)
+    tx.close_instances(writes.closed_on, locked.now)
     for host, uuids in sorted(writes.moved_on.items()):
-        transaction.update_rows(
-            conn, _instances.open_node_uuid, uuids, host=host
-        )
-    transaction.add_rows(conn, tables.instances, writes.new_instances)
-    transaction.add_rows(conn, tables.events, writes.events)
+        tx.update_rows(_instances.open_node_uuid, uuids, host=host)
+    tx.add_rows(tables.instances, writes.new_instances)
+    tx.add_rows(tables.events, writes.events)
     for host, uuids in sorted(writes.assigned.items()):
         # The host stays; a service id that is missing is added.
         locked.cell.assign(uuids, host)

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.events import EventKind
+from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     connection,
     queries,
@@ -21,6 +21,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.transaction import Transaction
 from ironic_ownership_nova.cell import adoption_transaction, grants
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.companion import Cell
@@ -56,7 +57,7 @@ def _node(row: sa.Row[Any]) -> cell.CellNode:
     )
 
 
-class SqlCell(connection.Port):
+class SqlCell(transaction.Port):
     """One cell.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -126,10 +127,10 @@ class SqlCell(connection.Port):
 
         return self._database.read(work)
 
-    @connection.writes
+    @transaction.writes
     def adopt(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         nodes: Mapping[str, model.Node | None],
         actor: str,
         request_id: str | None = None,
@@ -147,7 +148,7 @@ class SqlCell(connection.Port):
         :param request_id: of the operator's request, for the events.
         """
         return adoption_transaction.adopt(
-            conn, self._cell, nodes, actor, request_id
+            tx, self._cell, nodes, actor, request_id
         )
 
     def drift(self, host: str | None = None) -> Sequence[cell.Drift]:
@@ -247,8 +248,7 @@ class SqlCell(connection.Port):
                 node.service_id,
                 sa.exists()
                 .where(
-                    other.uuid == node.hypervisor_hostname,
-                    other.id != node.id,
+                    other.uuid == node.hypervisor_hostname, other.id != node.id
                 )
                 .label('replaced'),
             )
@@ -261,10 +261,10 @@ class SqlCell(connection.Port):
             .order_by(node.id)
         )
 
-    @connection.writes
+    @transaction.writes
     def return_service(
         self,
-        conn: sa.Connection,
+        tx: Transaction,
         host: str,
         actor: str,
         request_id: str | None = None,
@@ -278,11 +278,10 @@ class SqlCell(connection.Port):
         :returns: whether it was registered.
         :raises NotFoundError: if the service is not on record.
         """
-        before = service_admin.lock_known(conn, host)
+        before = service_admin.lock_known(tx, host)
         if before.never_registered:
             return False
-        transaction.update_service(
-            conn,
+        tx.update_service(
             host,
             epoch=before.epoch + 1,
             fenced=True,
@@ -291,14 +290,11 @@ class SqlCell(connection.Port):
             incarnation=None,
             away_until=None,
         )
-        transaction.add_event(
-            conn,
-            transaction.now_of(conn),
-            actor,
+        tx.add_event(
             EventKind.SERVICE_CHANGED,
+            Origin(actor, request_id),
             from_host=host,
             reason='returned to Nova',
-            request_id=request_id,
         )
         return True
 
@@ -318,23 +314,19 @@ class SqlCell(connection.Port):
             if self._follow(host, actor)
         ]
 
-    @connection.writes
-    def _follow(self, conn: sa.Connection, host: str, actor: str) -> bool:
-        before = service_admin.lock(conn, host)
+    @transaction.writes
+    def _follow(self, tx: Transaction, host: str, actor: str) -> bool:
+        before = service_admin.lock(tx, host)
         if before is None:
             return False
         # The settings count already, but only the row of the records ends the
         # right to write of a service that is forced down.
-        service_admin.change(conn, self._cell, host, actor=actor)
-        return service_admin.lock(conn, host) != before
+        service_admin.change(tx, host, actor=actor)
+        return service_admin.lock(tx, host) != before
 
-    @connection.writes
+    @transaction.writes
     def repair(
-        self,
-        conn: sa.Connection,
-        host: str,
-        epoch: int,
-        uuids: Sequence[str],
+        self, tx: Transaction, host: str, epoch: int, uuids: Sequence[str]
     ) -> Sequence[str]:
         """Write the owner on record into the rows of free nodes.
 
@@ -342,11 +334,11 @@ class SqlCell(connection.Port):
         :returns: the uuids of those that were free and its own.
         :raises FencedError: if the epoch is no longer the current one.
         """
-        service = transaction.lock_service(conn, host)
+        service = tx.lock_service(host)
         transaction.check_right(host, epoch, service)
         own: list[str] = []
         for some in queries.chunks(sorted(uuids)):
-            own += conn.scalars(
+            own += tx.conn.scalars(
                 sa.select(_nodes.uuid)
                 .where(
                     _nodes.uuid.in_(some),
@@ -356,7 +348,7 @@ class SqlCell(connection.Port):
                 .order_by(_nodes.uuid)
                 .with_for_update()
             )
-        locked = self._cell.lock(conn, own)
+        locked = self._cell.lock(tx.conn, own)
         free = [
             uuid for uuid in own if locked.against_claim(uuid, host) is None
         ]
