@@ -77,7 +77,7 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
     workers[Loop.ORDERS] = _standing_orders(
         wired, context, member, lambda: host.refresh_loop.intervals.refresh
     )
-    host = Host.build(
+    host = Host(
         member,
         settings.tuning,
         open_client=wired.ironic_of,

@@ -232,7 +232,7 @@ class ServiceProcess(Process):
         )
         tuning = site.tuning(self.host)
         member = LocalMember(context, tuning.advertised)
-        self.built = Host.build(
+        self.built = Host(
             member,
             tuning,
             workers={LoopName.ORDERS: self._orders(context, member)},

@@ -25,7 +25,7 @@ from ironic_ownership.engine.host.health import (
     Health,
     Watched,
 )
-from ironic_ownership.engine.host.operator_log import Activity, OperatorLog
+from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import Reconciler
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
@@ -66,35 +66,30 @@ _OPTIONAL = frozenset(
 )
 
 
-@dataclasses.dataclass(eq=False)
 class Host:
-    """One running process of a service.
+    """One running process of a service: the service of a member.
 
-    :param workers: the others, by the name of their loop.
-    :param monitor: stores the conditions of all of them.
-    :param prepare: makes sure that database and Ironic can be used, or
-        raises; called again while they do not answer.
-    :param feed: of the own nodes, for a program that embeds the service.
-    :param guard: checks single nodes before a process acts on them.
-    :param activity: counts the changes of all of them.
+    :param open_client: returns an Ironic client for another thread.
+    :param open_records: called at the start; raises if they can't be used.
+    :param reporter: receives the result of each refresh.
+    :param repair: completes unfinished reservations.
+    :param workers: further ones of this deployment, by the name of their
+        loop.
+    :param watched: calls of them, and of the backend, that may hang.
+    :param on_epoch_change: called when a poll has found another epoch.
+    :param has_readers: whether a program reads the feed.
+    :param own_scope_only: see :class:`Guard`.
+    :param shared_key: see :class:`Guard`.
+    :param free_memory: see :class:`RefreshLoop`.
+
+    :ivar monitor: stores the conditions of all workers.
+    :ivar feed: of the own nodes, for a program that embeds the service.
+    :ivar guard: checks single nodes before a process acts on them.
+    :ivar activity: counts the changes of all of them.
     """
 
-    member: LocalMember
-    scheduler: Scheduler
-    heartbeat: Heartbeat
-    refresh_loop: RefreshLoop
-    takeover: TakeOver
-    workers: dict[str, Worker]
-    monitor: ConditionMonitor
-    prepare: Callable[[], None]
-    feed: Feed
-    guard: Guard
-    activity: Activity
-    reload: Reload
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         member: LocalMember,
         tuning: Tuning,
         *,
@@ -110,35 +105,21 @@ class Host:
         own_scope_only: bool = False,
         shared_key: str = '',
         free_memory: Callable[[], object] = lambda: None,
-    ) -> Host:
-        """Build the service of a member.
-
-        :param open_client: returns an Ironic client for another thread.
-        :param open_records: called at the start; raises if they can't be
-            used.
-        :param reporter: receives the result of each refresh.
-        :param repair: completes unfinished reservations.
-        :param workers: further ones of this deployment.
-        :param watched: calls of them, and of the backend, that may hang.
-        :param on_epoch_change: called when a poll has found another epoch.
-        :param has_readers: whether a program reads the feed.
-        :param own_scope_only: see :class:`Guard`.
-        :param shared_key: see :class:`Guard`.
-        :param free_memory: see :class:`RefreshLoop`.
-        """
+    ) -> None:
         context, intervals = member.context, tuning.intervals
         ports, conditions = context.ports, context.conditions
         open_client = open_client or (lambda: ports.ironic)
-        scheduler = scheduler or Scheduler(conditions, context.clock)
+        self.member, self.context = member, context
+        self.scheduler = scheduler or Scheduler(conditions, context.clock)
+        self._open_records = open_records
         operator_log = OperatorLog(context.host, conditions)
         operator_log.starts_with(tuning.policies)
         if ports.placement is None:
             operator_log.without_placement()
+        self.activity = operator_log.activity
+        self.feed = Feed(context.fence, has_readers=has_readers)
         reconciler = Reconciler(
-            context,
-            operator_log,
-            tuning.handover_limit,
-            Feed(context.fence, has_readers=has_readers),
+            *(context, operator_log, tuning.handover_limit, self.feed),
             tuning.budget,
         )
         refresher = Refresher(
@@ -163,22 +144,24 @@ class Host:
             reporter,
             repair,
         )
-        refresh_loop = RefreshLoop(member, refresher, intervals, free_memory)
-        takeover = TakeOver(
+        self.refresh_loop = RefreshLoop(
+            member, refresher, intervals, free_memory
+        )
+        self.takeover = TakeOver(
             context.with_ironic(open_client()),
             reconciler,
             lambda: refresher.last_scan,
             member.liveness,
-            refresh_loop.wake,
+            self.refresh_loop.wake,
             longest_age=longest_scan_age(intervals.refresh),
         )
-        heartbeat = Heartbeat(
+        self.heartbeat = Heartbeat(
             context,
             member,
             interval=intervals.heartbeat,
             watch_interval=intervals.watch,
         )
-        guard = Guard(
+        self.guard = Guard(
             context,
             tuning.policies,
             longest=intervals.heartbeat,
@@ -186,85 +169,68 @@ class Host:
             own_scope_only=own_scope_only,
             shared_key=shared_key,
         )
-        all_workers: dict[str, Worker] = {
-            Loop.EPOCH: EpochMonitor(heartbeat, on_epoch_change),
+        self.reload = Reload(self.refresh_loop, member, self.guard, tuning)
+        self.reload.change_intervals = self.change_intervals
+        self.workers: dict[str, Worker] = {
+            Loop.TAKE_OVER: self.takeover,
+            Loop.REFRESH: self.refresh_loop,
+            Loop.EPOCH: EpochMonitor(self.heartbeat, on_epoch_change),
             **(workers or {}),
         }
-        reload = Reload(refresh_loop, member, guard, tuning)
-        sources = None
+        self._sources: SourceReader | None = None
         if tuning.sources:
-            sources = all_workers[Loop.SOURCES] = SourceReader(
+            self._sources = self.workers[Loop.SOURCES] = SourceReader(
                 conditions,
-                lambda: reload.current,
-                reload.follow,
+                lambda: self.reload.current,
+                self.reload.follow,
                 context.clock,
             )
-        monitor = ConditionMonitor(
+        self.monitor = ConditionMonitor(
             member,
-            scheduler,
-            lambda: refresh_loop.intervals.refresh,
-            (frozenset(Loop) - _OPTIONAL) | (_OPTIONAL & all_workers.keys()),
+            self.scheduler,
+            lambda: self.refresh_loop.intervals.refresh,
+            (frozenset(Loop) - _OPTIONAL) | (_OPTIONAL & self.workers.keys()),
             (
                 Watched(
                     Loop.REFRESH,
-                    refresh_loop.busy,
-                    lambda: refresh_loop.longest,
+                    self.refresh_loop.busy,
+                    lambda: self.refresh_loop.longest,
                 ),
                 *watched,
             ),
         )
-
-        def prepare() -> None:
-            open_records()
-            try:
-                ports.ironic.check()
-                credential_probe.probe(
-                    ports.ironic,
-                    conditions,
-                    trusted=reload.current.limits.trusts_credential,
-                )
-                if sources is not None:
-                    reload.begin(sources.begin())
-            except (exceptions.IronicUnavailableError, exceptions.SourceError):
-                monitor.may_store = True  # it waits, and says so
-                raise
-            monitor.may_store = True
-
-        def run_in_background(work: Callable[[], None]) -> None:
-            def run() -> None:
-                work()
-                # The heartbeat's thread takes the result.
-                heartbeat.poll_soon()
-
-            scheduler.start_once('records', run)
-
-        member.on_change = takeover.members_changed
-        member.register_by(run_in_background)
-        host = cls(
-            member,
-            scheduler,
-            heartbeat,
-            refresh_loop,
-            takeover,
-            all_workers,
-            monitor,
-            prepare,
-            reconciler.feed,
-            guard,
-            operator_log.activity,
-            reload,
-        )
-        reload.change_intervals = host.change_intervals
-        return host
-
-    def __post_init__(self) -> None:
-        self.context = self.member.context
-        self.workers = {
-            Loop.TAKE_OVER: self.takeover,
-            Loop.REFRESH: self.refresh_loop,
-            **self.workers,
-        }
+        member.on_change = self.takeover.members_changed
+        member.register_by(self._run_in_background)
         self._start = _Start(self)
+
+    def prepare(self) -> None:
+        """Make sure that database and Ironic can be used.
+
+        :raises OwnershipError: while they do not answer.
+        """
+        self._open_records()
+        ironic, reload = self.context.ports.ironic, self.reload
+        try:
+            ironic.check()
+            credential_probe.probe(
+                ironic,
+                self.context.conditions,
+                trusted=reload.current.limits.trusts_credential,
+            )
+            if self._sources is not None:
+                reload.begin(self._sources.begin())
+        except (exceptions.IronicUnavailableError, exceptions.SourceError):
+            self.monitor.may_store = True  # it waits, and says so
+            raise
+        self.monitor.may_store = True
+
+    def _run_in_background(self, work: Callable[[], None]) -> None:
+        def run() -> None:
+            work()
+            # The heartbeat's thread takes the result.
+            self.heartbeat.poll_soon()
+
+        self.scheduler.start_once('records', run)
 
     def health(self) -> Health:
         """Return the health of this process, as it knows it. Any thread."""

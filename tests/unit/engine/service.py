@@ -99,7 +99,7 @@ class Service:
         self.fence = self.context.fence
         self.conditions = self.context.conditions
         self.member = LocalMember(self.context, settings)
-        self.process = Host.build(
+        self.process = Host(
             self.member,
             tuning_of(settings),
             scheduler=VirtualTime(self.conditions, shared.clock),
