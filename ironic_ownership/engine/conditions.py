@@ -93,10 +93,8 @@ class Conditions:
         self._lock = threading.Lock()
         self.clock = clock
         self._standing: dict[str, _Standing] = {}
-        self._succeeded: dict[str, float] = {}
-        self._took: dict[str, float] = {}
-        self._notes: dict[str, str] = {}
-        self._did: dict[str, str] = {}
+        # Without what keeps them from their work, which is added when read.
+        self._loops = {loop: Condition(loop.value) for loop in Loop}
         self._errors: collections.Counter[tuple[str, str]] = (
             collections.Counter()
         )
@@ -180,17 +178,22 @@ class Conditions:
         :param did: what it did, in words, likewise.
         """
         with self._lock:
-            self._succeeded[loop] = self.clock()
-            self._did[loop] = did
-            if took is not None:
-                self._took[loop] = took
+            before = self._loops[loop]
+            self._loops[loop] = dataclasses.replace(
+                before,
+                succeeded_at=self.clock(),
+                took=before.took if took is None else took,
+                did=did,
+            )
         self.clear(ended(loop), f'the {loop} loop works again')
         self.clear(hangs(loop), f'the {loop} loop continues')
 
     def note(self, loop: Loop, text: str) -> None:
         """Note what waits although a loop works; an empty text for nothing."""
         with self._lock:
-            self._notes[loop] = text
+            self._loops[loop] = dataclasses.replace(
+                self._loops[loop], note=text
+            )
 
     @property
     def standing(self) -> dict[str, str]:
@@ -208,7 +211,11 @@ class Conditions:
     def took(self) -> Mapping[str, float]:
         """Seconds that the last success took, by loop."""
         with self._lock:
-            return dict(self._took)
+            return {
+                one.loop: one.took
+                for one in self._loops.values()
+                if one.took is not None
+            }
 
     def of_loops(
         self, loops: Collection[Loop], dead: Collection[str] = ()
@@ -219,12 +226,9 @@ class Conditions:
         :param dead: loops whose thread has ended.
         """
         with self._lock:
-            standing = dict(self._standing)
-            succeeded = dict(self._succeeded)
-            took, notes = dict(self._took), dict(self._notes)
-            did = dict(self._did)
+            standing, known = dict(self._standing), dict(self._loops)
         found = []
-        for loop in Loop:
+        for loop, before in known.items():
             of_loop = [
                 one
                 for name, one in standing.items()
@@ -234,16 +238,12 @@ class Conditions:
                 continue
             of_loop.sort(key=lambda one: one.since)
             found.append(
-                Condition(
-                    loop.value,
-                    succeeded.get(loop),
-                    of_loop[0].code if of_loop else None,
-                    '; '.join(one.message for one in of_loop),
-                    of_loop[0].since if of_loop else None,
+                dataclasses.replace(
+                    before,
+                    code=of_loop[0].code if of_loop else None,
+                    error='; '.join(one.message for one in of_loop),
+                    since=of_loop[0].since if of_loop else None,
                     ended=loop.value in dead,
-                    took=took.get(loop),
-                    note=notes.get(loop, ''),
-                    did=did.get(loop, ''),
                 )
             )
         return tuple(found)
