@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import transport
-from ironic_ownership.clients.ironic import api, changes, errors
+from ironic_ownership.clients.ironic import api, errors, nodes
 from ironic_ownership.clients.ironic.nodes import (
     FREE,
     NodeReader,
@@ -119,12 +119,31 @@ class IronicClient(bare_metal.BareMetal):
     ) -> bare_metal.LatestChanges | None:
         if scope.nothing:
             return None
-        return changes.read(self._api, scope, limit, self._same_fields())
+        fields = self._same_fields()
+        body, read_at = self._api.get_dated(
+            '/nodes/detail', nodes.last_changed(scope, limit)
+        )
+        if read_at is None:
+            return None
+        known = nodes.names(self._api.minor, fields)
+        return nodes.read_changes(body, read_at, limit, known, fields)
 
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
         if scope.nothing:
             return []
-        return changes.newest(self._api, scope, limit, self._same_fields())
+        fields = self._same_fields()
+        body = self._api.get(
+            '/nodes',
+            [
+                ('limit', str(limit)),
+                # By the ids in the database of Ironic.
+                ('sort_dir', 'desc'),
+                query(self._api.minor, fields),
+                *in_scope(scope),
+            ],
+        )
+        read = map(NodeReader(fields).read, nodes.rows_of(body))
+        return [node for node in read if node is not None]
 
     def _same_fields(self) -> Sequence[str]:
         """Return the fields of the last scan.

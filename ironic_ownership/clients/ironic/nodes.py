@@ -11,13 +11,15 @@ properties and traits exist once for each :class:`NodeReader`.
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts.bare_metal import ChangedNode, LatestChanges
 
 LOG = log.getLogger(__name__)
 
@@ -203,3 +205,69 @@ def _flag(value: object) -> bool:
     if isinstance(value, str):
         return value.strip().lower() not in _FALSE
     return bool(value)
+
+
+def last_changed(scope: model.Scope, limit: int) -> list[tuple[str, str]]:
+    """Return the query for the nodes that changed last.
+
+    With it the detailed list is read, which alone has ``updated_at``.
+    """
+    return [
+        # One page without a marker: while nodes change, a second page lacks
+        # those that moved to the first.
+        ('limit', str(limit)),
+        ('sort_key', 'updated_at'),
+        ('sort_dir', 'desc'),
+        *in_scope(scope),
+    ]
+
+
+def read_changes(
+    body: Mapping[str, Any],
+    read_at: float,
+    limit: int,
+    known: Collection[str],
+    on_request: Collection[str],
+) -> LatestChanges:
+    """Read the answer to :func:`last_changed`.
+
+    :param known: names of the fields that a scan reads.
+    :param on_request: further ones among them.
+    :raises IronicError: if the answer is odd.
+    """
+    reader, rows = NodeReader(on_request), rows_of(body)
+    changed = []
+    for data in rows:
+        node = reader.read({name: data.get(name) for name in known})
+        if node is not None:
+            changed.append(ChangedNode(node, _time(data.get('updated_at'))))
+    return LatestChanges(
+        changed, read_at, 'next' not in body and len(rows) < limit
+    )
+
+
+def rows_of(body: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    """Return the rows of a list of nodes.
+
+    :raises IronicError: if the answer is none.
+    """
+    rows = body.get('nodes')
+    if not isinstance(rows, list) or not all(
+        isinstance(data, dict) for data in rows
+    ):
+        raise exceptions.IronicError("Ironic's answer is not a list of nodes")
+    return rows
+
+
+def _time(text: object) -> float | None:
+    if text is None:
+        return None
+    try:
+        read_time = datetime.datetime.fromisoformat(str(text))
+    except ValueError as exc:
+        raise exceptions.IronicError(
+            f'The answer of Ironic has an odd time of a change: {text!r:.60}'
+        ) from exc
+    if read_time.tzinfo is None:
+        read_time = read_time.replace(tzinfo=datetime.UTC)
+    return read_time.timestamp()
