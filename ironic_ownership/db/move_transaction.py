@@ -19,7 +19,6 @@ from ironic_ownership.db import (
     queries,
     rows,
     service_admin,
-    standing_orders,
     tables,
     transaction,
 )
@@ -59,7 +58,7 @@ class _Locked:
     is_back: bool
     due: Collection[str]
     paused: Collection[str]
-    """See :func:`standing_orders.limits`."""
+    """See :func:`service_admin.limits`."""
 
     @property
     def origin(self) -> Origin:
@@ -155,7 +154,7 @@ def _lock(
     linked_nodes = tx.linked.lock(tx.conn, owners)
     # No other move has limits.
     due, paused = (
-        standing_orders.limits(tx, services, known)
+        service_admin.limits(tx, services, known)
         if move.automatic
         else ((), ())
     )

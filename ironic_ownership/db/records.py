@@ -25,7 +25,6 @@ from ironic_ownership.db import (
     registration,
     rows,
     service_admin,
-    standing_orders,
     tables,
     transaction,
 )
@@ -55,8 +54,8 @@ class SqlRecords(transaction.Port):
     delete_service = transaction.method(service_admin.delete)
     begin_pause = transaction.method(pauses.begin)
     end_pauses = transaction.method(pauses.end)
-    give_order = transaction.method(standing_orders.give)
-    note_fence = transaction.method(standing_orders.note_fence)
+    give_order = transaction.method(service_admin.give_order)
+    note_fence = transaction.method(service_admin.note_fence)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

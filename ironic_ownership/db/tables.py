@@ -48,7 +48,7 @@ services = sa.Table(
     # the rest was done by releases that write none. See ``transaction``.
     sa.Column('marked', sa.BigInteger, nullable=False, server_default='0'),
     # As JSON: what an operator decided about deployed nodes; see
-    # ``standing_orders`` for the other two.
+    # ``service_admin`` for the other two.
     sa.Column('standing_order', sa.Text),
     sa.Column('fence_epoch', sa.BigInteger),
     sa.Column('fence_seen_at', sa.Double),

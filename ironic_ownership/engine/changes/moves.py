@@ -28,7 +28,7 @@ from ironic_ownership.contracts.refusals import (
     UnfinishedMoveError,
 )
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import shard_moves, trial
+from ironic_ownership.engine.changes import selection, trial
 from ironic_ownership.engine.changes.case import (
     OwnerChange,
     PlannedNode,
@@ -149,13 +149,13 @@ class MoveNodes(Releaser):
     def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
         change = OwnerChange(
             order.destination,
-            shard_moves.ahead(order, read.snapshot),
+            selection.resharded(order, read.snapshot),
             self.ports.interpret,
             order.overrides,
             order.automatic,
         )
         return [
-            shard_moves.with_shard(
+            selection.with_shard(
                 order, read.snapshot, plan_node(order, change, uuid)
             )
             for uuid in read.uuids

@@ -26,8 +26,8 @@ from ironic_ownership.engine.changes.case import Case, OwnerChange
 from ironic_ownership.engine.changes.selection import (
     Selection,
     SnapshotReader,
+    shard_of,
 )
-from ironic_ownership.engine.changes.shard_moves import shard_of
 from ironic_ownership.engine.gates import GateResult, Item, Result, proposed
 
 LOG = log.getLogger(__name__)

@@ -11,8 +11,10 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.engine.changes.case import ChangeSnapshot
+from ironic_ownership.engine.changes import gates
+from ironic_ownership.engine.changes.case import ChangeSnapshot, PlannedNode
 from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
@@ -103,17 +105,32 @@ class SnapshotReader:
         uuids = _uuids(selection, records)
         if selection.scope is not None:
             uuids = [uuid for uuid in uuids if uuid in found]
+        to = dict.fromkeys(uuids, destination)
         return Selected(
-            uuids,
-            ChangeSnapshot(
-                services,
-                view,
-                records,
-                self.moves.open_instances(uuids),
-                found,
-                self.moves.objections(
-                    dict.fromkeys(uuids, destination) if destination else {}
-                ),
+            uuids, self.snapshot(services.values(), view, records, found, to)
+        )
+
+    def snapshot(
+        self,
+        services: Iterable[model.Service],
+        view: model.View | str,
+        records: Mapping[str, model.ComputeNode],
+        nodes: Mapping[str, model.Node | None] | str,
+        destinations: Mapping[str, str | None],
+    ) -> ChangeSnapshot:
+        """Read the instances of nodes, and the objections of the cell.
+
+        :param destinations: hosts by the uuid of a node; ``None`` for one
+            that is released.
+        """
+        return ChangeSnapshot(
+            {service.host: service for service in services},
+            view,
+            records,
+            self.moves.open_instances(destinations),
+            nodes,
+            self.moves.objections(
+                {uuid: to for uuid, to in destinations.items() if to}
             ),
         )
 
@@ -253,3 +270,49 @@ def _in_scope(
         if node is None or scope.matches(node.shard, node.conductor_group):
             found[record.uuid] = node
     return found
+
+
+def resharded(order: Move, snapshot: ChangeSnapshot) -> ChangeSnapshot:
+    """Return a snapshot with the nodes as the move makes them."""
+    if order.shard is None or isinstance(snapshot.nodes, str):
+        return snapshot
+    nodes = {
+        uuid: node and dataclasses.replace(node, shard=order.shard)
+        for uuid, node in snapshot.nodes.items()
+    }
+    return dataclasses.replace(snapshot, nodes=nodes)
+
+
+def shard_of(policies: object) -> str | None:
+    """Return the shard that policies select, if they can be built here."""
+    scope = getattr(policies, 'scope', model.Scope())
+    return None if scope.nothing else scope.shard
+
+
+def with_shard(
+    order: Move, snapshot: ChangeSnapshot, planned: PlannedNode
+) -> PlannedNode:
+    """Plan a node whose shard is all that changes, and show the shards.
+
+    :param snapshot: with the nodes as Ironic has them.
+    """
+    if order.shard is None or isinstance(snapshot.nodes, str):
+        return planned
+    now, results = planned.node, planned.gates
+    node = snapshot.nodes.get(now.uuid)
+    before = node.shard if node else None
+    # The services of its new shard claim an unowned node.
+    keeps_owner = now.source in (None, order.destination)
+    if node is not None and keeps_owner and not gates.operation_on(node):
+        is_set = before == order.shard
+        state = NodeState.UNCHANGED if is_set else NodeState.PLANNED
+        now = dataclasses.replace(now, state=state, detail=None)
+        results = ()
+    return dataclasses.replace(
+        planned,
+        node=now,
+        name=planned.name or (node.name if node else None),
+        gates=results,
+        shard_before=before,
+        shard_after=order.shard,
+    )

@@ -21,10 +21,9 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan
-from ironic_ownership.engine.changes.case import ChangeSnapshot, Proposal
+from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.selection import Selected
-from ironic_ownership.engine.changes.shard_moves import shard_of
+from ironic_ownership.engine.changes.selection import Selected, shard_of
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 
@@ -310,16 +309,12 @@ def _proposals(
     order: Move,
     moves: Mapping[tuple[str, str], Sequence[str]],
 ) -> list[Proposal]:
-    uuids = [uuid for some in moves.values() for uuid in some]
-    snapshot = ChangeSnapshot(
-        {service.host: service for service in facts.services},
+    snapshot = operation.snapshot(
+        facts.services,
         facts.view,
         facts.records,
-        operation.moves.open_instances(uuids),
         facts.nodes,
-        operation.moves.objections(
-            {uuid: to for (_, to), some in moves.items() for uuid in some}
-        ),
+        {uuid: to for (_, to), some in moves.items() for uuid in some},
     )
     return [
         operation.evaluate(
