@@ -23,6 +23,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db import dialects, servers
 from ironic_ownership.db.dialects import SQLITE
+from ironic_ownership.db.linked_tables import LinkedTables
 
 T = TypeVar('T')
 Work = Callable[[sqlalchemy.Connection], T]
@@ -157,6 +158,19 @@ class Database:
     def close(self) -> None:
         """Close the connections that are not in use. Idempotent."""
         self.engine.dispose()
+
+
+class Port:
+    """Base of the ports; the database has this release's schema.
+
+    :param linked: takes part in the transactions of owners.
+    """
+
+    def __init__(
+        self, database: Database, linked: LinkedTables | None = None
+    ) -> None:
+        self._database = database
+        self._linked = linked or LinkedTables()
 
 
 def open_database(

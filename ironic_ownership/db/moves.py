@@ -17,6 +17,7 @@ from ironic_ownership.contracts.moves import (
     Trial,
 )
 from ironic_ownership.db import (
+    connection,
     move_transaction,
     queries,
     release_transaction,
@@ -42,7 +43,7 @@ UNFINISHED = sa.union(
 """Selects the request ids of the moves that run or can be resumed."""
 
 
-class SqlMoves(transaction.Port):
+class SqlMoves(connection.Port):
     """Plans of moves, and their execution.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:

@@ -12,11 +12,16 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import change_set, change_transaction, transaction
+from ironic_ownership.db import (
+    change_set,
+    change_transaction,
+    connection,
+    transaction,
+)
 from ironic_ownership.db.transaction import Transaction
 
 
-class SqlNodeImports(transaction.Port):
+class SqlNodeImports(connection.Port):
     """Imports of owners by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:

@@ -10,14 +10,14 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventPosition, Turn
-from ironic_ownership.db import rows, tables, transaction
+from ironic_ownership.db import connection, rows, tables, transaction
 from ironic_ownership.db.transaction import Transaction
 
 _outbox = tables.outbox.c
 _events = tables.events.c
 
 
-class SqlOutbox(transaction.Port):
+class SqlOutbox(connection.Port):
     """The events of the history that have yet to be sent.
 
     One process of all services sends at a time. Two may overlap for a moment,

@@ -20,6 +20,7 @@ from ironic_ownership.contracts.events import (
 from ironic_ownership.contracts.records import EVERY_NODE, NodeFilter
 from ironic_ownership.db import (
     change_transaction,
+    connection,
     pauses,
     queries,
     registration,
@@ -37,7 +38,7 @@ SERVICES = 50
 """Services whose changes are read with one query."""
 
 
-class SqlRecords(transaction.Port):
+class SqlRecords(connection.Port):
     """Services, compute nodes, instances and events.
 
     ``host`` is a canonical name, ``actor`` the client, for the event, and

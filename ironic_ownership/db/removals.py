@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.records import SeenOwner
-from ironic_ownership.db import change_set, transaction
+from ironic_ownership.db import change_set, connection, transaction
 from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.transaction import Transaction
 
@@ -27,7 +27,7 @@ class _Locked:
     linked_nodes: LockedNodes
 
 
-class SqlRemovals(transaction.Port):
+class SqlRemovals(connection.Port):
     """Deletions of records by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:

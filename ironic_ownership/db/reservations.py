@@ -13,7 +13,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import rows, tables, transaction
+from ironic_ownership.db import connection, rows, tables, transaction
 from ironic_ownership.db.reservation_transaction import (
     activate,
     change,
@@ -30,7 +30,7 @@ _reservations = tables.reservations.c
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(transaction.Port):
+class SqlReservations(connection.Port):
     """Reservations on record.
 
     ``epoch`` is that of the reservation's service when the service itself

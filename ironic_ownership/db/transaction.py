@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import change_set, queries, rows, tables
-from ironic_ownership.db.connection import Database
+from ironic_ownership.db.connection import Port
 from ironic_ownership.db.linked_tables import LinkedTables
 
 _services = tables.services.c
@@ -309,19 +309,6 @@ class Transaction:
         # Without any, SQLAlchemy would insert one of defaults.
         if added:
             self.conn.execute(sa.insert(table), added)
-
-
-class Port:
-    """Base of the ports; the database has this release's schema.
-
-    :param linked: takes part in the transactions of owners.
-    """
-
-    def __init__(
-        self, database: Database, linked: LinkedTables | None = None
-    ) -> None:
-        self._database = database
-        self._linked = linked or LinkedTables()
 
 
 P = ParamSpec('P')

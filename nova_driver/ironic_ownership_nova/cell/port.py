@@ -57,7 +57,7 @@ def _node(row: sa.Row[Any]) -> cell.CellNode:
     )
 
 
-class SqlCell(transaction.Port):
+class SqlCell(connection.Port):
     """One cell.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
