@@ -154,10 +154,7 @@ class OwnershipClient:
     """
 
     def __init__(
-        self,
-        session: ksa_session.Session,
-        request_id: str,
-        **how: Any,
+        self, session: ksa_session.Session, request_id: str, **how: Any
     ) -> None:
         from keystoneauth1 import adapter
 

@@ -265,10 +265,7 @@ def list_opts(group: str) -> list[cfg.Opt]:
 
     opts = {
         opt.dest: opt
-        for opt in (
-            *loading.get_auth_common_conf_options(),
-            *_own_opts(group),
-        )
+        for opt in (*loading.get_auth_common_conf_options(), *_own_opts(group))
         if opt.name not in _NOT_USED
     }
     for plugin in _SAMPLE_PLUGINS:

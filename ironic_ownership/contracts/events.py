@@ -57,10 +57,7 @@ class EventKind(DescribedEnum):
         'pause_began',
         'an operator paused automatic changes of owner',
     )
-    PAUSE_ENDED = (
-        'pause_ended',
-        'an operator ended a pause before its time',
-    )
+    PAUSE_ENDED = ('pause_ended', 'an operator ended a pause before its time')
     AVAILABILITY_CHANGED = (
         'availability_changed',
         'a node became available or unavailable',

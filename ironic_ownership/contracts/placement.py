@@ -127,11 +127,7 @@ class Placement(abc.ABC):
 
     @abc.abstractmethod
     def put_traits(
-        self,
-        uuid: str,
-        names: Iterable[str],
-        *,
-        generation: int | None = None,
+        self, uuid: str, names: Iterable[str], *, generation: int | None = None
     ) -> Traits:
         """Make these all the traits of a node; custom ones are created.
 

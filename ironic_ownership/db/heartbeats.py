@@ -174,10 +174,7 @@ class HeartbeatLog:
         self._leads: dict[_Key, collections.deque[float]] = {}
 
     def view(
-        self,
-        found: Iterable[Heartbeat],
-        started: float,
-        ended: float,
+        self, found: Iterable[Heartbeat], started: float, ended: float
     ) -> model.View:
         """Return the members that are alive.
 
@@ -217,12 +214,7 @@ class HeartbeatLog:
         )
 
     def _expiry(
-        self,
-        beat: Heartbeat,
-        started: float,
-        ended: float,
-        *,
-        fresh: bool,
+        self, beat: Heartbeat, started: float, ended: float, *, fresh: bool
     ) -> float:
         key = _key(beat.member)
         before, self._stamps[key] = self._stamps.get(key), beat.expires_at
@@ -270,11 +262,7 @@ class DatabaseBackend(backend.MembershipBackend):
 
     contract_version: ClassVar[int] = 1
     capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {
-            Capability.SHARED,
-            Capability.PERSISTENT,
-            Capability.STORE_CLOCK,
-        }
+        {Capability.SHARED, Capability.PERSISTENT, Capability.STORE_CLOCK}
     )
     options: ClassVar[tuple[Option, ...]] = (
         Option(

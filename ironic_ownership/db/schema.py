@@ -128,9 +128,7 @@ def stamp(database: connection.Database, revision: str = 'head') -> str | None:
 
 
 def _change(
-    database: connection.Database,
-    revision: str,
-    work: connection.Work[None],
+    database: connection.Database, revision: str, work: connection.Work[None]
 ) -> str | None:
     def locked(conn: sa.Connection) -> None:
         with _locked(conn):

@@ -134,10 +134,7 @@ class Driver:
         """Refuse a server that can't keep members for the time to live."""
 
     def join(
-        self,
-        coordinator: Coordinator,
-        group: bytes,
-        data: Mapping[str, str],
+        self, coordinator: Coordinator, group: bytes, data: Mapping[str, str]
     ) -> None:
         """Put the member into the group, or raise the error of tooz."""
         coordinator.join_group(group, dict(data)).get(

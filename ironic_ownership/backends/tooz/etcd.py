@@ -68,10 +68,7 @@ class EtcdDriver(driver.Driver):
             )
 
     def join(
-        self,
-        coordinator: Any,
-        group: bytes,
-        data: Mapping[str, str],
+        self, coordinator: Any, group: bytes, data: Mapping[str, str]
     ) -> None:
         """Skip tooz, which reads all members first, with all their data."""
         if not etcd_members.put(

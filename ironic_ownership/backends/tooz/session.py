@@ -152,11 +152,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        driver: Driver,
-        group: bytes,
-        member: model.Member,
-        revision: int,
+        self, driver: Driver, group: bytes, member: model.Member, revision: int
     ) -> None:
         self.record = MemberRecord(member, revision)
         self.id = self.record.new_id()

@@ -109,11 +109,7 @@ class PlacementClient(placement.Placement):
         return None if data is None else _traits(data)
 
     def put_traits(
-        self,
-        uuid: str,
-        names: Iterable[str],
-        *,
-        generation: int | None = None,
+        self, uuid: str, names: Iterable[str], *, generation: int | None = None
     ) -> placement.Traits:
         wanted = frozenset(names)
 
@@ -190,11 +186,7 @@ class PlacementClient(placement.Placement):
                 self._created.add(path)
 
     def _put(
-        self,
-        uuid: str,
-        generation: int,
-        what: str,
-        value: object,
+        self, uuid: str, generation: int, what: str, value: object
     ) -> dict[str, Any]:
         self.confirm()
         body = {'resource_provider_generation': generation, what: value}

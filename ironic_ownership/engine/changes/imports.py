@@ -33,12 +33,7 @@ BATCH = 500
 """Nodes in one transaction: short enough not to block other writers."""
 
 
-RESULTS = (
-    Result.PLANNED,
-    Result.IMPORTED,
-    Result.UNCHANGED,
-    Result.REFUSED,
-)
+RESULTS = (Result.PLANNED, Result.IMPORTED, Result.UNCHANGED, Result.REFUSED)
 """The results for one node."""
 
 

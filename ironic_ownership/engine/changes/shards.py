@@ -240,10 +240,7 @@ def _items(
 
 
 def _takers(
-    facts: _Facts,
-    hosts: Mapping[str, Sequence[str]],
-    shard: str,
-    group: str,
+    facts: _Facts, hosts: Mapping[str, Sequence[str]], shard: str, group: str
 ) -> list[str]:
     """Return the services of a shard whose scope has a conductor group."""
     return [

@@ -192,10 +192,7 @@ def _unassigned(groups: Sequence[PeerGroup]) -> Decision:
             Contest.CONFLICT,
         )
     return Decision(
-        None,
-        reasons.Reason.CONTESTED_UNOWNED,
-        contenders,
-        Contest.CONTESTED,
+        None, reasons.Reason.CONTESTED_UNOWNED, contenders, Contest.CONTESTED
     )
 
 

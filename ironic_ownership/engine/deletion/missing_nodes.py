@@ -246,8 +246,7 @@ def compare_counts(
         return gates.fact(True, f'not counted: {exc}; {TRUST_OPTION} is set')
     where = 'in all' if shard is None else f'in shard {shard}'
     return gates.fact(
-        listed >= counted,
-        f'{listed} nodes listed, {counted} counted {where}',
+        listed >= counted, f'{listed} nodes listed, {counted} counted {where}'
     )
 
 
@@ -278,10 +277,7 @@ def _list(
 
 
 def _look_up(
-    ironic: bare_metal.BareMetal,
-    limits: Limits,
-    missing: set[str],
-    owned: int,
+    ironic: bare_metal.BareMetal, limits: Limits, missing: set[str], owned: int
 ) -> tuple[int, bool]:
     """Ask for each node that was not listed, until a mass loss is certain."""
     memory = MissingNodes(

@@ -176,9 +176,7 @@ def objection(
 
 
 def merge(
-    baseline: Baseline,
-    page: LatestChanges,
-    created: Sequence[model.Node] = (),
+    baseline: Baseline, page: LatestChanges, created: Sequence[model.Node] = ()
 ) -> Fleet:
     """Put the nodes of a page into the fleet.
 
@@ -356,10 +354,7 @@ class FleetReader:
 
 
 def read_page(
-    ironic: BareMetal,
-    baseline: Baseline,
-    clock: Clock,
-    least: int = LIMITS[0],
+    ironic: BareMetal, baseline: Baseline, clock: Clock, least: int = LIMITS[0]
 ) -> tuple[LatestChanges, float]:
     """Read all changes since a baseline, on one page.
 

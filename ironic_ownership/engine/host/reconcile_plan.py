@@ -268,9 +268,7 @@ def _suspects(
 
 
 def limited(
-    changes: Sequence[Change],
-    limit: int,
-    last: Collection[str] = (),
+    changes: Sequence[Change], limit: int, last: Collection[str] = ()
 ) -> list[Change]:
     """Return the changes that are allowed in one round.
 

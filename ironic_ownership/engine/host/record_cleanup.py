@@ -74,10 +74,7 @@ class RecordCleanup:
             nodes.limits = limits
 
     def delete(
-        self,
-        scope: model.Scope,
-        seen: snapshot.Snapshot,
-        found: Findings,
+        self, scope: model.Scope, seen: snapshot.Snapshot, found: Findings
     ) -> int:
         """Delete own records that pass every gate, one by one.
 

@@ -203,9 +203,7 @@ class RecordCache:
         return self._known
 
     def complete(
-        self,
-        nodes: Mapping[str, model.Node],
-        changed: Set[str] | None = None,
+        self, nodes: Mapping[str, model.Node], changed: Set[str] | None = None
     ) -> tuple[Mapping[str, model.ComputeNode], Set[str]]:
         """Return the records of these nodes as well, wherever they are.
 

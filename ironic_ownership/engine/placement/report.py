@@ -18,13 +18,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 
 from oslo_log import log
 
@@ -211,10 +205,7 @@ class PlacementReport:
                 continue
             try:
                 result = self._write_one(step)
-            except (
-                exceptions.PlacementError,
-                exceptions.FencedError,
-            ) as exc:
+            except (exceptions.PlacementError, exceptions.FencedError) as exc:
                 error = exc
                 break
             if result is None:
@@ -289,9 +280,7 @@ class PlacementReport:
                 generation = FIRST_GENERATION if created else None
             if step.inventory:
                 generation = self._placement.put_inventory(
-                    uuid,
-                    wanted.resources,
-                    generation=generation,
+                    uuid, wanted.resources, generation=generation
                 ).generation
                 inventory_part = wanted.inventory_part
             if step.traits:

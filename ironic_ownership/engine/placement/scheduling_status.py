@@ -27,10 +27,7 @@ from ironic_ownership.engine.placement import inventory_diff
 
 LOG = log.getLogger(__name__)
 
-_REFUSALS = (
-    exceptions.NoProviderError,
-    exceptions.PlacementRefusedError,
-)
+_REFUSALS = (exceptions.NoProviderError, exceptions.PlacementRefusedError)
 
 
 @dataclasses.dataclass(frozen=True)

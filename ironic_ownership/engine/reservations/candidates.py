@@ -11,12 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import (
-    bare_metal,
-    exceptions,
-    model,
-    texts,
-)
+from ironic_ownership.contracts import bare_metal, exceptions, model, texts
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine import availability

@@ -77,9 +77,7 @@ class Recovery:
             raise
         except exceptions.OwnershipError as exc:
             self.conditions.report(
-                'reservations',
-                f'reservations cannot be settled: {exc}',
-                exc,
+                'reservations', f'reservations cannot be settled: {exc}', exc
             )
             return
         if errors:

@@ -107,10 +107,7 @@ def _capability(name: str, spec: str) -> Requirement:
         return _text(properties.get(name))
 
     return Requirement(
-        CAPABILITY + name,
-        ('capabilities', *own),
-        read,
-        test_of(spec),
+        CAPABILITY + name, ('capabilities', *own), read, test_of(spec)
     )
 
 

@@ -89,9 +89,7 @@ class _NodeFilter:
         self.replace(condition, list(filter(fits, self.nodes)))
 
     def filter(
-        self,
-        key_of: _Key,
-        evaluate: Callable[[model.Node], str | None],
+        self, key_of: _Key, evaluate: Callable[[model.Node], str | None]
     ) -> None:
         """Evaluate one node of each key, and keep those that fit.
 
@@ -154,9 +152,7 @@ def choose(
 
 
 def _filter_free(
-    remaining: _NodeFilter,
-    request: Request,
-    owned: Container[str],
+    remaining: _NodeFilter, request: Request, owned: Container[str]
 ) -> None:
     if request.node is not None:
         wanted = request.node, request.node.lower()
@@ -171,9 +167,7 @@ def _filter_free(
 
 
 def _filter_classes(
-    remaining: _NodeFilter,
-    request: Request,
-    specs: flavor_specs.FlavorSpecs,
+    remaining: _NodeFilter, request: Request, specs: flavor_specs.FlavorSpecs
 ) -> None:
     wanted = request.resource_class
     if wanted is not None:
@@ -193,9 +187,7 @@ def _filter_classes(
 
 
 def _filter_traits(
-    remaining: _NodeFilter,
-    request: Request,
-    specs: flavor_specs.FlavorSpecs,
+    remaining: _NodeFilter, request: Request, specs: flavor_specs.FlavorSpecs
 ) -> None:
     required = sorted({*request.traits, *specs.traits})
     forbidden = sorted({*request.forbidden_traits, *specs.forbidden_traits})
@@ -214,8 +206,7 @@ def _filter_traits(
 
 
 def _filter_properties(
-    remaining: _NodeFilter,
-    required: Sequence[requirements.Requirement],
+    remaining: _NodeFilter, required: Sequence[requirements.Requirement]
 ) -> None:
     if not required:
         return
