@@ -25,7 +25,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.decision import plugin_guard
-from ironic_ownership.engine.host.operator_log import Activity, Key
+from ironic_ownership.engine.host.operator_log import Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
@@ -219,31 +219,6 @@ class Health:
         if self.role == Role.ACTIVE and self.fence_remaining <= 0:
             found.append('no valid membership: nothing is acted on')
         return found
-
-
-def read(
-    member: LocalMember,
-    summary: Summary | None,
-    activity: Activity,
-    loops: tuple[Condition, ...],
-) -> Health:
-    """Return the health of this moment, without any request.
-
-    :param summary: of the last refresh.
-    :param loops: their conditions of this moment.
-    """
-    context, known = member.context, member.context.conditions
-    return Health(
-        context.host,
-        member.state.role,
-        max(0.0, context.fence.remaining),
-        known.clock(),
-        loops,
-        known.took,
-        known.errors,
-        activity.changes,
-        summary,
-    )
 
 
 LOG = log.getLogger(__name__)

@@ -10,16 +10,10 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.engine.availability import (
-    AvailabilityTracker,
-    FlapDamper,
-)
-from ironic_ownership.engine.deletion.missing_nodes import MissingNodes
-from ironic_ownership.engine.host import credential_probe, health
+from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.feed import Feed
-from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.health import (
     ConditionMonitor,
     Health,
@@ -123,26 +117,7 @@ class Host:
             tuning.budget,
         )
         refresher = Refresher(
-            context,
-            tuning.policies.scope,
-            reconciler,
-            MissingNodes(ports.ironic, tuning.limits, context.clock),
-            operator_log,
-            member.liveness,
-            AvailabilityTracker(
-                ports.ironic,
-                conditions,
-                FlapDamper(tuning.recovery_delay),
-                context.clock,
-            ),
-            FleetReader(
-                ports.ironic,
-                context.host,
-                tuning.full_refresh_interval,
-                context.clock,
-            ),
-            reporter,
-            repair,
+            reconciler, tuning, member.liveness, reporter, repair
         )
         self.refresh_loop = RefreshLoop(
             member, refresher, intervals, free_memory
@@ -234,8 +209,18 @@ class Host:
 
     def health(self) -> Health:
         """Return the health of this process, as it knows it. Any thread."""
-        loops, summary = self.monitor.of_loops(), self.refresh_loop.last
-        return health.read(self.member, summary, self.activity, loops)
+        context, known = self.context, self.context.conditions
+        return Health(
+            context.host,
+            self.member.state.role,
+            max(0.0, context.fence.remaining),
+            known.clock(),
+            self.monitor.of_loops(),
+            known.took,
+            known.errors,
+            self.activity.changes,
+            self.refresh_loop.last,
+        )
 
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.

@@ -247,13 +247,13 @@ class Planner:
     :ivar decided: all of the last plan, but for its changes.
     """
 
-    context: ServiceContext
     reconciler: Reconciler
-    operator_log: OperatorLog
     current: Callable[[], Liveness]
     availability: AvailabilityTracker
 
     def __post_init__(self) -> None:
+        self._host = self.reconciler.context.host
+        self._interpret = self.reconciler.context.ports.interpret
         self.policies = policy_set.PolicySet()
         self.liveness = self.current()
         self.groups = PeerGroups((), frozenset(), {})
@@ -289,10 +289,8 @@ class Planner:
         """
         self.groups = self.reconciler.peer_groups(seen.services, seen.view)
         self._check_own_policies(seen.view)
-        self.policies = (
-            self.groups.policies.get(self.context.host) or self.policies
-        )
-        self.operator_log.decides_with(self.groups)
+        self.policies = self.groups.policies.get(self._host) or self.policies
+        self.reconciler.operator_log.decides_with(self.groups)
         self.liveness = self.current()
         affected = self._affected(seen)
         visited: Collection[str] = seen.nodes
@@ -380,16 +378,16 @@ class Planner:
             chosen, seen.records, seen.services, self.groups, self.liveness
         )
         plan.changes = self.availability.complete(
-            self.context.host, plan.changes, nodes, seen.records
+            self._host, plan.changes, nodes, seen.records
         )
         return plan
 
     def _check_own_policies(self, view: model.View) -> None:
-        host = self.context.host
+        host = self._host
         own = view.get(host)
         if own is None or self.groups.policies.get(host) is not None:
             return
-        reason = why_unreadable(own.settings, self.context.ports.interpret)
+        reason = why_unreadable(own.settings, self._interpret)
         whose = self.policies.origins_in(reason)
         raise exceptions.PluginFaultError(
             f'{host} can no longer build its own policies: {reason}'

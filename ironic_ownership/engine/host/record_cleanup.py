@@ -34,9 +34,7 @@ from ironic_ownership.engine.deletion.remover import (
 )
 from ironic_ownership.engine.gates import Found, GateResult, Outcome
 from ironic_ownership.engine.host import refresh_result, snapshot
-from ironic_ownership.engine.host.feed import Feed
-from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.host.reconciler import Reconciler
 
 
 @dataclasses.dataclass(eq=False)
@@ -44,18 +42,17 @@ class RecordCleanup:
     """Deletes records whose nodes Ironic no longer has.
 
     :param missing_nodes: answers for own nodes.
-    :param feed: receives what was written.
     :param reporter: informed of each provider before it is deleted.
     :ivar is_unfinished: whether records were left to the next refresh.
     """
 
-    context: ServiceContext
-    operator_log: OperatorLog
+    reconciler: Reconciler
     missing_nodes: MissingNodes
-    feed: Feed
     reporter: refresh_result.Reporter | None = None
 
     def __post_init__(self) -> None:
+        self.context = self.reconciler.context
+        self.operator_log = self.reconciler.operator_log
         ports = self.context.ports
         self._records = ports.records
         self._remover = Remover(ports.records, ports.ironic, ports.placement)
@@ -184,11 +181,11 @@ class RecordCleanup:
         return None if begun else CHANGED
 
     def _apply(self, change: Change) -> bool:
-        token = self.feed.read_token()
+        token = self.reconciler.feed.read_token()
         outcome = self._records.apply(
             self.context.host, self.context.fence.epoch(), [change]
         )
-        self.feed.written(token, outcome.applied)
+        self.reconciler.feed.written(token, outcome.applied)
         for applied in outcome.applied:
             self.operator_log.changed(applied)
         return not outcome.refused

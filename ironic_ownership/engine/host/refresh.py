@@ -7,7 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Delete, Release
-from ironic_ownership.engine.availability import AvailabilityTracker
+from ironic_ownership.engine.availability import (
+    AvailabilityTracker,
+    FlapDamper,
+)
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
@@ -16,7 +19,6 @@ from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership.engine.host.health import PolicyMonitor, StatusReport
-from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.host.reconciler import (
     Planner,
     Reconciler,
@@ -36,7 +38,6 @@ from ironic_ownership.engine.membership.failure_detector import (
     Liveness,
     LostCommits,
 )
-from ironic_ownership.engine.membership.service_context import ServiceContext
 
 
 @dataclasses.dataclass(eq=False)
@@ -45,43 +46,42 @@ class Refresher:
 
     Threading: the refresh thread only, but ``last_scan`` for any.
 
+    :param tuning: with which it begins.
     :param liveness: returns which of the missing services are dead.
-    :param availability: evaluates which nodes can be scheduled to.
-    :param reader: of the nodes.
     :param reporter: receives the result of each refresh.
     :param repair: completes unfinished reservations.
     """
 
-    context: ServiceContext
-    scope: model.Scope
     reconciler: Reconciler
-    missing_nodes: MissingNodes
-    operator_log: OperatorLog
+    tuning: dataclasses.InitVar[Tuning]
     liveness: Callable[[], Liveness]
-    availability: AvailabilityTracker
-    reader: FleetReader
     reporter: Reporter | None = None
     repair: Callable[[RefreshResult], None] | None = None
 
-    def __post_init__(self) -> None:
-        self._host = self.context.host
+    def __post_init__(self, tuning: Tuning) -> None:
+        self.context = context = self.reconciler.context
+        self.operator_log = self.reconciler.operator_log
+        self._host, ironic = context.host, context.ports.ironic
         self._feed = self.reconciler.feed
+        self.scope = tuning.policies.scope
         self.last_scan: Scan | None = None
+        self.missing_nodes = MissingNodes(ironic, tuning.limits, context.clock)
+        self.availability = AvailabilityTracker(
+            ironic,
+            context.conditions,
+            FlapDamper(tuning.recovery_delay),
+            context.clock,
+        )
+        self.reader = FleetReader(
+            ironic, self._host, tuning.full_refresh_interval, context.clock
+        )
         self._planner = Planner(
-            self.context,
-            self.reconciler,
-            self.operator_log,
-            self.liveness,
-            self.availability,
+            self.reconciler, self.liveness, self.availability
         )
         self._last = Summary()
         self._refused: frozenset[str] = frozenset()
         self._cleanup = RecordCleanup(
-            self.context,
-            self.operator_log,
-            self.missing_nodes,
-            self._feed,
-            self.reporter,
+            self.reconciler, self.missing_nodes, self.reporter
         )
         self._status = StatusReport(self.context)
         self._lost_commits = LostCommits()
