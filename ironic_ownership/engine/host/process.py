@@ -123,12 +123,9 @@ class Host:
             member, refresher, intervals, free_memory
         )
         self.takeover = TakeOver(
-            context.with_ironic(open_client()),
-            reconciler,
-            lambda: refresher.last_scan,
-            member.liveness,
-            self.refresh_loop.wake,
-            longest_age=longest_scan_age(intervals.refresh),
+            self.refresh_loop,
+            open_client(),
+            longest_scan_age(intervals.refresh),
         )
         self.heartbeat = Heartbeat(
             context,
@@ -144,7 +141,7 @@ class Host:
             own_scope_only=own_scope_only,
             shared_key=shared_key,
         )
-        self.reload = Reload(self.refresh_loop, member, self.guard, tuning)
+        self.reload = Reload(self.refresh_loop, self.guard, tuning)
         self.reload.change_intervals = self.change_intervals
         self.workers: dict[str, Worker] = {
             Loop.TAKE_OVER: self.takeover,

@@ -18,7 +18,6 @@ from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
-from ironic_ownership.engine.membership.local_member import LocalMember
 
 LOG = log.getLogger(__name__)
 
@@ -37,12 +36,12 @@ class Reload:
     """
 
     refresh_loop: RefreshLoop
-    member: LocalMember
     guard: Guard
     current: Tuning
 
     def __post_init__(self) -> None:
         self.change_intervals: Callable[[Intervals], None]
+        self.member = self.refresh_loop.member
         self.refresher = self.refresh_loop.refresher
         self._lock = threading.Lock()
         self._pending: Tuning | str | None = None

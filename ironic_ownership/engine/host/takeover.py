@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.host import fleet_reader
-from ironic_ownership.engine.host.reconciler import Reconciler, Written
+from ironic_ownership.engine.host.reconciler import Written
+from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import read_members
-from ironic_ownership.engine.membership.failure_detector import Liveness
-from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 LOG = log.getLogger(__name__)
@@ -35,20 +35,14 @@ class TakeOver(Worker):
     Threading: :meth:`members_changed` from any. It does not wait for a refresh
     that is listing nodes.
 
-    :param context: with an Ironic client that no other thread uses.
-    :param last_scan: returns the nodes that the last refresh listed.
-    :param liveness: returns which services are dead.
-    :param refresh: called when a refresh is to follow.
+    :param refresh_loop: whose last scan is used; woken to follow.
+    :param ironic: a client that no other thread uses.
     :ivar longest_age: seconds after which a scan is too old, where later
         changes cannot be read.
     """
 
-    context: ServiceContext
-    reconciler: Reconciler
-    last_scan: Callable[[], Scan | None]
-    liveness: Callable[[], Liveness]
-    refresh: Callable[[], None]
-    _: dataclasses.KW_ONLY
+    refresh_loop: RefreshLoop
+    ironic: BareMetal
     longest_age: float
 
     condition = 'take-over'
@@ -57,6 +51,9 @@ class TakeOver(Worker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._refresher = self.refresh_loop.refresher
+        self._reconciler = self._refresher.reconciler
+        self.context = self._refresher.context.with_ironic(self.ironic)
         self.conditions = self.context.conditions
         self._lock = threading.Lock()
         self._pending: set[str] = set()
@@ -64,9 +61,9 @@ class TakeOver(Worker):
     def members_changed(self, died: frozenset[str]) -> None:
         """Request a refresh, after a take-over if services died."""
         if not died:
-            self.refresh()
+            self.refresh_loop.wake()
             return
-        liveness = self.liveness()
+        liveness = self._refresher.liveness()
         for host in sorted(died):
             cause = liveness.cause_of_death(host)
             LOG.info(
@@ -92,7 +89,7 @@ class TakeOver(Worker):
             raise
         finally:
             # After an error too: the refresh does what is left.
-            self.refresh()
+            self.refresh_loop.wake()
         self.conditions.succeeded(Loop.TAKE_OVER)
 
     def failed(self, error: Exception) -> float | None:
@@ -112,7 +109,7 @@ class TakeOver(Worker):
         return None
 
     def _record_deaths(self, hosts: Collection[str]) -> None:
-        context, liveness = self.context, self.liveness()
+        context, liveness = self.context, self._refresher.liveness()
         records = context.ports.records
         causes = {h: liveness.cause_of_death(h) for h in sorted(hosts)}
         if not causes:
@@ -135,7 +132,7 @@ class TakeOver(Worker):
         """
         context, ports = self.context, self.context.ports
         context.fence.epoch()
-        scan = self.last_scan()
+        scan = self._refresher.last_scan
         if scan is None:
             return False
         # First, as in a snapshot: an owner that comes back has a later epoch.
@@ -147,7 +144,7 @@ class TakeOver(Worker):
         if found is None:
             return False
         services, view = read_members(rows, ports)
-        peer_groups = self.reconciler.peer_groups(services, view)
+        peer_groups = self._reconciler.peer_groups(services, view)
         group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
@@ -159,19 +156,19 @@ class TakeOver(Worker):
         if assigner is not None and assigner.reads_owners:
             near = ports.records.in_reach(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
-        plan = self.reconciler.plan(
+        plan = self._reconciler.plan(
             found.nodes(only),
             known,
             services,
             peer_groups,
-            self.liveness(),
+            self._refresher.liveness(),
             only=records,
         )
         written = Written()
         try:
-            self.reconciler.write(plan.changes, written=written)
+            self._reconciler.write(plan.changes, written=written)
         finally:
-            self.reconciler.operator_log.took_over(written.taken_over)
+            self._reconciler.operator_log.took_over(written.taken_over)
         # What is left would be again until a refresh.
         return written.limited and not written.left
 
