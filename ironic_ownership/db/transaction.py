@@ -53,15 +53,15 @@ def mark(services: Mapping[str, change_set.ServiceState]) -> change_set.Row:
     all of them, and asks for the marks of each one that rose. So a mark under
     any service that rose in the same commit is found by the reader that sees
     the commit. A transaction that decides from no service raises one for its
-    mark: :func:`lock_any_service`.
+    mark: :meth:`Transaction.lock_any_service`.
 
     ``services.marked`` rises with the revision, but not in releases that write
     no marks, which may run at the same time. So the difference of the two
     counts the changes that left none. As long as it is what it was, all
     changes since are marked; if it differs, a reader reads everything. It
-    differs, too, after rows were purged (:func:`raise_unmarked`), and in the
-    row of a service that was deleted and made again: its first revision
-    contains the time, and its ``marked`` is 0.
+    differs, too, after rows were purged (:meth:`Transaction.raise_unmarked`),
+    and in the row of a service that was deleted and made again: its first
+    revision contains the time, and its ``marked`` is 0.
 
     :param services: locked and raised by the transaction. Without any there
         is no mark: no service reads the records.
@@ -147,7 +147,7 @@ class Transaction:
                 forced_down=bool(row.forced_down),
                 away_until=row.away_until,
                 registered=row.registered_at is not None,
-                # As :func:`raise_revisions` leaves it, now or later.
+                # As :meth:`raise_revisions` leaves it, now or later.
                 revision=row.revision + 1,
             )
             for row in found
