@@ -329,6 +329,8 @@ def writes(
             )
         )
 
+    # Its callers give one argument less.
+    del run.__wrapped__
     return run
 
 
