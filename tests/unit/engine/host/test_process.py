@@ -17,7 +17,6 @@ from ironic_ownership.contracts.records import Budget, Change, Claim
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.health import ConditionMonitor
-from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
@@ -110,6 +109,26 @@ class Refresher:
         return answer
 
 
+class Parts(process.Host):
+    """A process that consists of parts of the test."""
+
+    def __init__(
+        self,
+        member,
+        scheduler,
+        heartbeat,
+        refresh_loop,
+        workers,
+        monitor,
+        work,
+    ) -> None:
+        self.member, self.context = member, member.context
+        self.scheduler, self.heartbeat = scheduler, heartbeat
+        self.refresh_loop, self.workers = refresh_loop, workers
+        self.monitor, self.prepare = monitor, work
+        self._start = process._Start(self)
+
+
 class HostCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
@@ -140,21 +159,20 @@ class HostCase(unittest.TestCase):
             Intervals(BEAT, WATCH, 60.0, GRACE),
             self.free_memory,
         )
-        return process.Host(
+        return Parts(
             self.member,
             scheduler,
             self.heartbeat,
             self.loop,
-            Loop(self.member),
-            {'worker': self.worker},
+            {
+                'take-over': Loop(self.member),
+                'refresh': self.loop,
+                'worker': self.worker,
+            },
             ConditionMonitor(
                 self.member, scheduler, lambda: 60.0, frozenset(), ()
             ),
             self.prepare,
-            ANY,
-            ANY,
-            Activity(),
-            ANY,
         )
 
     def prepare(self) -> None:
