@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
-import http.server
-import itertools
 import json
-import threading
 from collections.abc import Collection
-from typing import Any
 
 from ironic_ownership.contracts import placement
 from ironic_ownership.engine.placement import inventory_diff
 from lab import proxy
-from tests.functional.support import hosts, ironics, placements
+from tests.functional.support import hosts, placements
 
 BARE_METAL = 'CUSTOM_BAREMETAL'
 TRAITS = {'CUSTOM_LAB', 'HW_CPU_X86_VMX'}
-
-
-class HeldPlacement(ironics.RecordingProxy):
-    """Answers no further new provider from the chosen one on.
-
-    :ivar held: set when it has the first request that it does not answer.
-    """
-
-    def __init__(self, target: str, number: int) -> None:
-        super().__init__(target)
-        self.held, self._go_on = threading.Event(), threading.Event()
-        self._numbers = itertools.count(1)
-        self._first = number
-
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Any:
-        if (
-            handler.command == 'POST'
-            and handler.path.startswith('/resource_providers')
-            and next(self._numbers) >= self._first
-        ):
-            self.held.set()
-            self._go_on.wait(hosts.TIMEOUT)
-            raise http.client.RemoteDisconnected
-        return super()._ask(handler)
-
-    def stop(self) -> None:
-        self._go_on.set()
-        super().stop()
 
 
 class ReportTest(hosts.HostsTestCase, placements.PlacementTestCase):
@@ -144,24 +111,6 @@ class ReportTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.start('host1')
         self.wait_until_offered(nodes, offered=True)
         self.assertEqual(TRAITS, self.traits(nodes[3]))
-
-    def test_successor_of_a_killed_process_goes_on_where_it_was(self) -> None:
-        nodes = self.enrolment.enrol(100)
-        # In the second half; the first is on record before.
-        held = HeldPlacement(self.placement_server.endpoint, 60)
-        self.addCleanup(held.stop)
-        host = self.start('host1', endpoint=held.url)
-        self.assertTrue(held.held.wait(hosts.TIMEOUT))
-        host.kill()
-        done = sorted(self.reported())
-        self.assertTrue(0 < len(done) < len(nodes), done)
-        before = [self.placement_server.generation(u) for u in done]
-        self.start('host1')
-        self.wait_for_report(nodes)
-        self.assertEqual(
-            before, [self.placement_server.generation(u) for u in done]
-        )
-        self.assertEqual(set(nodes), self.placement_server.providers())
 
     def test_outage_is_reported_once_and_delays_no_claim(self) -> None:
         """A Placement that is down, and one that never answers."""

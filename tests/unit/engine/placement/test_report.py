@@ -178,6 +178,15 @@ class TestReport(ReportCase):
                 self.assertEqual(told, len(self.placement.providers))
                 self.assertEqual(3 - told, self.report.counts.pending)
 
+    def test_batch_is_on_record_before_the_next_is_written(self) -> None:
+        found: list[dict[int, str | None]] = []
+        self.before_write(world.uuid(3), lambda: found.append(self.digests()))
+        with unittest.mock.patch.object(report, 'BATCH', 2):
+            self.report_to_placement()
+        # The successor of a process that is killed now goes on from here.
+        (known,) = found
+        self.assertEqual([3], [n for n, one in known.items() if one is None])
+
 
 class TestComparison(ReportCase):
     def wait(self, seconds: float) -> None:
