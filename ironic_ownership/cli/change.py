@@ -68,6 +68,9 @@ class ChangeCommand(base.Shown[Any]):
         body = {**self.body(parsed_args), **trial}
         return self.api.call(one.name, path=path, body=body)
 
+    def read(self, parsed_args: argparse.Namespace) -> Any:
+        return self.operate(parsed_args)
+
     @abc.abstractmethod
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         """Return the change in the imperative; empty if there is none.
@@ -117,7 +120,7 @@ class ChangeCommand(base.Shown[Any]):
             self.exit_code = errors.ExitCode.REFUSED
             return self.refused(proposal, exc)
         known = proposal.get('warnings', ())
-        new = [text for text in done['warnings'] if text not in known]
+        new = [t for t in done.get('warnings', ()) if t not in known]
         self.warn({**done, 'warnings': new})
         return done
 
@@ -125,10 +128,7 @@ class ChangeCommand(base.Shown[Any]):
 class ChangeOne(ChangeCommand, base.ShowOne):
     """A change of one thing, which is shown as it is afterwards."""
 
-    more = 'dry_run', 'request_id'
-
-    def read(self, parsed_args: argparse.Namespace) -> Any:
-        return self.operate(parsed_args)
+    more: ClassVar[Sequence[str]] = ('dry_run', 'request_id')
 
 
 class ItemsCommand(ChangeCommand, base.Lister):

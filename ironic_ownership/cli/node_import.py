@@ -47,10 +47,6 @@ resumed by running it again: nodes that are imported are unchanged."""
             'help': 'import the other nodes if some cannot be imported or are '
             'named wrongly',
         },
-        'new_services': {
-            'help': 'create services that are not on record, for those that '
-            'have not been started yet'
-        },
     }
     examples = (
         'compute node import owners.csv --dry-run',

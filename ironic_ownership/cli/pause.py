@@ -79,10 +79,6 @@ class EndPause(change.ChangeCommand, base.Lister):
     operation, nothing = 'pause:end', ListPause.nothing
     examples = ('resume --yes', 'resume --pause req-...')
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        found = self.operate(parsed_args)['pauses']
-        return self.rows(self.described.columns, found)
-
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         if proposal and not proposal['pauses']:
             return ''

@@ -7,6 +7,7 @@ from typing import Any
 
 from ironic_ownership.api.resources import reservations
 from ironic_ownership.cli import base, change, errors, node_file
+from ironic_ownership.cli.change import Body
 from ironic_ownership.contracts.reservations import Request
 
 _TEXTS = (
@@ -135,27 +136,18 @@ class ShowReservation(base.ShowOne):
     operation = 'reservation:show'
 
 
-class _Changing(ShowReservation):
-    """A command that changes one reservation.
+class _Changing(change.ChangeOne):
+    """A command that changes one reservation, whose proposal is what it is."""
 
-    :cvar verb: of its operation.
-    """
+    more = ()
 
-    verb = ''
+    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
+        name = ShowReservation.operation if dry_run else self.operation
+        return self.api.call(name, path={'id': parsed_args.id})
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        change.add_arguments(parser)
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
-        found = self.read(parsed_args)
-        if not parsed_args.dry_run:
-            what = f'{self.verb} reservation {found["id"]}'
-            change.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-            change.announce(self.api.request_id, what)
-            found = self.api.call(
-                f'reservation:{self.verb}', path={'id': found['id']}
-            )
-        return self.cells(self.described.columns, found)
+    def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
+        verb = self.operation.partition(':')[2]
+        return f'{verb} reservation {proposal["id"]}'
 
 
 class ConfirmReservation(_Changing):
@@ -164,7 +156,7 @@ class ConfirmReservation(_Changing):
     It is confirmed automatically when its node is deployed.
     """
 
-    verb = 'confirm'
+    operation = 'reservation:confirm'
     examples = ('reservation confirm ID --yes',)
 
 
@@ -176,7 +168,7 @@ class DeleteReservation(_Changing):
     the same command later, continues.
     """
 
-    verb = 'delete'
+    operation = 'reservation:delete'
     examples = ('reservation delete ID --yes',)
 
 

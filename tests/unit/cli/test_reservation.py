@@ -6,8 +6,11 @@ import pathlib
 import tempfile
 import unittest
 from typing import Any
+from unittest import mock
 
+from ironic_ownership.api.resources import reservations
 from ironic_ownership.cli import errors, reservation
+from ironic_ownership.observe import columns
 
 INSTANCE = '00000000-0000-4000-8000-000000000901'
 LEAST = ('--instance', INSTANCE, '--service', 'Rack1')
@@ -108,3 +111,50 @@ class TestInput(unittest.TestCase):
         for text in ('a', '=b', ''):
             with self.assertRaises(argparse.ArgumentError):
                 self.read(*LEAST, '--extra-spec', text)
+
+
+class _Caller:
+    """Answers each call with one reservation."""
+
+    request_id = 'req-1'
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def call(self, name: str, path: dict[str, str]) -> dict[str, Any]:
+        assert path == {'id': 'one'}
+        self.calls.append(name)
+        return {
+            **dict.fromkeys(columns.keys(reservations.DETAILED)),
+            'id': 'one',
+        }
+
+
+class TestChange(unittest.TestCase):
+    def calls(self, command: type[reservation._Changing], *words: str) -> Any:
+        caller = _Caller()
+        run = command(mock.Mock(api=caller), None)
+        args = run.get_parser('x').parse_args(['one', *words])
+        keys, cells = run.take_action(args)
+        self.assertEqual(columns.keys(reservations.DETAILED), keys)
+        self.assertEqual('one', cells[0])
+        return caller.calls
+
+    def test_dry_run_only_shows_the_reservation(self) -> None:
+        for command in (
+            reservation.ConfirmReservation,
+            reservation.DeleteReservation,
+        ):
+            self.assertEqual(
+                ['reservation:show'], self.calls(command, '--dry-run')
+            )
+
+    def test_change_shows_the_reservation_first(self) -> None:
+        self.assertEqual(
+            ['reservation:show', 'reservation:delete'],
+            self.calls(reservation.DeleteReservation, '--yes'),
+        )
+        self.assertEqual(
+            ['reservation:show', 'reservation:confirm'],
+            self.calls(reservation.ConfirmReservation, '--yes'),
+        )
