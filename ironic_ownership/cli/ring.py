@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api import policy_options
-from ironic_ownership.api.resources.what_if import FLOW, NODE
+from ironic_ownership.api.resources.rings import FLOW, NODE
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.contracts.texts import counted

@@ -21,8 +21,8 @@ MODULES: Mapping[str, Sequence[str]] = {
     'reservation': ('reservations',),
     'overview': ('check',),
     'check': ('check',),
-    'ring': ('rings', 'what_if'),
-    'policy': ('what_if',),
+    'ring': ('rings',),
+    'policy': ('rings',),
     'node': ('check',),
 }
 """The modules of each noun, in the order of the documentation."""

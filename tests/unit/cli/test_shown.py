@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership.api.resources import what_if as answers
+from ironic_ownership.api.resources import rings as answers
 from ironic_ownership.api.resources.check import COLUMNS
 from ironic_ownership.cli import check, compute_node, ring
 from ironic_ownership.contracts import model
