@@ -235,10 +235,7 @@ def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
 
 
 def values(
-    conf: cfg.ConfigOpts,
-    name: str,
-    target: plugins.Class,
-    faults: list[str],
+    conf: cfg.ConfigOpts, name: str, target: plugins.Class, faults: list[str]
 ) -> dict[str, model.Value] | None:
     """Return a value for each option of a selected plugin.
 

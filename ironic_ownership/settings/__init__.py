@@ -183,9 +183,7 @@ def _advertised(
 
 
 def _remarks(
-    configured: str,
-    host: str,
-    policies: Iterable[building.ValidatedPolicy],
+    configured: str, host: str, policies: Iterable[building.ValidatedPolicy]
 ) -> Iterable[str]:
     if configured.strip() != host:
         yield (

@@ -69,10 +69,7 @@ def built(
 
 
 def with_snapshots(
-    name: str,
-    tried: ValidatedPolicy,
-    host: str | None,
-    snapshots: Snapshots,
+    name: str, tried: ValidatedPolicy, host: str | None, snapshots: Snapshots
 ) -> ValidatedPolicy:
     """Build a policy again if it has sources.
 

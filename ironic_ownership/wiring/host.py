@@ -69,9 +69,7 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
         workers[Loop.NOTIFICATIONS] = notifications
         watched.append(
             Watched(
-                Loop.NOTIFICATIONS,
-                notifications.busy,
-                lambda: LONGEST_SENDING,
+                Loop.NOTIFICATIONS, notifications.busy, lambda: LONGEST_SENDING
             )
         )
     workers[Loop.ORDERS] = _standing_orders(

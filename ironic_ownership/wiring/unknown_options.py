@@ -43,17 +43,14 @@ _SHARED = frozenset(('DEFAULT', 'database', 'notifications'))
 _CLOSE = 0.8
 """Similarity of a name to one of ours from which on it is a fault."""
 
-_PLUGIN_GROUPS = {
-    'policy_': plugins.POLICIES,
-    'backend_': plugins.BACKENDS,
-}
+_PLUGIN_GROUPS = {'policy_': plugins.POLICIES, 'backend_': plugins.BACKENDS}
 
 _REMOVED = {
     ('policy_reservation', 'fallback'): (
         'every Ironic that is supported has allocations, which reserve the '
         'nodes. The policies "all", "conductor_group", "shard_key" and '
         '"peer_list" work without'
-    ),
+    )
 }
 """Removed options, by group and name, with what replaces them."""
 

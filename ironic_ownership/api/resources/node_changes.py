@@ -318,8 +318,7 @@ IMPORTED: Columns[ImportedNode] = (
                 'which nothing has registered yet.',
             ),
             'skip_invalid': schemas.described(
-                schemas.FLAG,
-                'Import the other nodes if a gate refuses some.',
+                schemas.FLAG, 'Import the other nodes if a gate refuses some.'
             ),
             'dry_run': schemas.DRY_RUN,
         },

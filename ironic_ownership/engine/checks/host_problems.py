@@ -294,9 +294,7 @@ def _peers(seen: Deployment, host: str) -> Iterable[str]:
     return group.hosts if group is not None and group.rebalancing else ()
 
 
-def _by_machine(
-    found: Mapping[str, str],
-) -> Iterable[tuple[str, list[str]]]:
+def _by_machine(found: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
     hosts: dict[str, list[str]] = collections.defaultdict(list)
     for host, machine in found.items():
         hosts[machine].append(host)

@@ -302,10 +302,7 @@ def _findings(
     seen: Deployment, left: Sequence[Problem], last: Checked | None
 ) -> Sequence[Problem]:
     """Return what was found now, and of the last check what needs Ironic."""
-    checks = [
-        *CHECKS,
-        *(seen.companion.checks if seen.companion else ()),
-    ]
+    checks = [*CHECKS, *(seen.companion.checks if seen.companion else ())]
     fresh = {
         code
         for one in checks

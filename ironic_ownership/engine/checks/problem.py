@@ -116,11 +116,7 @@ CHECKS: list[Check] = []
 
 
 def check(
-    title: str,
-    needs: Set[Part],
-    severity: Severity,
-    kind: Kind,
-    *codes: str,
+    title: str, needs: Set[Part], severity: Severity, kind: Kind, *codes: str
 ) -> Callable[[Find], Find]:
     """Declare a function as a check; see :class:`Check`."""
 

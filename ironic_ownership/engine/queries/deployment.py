@@ -307,9 +307,7 @@ class Deployment:
         return self._evaluated
 
     @functools.cached_property
-    def _evaluated(
-        self,
-    ) -> Sequence[NodeStatus] | exceptions.PluginFaultError:
+    def _evaluated(self) -> Sequence[NodeStatus] | exceptions.PluginFaultError:
         try:
             return [
                 status

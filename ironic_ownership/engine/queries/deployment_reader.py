@@ -87,8 +87,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
         reservations = attempt(Part.RECORDS, lambda: stored().reservations())
         pauses = attempt(Part.RECORDS, lambda: sources.records().pauses())
     ironic = attempt(
-        Part.IRONIC,
-        lambda: _nodes(sources.ironic(), records or {}, sharded),
+        Part.IRONIC, lambda: _nodes(sources.ironic(), records or {}, sharded)
     )
     enforcement = None
     if sources.shared_key:
@@ -117,9 +116,7 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
 
 
 def _nodes(
-    ironic: BareMetal,
-    records: Mapping[str, model.ComputeNode],
-    sharded: bool,
+    ironic: BareMetal, records: Mapping[str, model.ComputeNode], sharded: bool
 ) -> dict[str, Any]:
     """Return what is known of Ironic."""
     unlisted = 0

@@ -271,8 +271,7 @@ def _seen_at(
 
 
 def _remark(
-    reports: Mapping[str, ConditionReport],
-    seen_at: Mapping[str, float | None],
+    reports: Mapping[str, ConditionReport], seen_at: Mapping[str, float | None]
 ) -> str:
     ages: dict[str, float] = {}
     silent: list[str] = []

@@ -24,9 +24,7 @@ LOG = log.getLogger(__name__)
 
 
 def explain(
-    ports: Ports,
-    uuid: str,
-    sharded: Callable[[], bool] = lambda: False,
+    ports: Ports, uuid: str, sharded: Callable[[], bool] = lambda: False
 ) -> explanation.Explanation | None:
     """Explain the decision for one compute node.
 
@@ -193,9 +191,7 @@ def of_instance(ports: Ports, uuid: str) -> str | None:
     return ports.ironic.node_of_instance(uuid)
 
 
-def conductors_of(
-    ironic: BareMetal,
-) -> availability.Conductors | None:
+def conductors_of(ironic: BareMetal) -> availability.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
     known = availability.read_conductors(ironic)
     if known.conductors is None:
