@@ -8,6 +8,8 @@ do when the place of its host is lost.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -219,8 +221,28 @@ class EmbeddedHost:
         )
 
 
+_SIGNALS = {
+    *(signal.SIGALRM, signal.SIGHUP, signal.SIGINT),
+    *(signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2),
+}
+"""What a program may handle."""
+
+
+def _leave_signals() -> None:
+    """Leave signals to the program: for this thread, and all that it starts.
+
+    A thread that starts another one looks for signals, and takes one that is
+    on its way to the main thread. Python then remembers it, but does not wake
+    the main thread, so that a program that waits there never stops.
+    """
+    # The threads of eventlet are all in the main one.
+    if threading.get_native_id() != os.getpid():
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+
 def _serve(wired: wiring.Wiring, host: Host, place: PlaceMonitor) -> None:
     """Serve until the stop, or an error."""
+    _leave_signals()
     failure: Exception | None = None
     try:
         host.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import sys
 import threading
 from typing import Any
@@ -150,6 +151,21 @@ class TestEmbeddedHost(EmbeddingCase):
         self.deployment.wait_until(
             lambda: before >= _threads(), 'end of its threads'
         )
+
+
+    def test_signals_are_left_to_the_program(self) -> None:
+        seen: list[set[int]] = []
+
+        def look(*_: object) -> None:
+            seen.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+
+        host = self.embed()
+        host.subscribe(look)
+        self.deployment.wait_until(lambda: bool(seen), 'a call')
+        taken = {signal.SIGTERM, signal.SIGHUP, signal.SIGINT}
+        self.assertGreaterEqual(seen[0], taken)
+        look()
+        self.assertFalse(seen[-1] & taken)
 
 
 class TestExample(EmbeddingCase):
