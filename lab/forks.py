@@ -28,7 +28,7 @@ _ENDS = {signal.SIGCHLD}
 
 
 def main(control: socket.socket, imports: str) -> None:
-    """Fork for each request, until the lab has gone.
+    """Fork for each request, until the lab has gone and all have ended.
 
     :param imports: path of the module that does the imports.
     """
@@ -43,7 +43,7 @@ def main(control: socket.socket, imports: str) -> None:
     while True:
         request, fds, _, _ = socket.recv_fds(control, _LONGEST, 3)
         if not request:
-            return
+            break
         answer, *streams = fds
         # Its end waits until it is known here.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
@@ -60,6 +60,12 @@ def main(control: socket.socket, imports: str) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
         for fd in streams:
             os.close(fd)
+    # Servers may be stopped after this process.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    _report(running)
+    while running:
+        signal.sigwait(_ENDS)
+        _report(running)
 
 
 def _report(running: dict[int, int]) -> None:

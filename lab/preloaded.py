@@ -134,9 +134,8 @@ class Forks:
             raise process.LabError(f'{program} not started: {text}') from exc
 
     def stop(self) -> None:
-        """End the process; those that it has started stay."""
+        """Start no more; the process ends with the last that it started."""
         self._control.close()
-        self._process.wait()
 
 
 _starting = threading.Lock()

@@ -152,7 +152,6 @@ class TestEmbeddedHost(EmbeddingCase):
             lambda: before >= _threads(), 'end of its threads'
         )
 
-
     def test_signals_are_left_to_the_program(self) -> None:
         seen: list[set[int]] = []
 
