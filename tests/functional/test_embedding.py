@@ -153,6 +153,7 @@ class TestEmbeddedHost(EmbeddingCase):
         )
 
     def test_signals_are_left_to_the_program(self) -> None:
+        self.enrolment.enrol(1)
         seen: list[set[int]] = []
 
         def look(*_: object) -> None:
