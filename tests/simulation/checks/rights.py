@@ -142,8 +142,10 @@ class Rights(Law):
         Who declares a death has itself been heard since the other expired.
         """
         site = self.site
-        # It expires by the clock of the one who declares it.
-        ttl = site.times.ttl / commit.process.rate
+        # Who reads the database counts by a clock of its own; the other store
+        # has the clock of the simulation.
+        rate = commit.process.rate if site.in_database else 1.0
+        ttl = site.times.ttl / rate
         beats = {**site.database.beats, **site.members.beats}
         heard = [ended for _, ended in beats.get(commit.process.name, ())]
         of_host = sorted(
