@@ -19,9 +19,9 @@ from ironic_ownership.db import (
     records,
     registration,
     schema,
-    service_admin,
     tables,
 )
+from ironic_ownership.db.transaction import Transaction
 from tests.functional.support import databases
 
 NODES = 200
@@ -255,10 +255,7 @@ class Races:
 
             def work(conn: sa.Connection) -> concurrent.futures.Future:
                 registration.register(
-                    conn,
-                    service_admin.WITHOUT,
-                    'unknown',
-                    model.MemberSettings(),
+                    Transaction(conn), 'unknown', model.MemberSettings()
                 )
                 writing = threads.submit(late.apply, 'host1', epoch, [claim])
                 concurrent.futures.wait([writing], timeout=0.5)

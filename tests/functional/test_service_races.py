@@ -20,6 +20,7 @@ from ironic_ownership.db import (
     schema,
     service_admin,
 )
+from ironic_ownership.db.transaction import Transaction
 from tests.contract.suites import records as samples
 from tests.functional.support import databases
 
@@ -50,14 +51,14 @@ class Races:
 
     def overlap(
         self,
-        first: Callable[[sa.Connection], object],
+        first: Callable[[Transaction], object],
         second: Callable[[], object],
     ) -> Future:
         """Let the second begin before the first has ended."""
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
             def work(conn: sa.Connection) -> Future:
-                first(conn)
+                first(Transaction(conn))
                 writing = threads.submit(second)
                 # Enough for a writer that does not wait to be through.
                 concurrent.futures.wait([writing], timeout=0.5)
@@ -65,14 +66,8 @@ class Races:
 
             return self.database.write(work)
 
-    def claim(self, conn: sa.Connection) -> None:
-        change_transaction.apply(
-            conn,
-            service_admin.WITHOUT,
-            'host1',
-            self.epoch,
-            [samples.claim(1)],
-        )
+    def claim(self, tx: Transaction) -> None:
+        change_transaction.apply(tx, 'host1', self.epoch, [samples.claim(1)])
 
     def late_claim(self) -> object:
         return self.records.apply('host1', self.epoch, [samples.claim(1)])
@@ -90,9 +85,7 @@ class Races:
 
     def test_service_that_is_deleted_meanwhile_claims_nothing(self) -> None:
         claiming = self.overlap(
-            lambda conn: service_admin.delete(
-                conn, service_admin.WITHOUT, 'host1', actor='x'
-            ),
+            lambda tx: service_admin.delete(tx, 'host1', actor='x'),
             self.late_claim,
         )
         with self.assertRaises(exceptions.FencedError):
@@ -103,12 +96,8 @@ class Races:
         self,
     ) -> None:
         claiming = self.overlap(
-            lambda conn: service_admin.change(
-                conn,
-                service_admin.WITHOUT,
-                'host1',
-                actor='x',
-                forced_down=True,
+            lambda tx: service_admin.change(
+                tx, 'host1', actor='x', forced_down=True
             ),
             self.late_claim,
         )
@@ -118,12 +107,8 @@ class Races:
 
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(
-            lambda conn: service_admin.change(
-                conn,
-                service_admin.WITHOUT,
-                'host1',
-                actor='x',
-                forced_down=True,
+            lambda tx: service_admin.change(
+                tx, 'host1', actor='x', forced_down=True
             ),
             lambda: self.records.set_service(
                 'host1', actor='y', forced_down=True
