@@ -13,6 +13,7 @@ and of its new owner, and what happens to an unowned node writes the node's.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -330,7 +331,9 @@ def writes(
         )
 
     # Its callers give one argument less.
-    del run.__wrapped__
+    known = inspect.signature(method)
+    first, _, *rest = known.parameters.values()
+    vars(run)['__signature__'] = known.replace(parameters=[first, *rest])
     return run
 
 
