@@ -95,6 +95,9 @@ class Demonstration:
             f'After {seconds:.1f} s all {before["nodes"] - stay} free nodes '
             f'of host1 are taken over. The {stay} with an instance stay:'
         )
+        self.wait_until(
+            lambda: len(self.findings()) == 1, 'a report of new members'
+        )
         self.show('overview', '--check', status=_DEGRADED)
         self.show(
             *('compute', 'node', 'list', '--service', 'host1'),
@@ -172,6 +175,14 @@ class Demonstration:
     def services(self) -> dict[str, dict[str, Any]]:
         """Return the rows of ``service list`` by host."""
         return {row['host']: row for row in self._json('service', 'list')}
+
+    def findings(self) -> list[Any]:
+        """Return what is wrong after the kill."""
+        words = ('overview', '--check', '-f', 'json')
+        found: list[Any] = json.loads(self._command(*words, status=_DEGRADED))[
+            'findings'
+        ]
+        return found
 
     def owned(self) -> int:
         """Return how many nodes have an owner."""
