@@ -25,6 +25,7 @@ class Trials(Law):
     def restored(self) -> None:
         """Forget the moves: the records are those of an older copy."""
         self._moved_at.clear()
+        self._targets.clear()
 
     def _node_moved(self, event: Event, commit: Commit) -> None:
         """Others follow when all have passed; of a failed trial none does."""
