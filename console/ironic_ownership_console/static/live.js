@@ -26,11 +26,15 @@
   document.addEventListener('htmx:afterRequest', event => {
     const {successful, xhr} = event.detail;
     if (successful) readAt = Date.now();
-    const page = new DOMParser().parseFromString(xhr.responseText, 'text/html');
-    const error = page.querySelector('[role=alert] strong');
-    failed = successful ? '' : error ? error.textContent : 'the console does not answer';
+    failed = successful ? '' : reason(xhr.responseText);
     tick();
   });
+
+  function reason(text) {
+    const page = new DOMParser().parseFromString(text, 'text/html');
+    const error = page.querySelector('[role=alert] strong');
+    return error ? error.textContent : 'the console does not answer';
+  }
 
   function tick() {
     const isOld = failed || Date.now() - readAt > LATE;
