@@ -11,7 +11,7 @@ import sys
 from lab import process, venvs
 from lab.quickstart import demonstration, left_running
 
-_SECONDS = re.compile(r'\d+\.\d s\b')
+_SECONDS = re.compile(r'\b\d+(\.\d)? s\b')
 
 
 def main() -> int:

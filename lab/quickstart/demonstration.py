@@ -145,10 +145,9 @@ class Demonstration:
                 [program, '--config-file', str(config)],
                 self.directory / f'{host}.log',
             ).start()
-        self.wait_until(
-            lambda: len(self._json('member', 'list')) == len(HOSTS),
-            'three members',
-        )
+        # A service that does not know the others yet claims nodes of theirs,
+        # and keeps those with an instance.
+        self.wait_until(self.agreed, 'services that all see each other')
 
     def start_console(self) -> None:
         """Start the HTTP service and the console, and show the address.
@@ -183,6 +182,16 @@ class Demonstration:
             'findings'
         ]
         return found
+
+    def agreed(self) -> bool:
+        """Return whether all services have reported the same members."""
+        views = {
+            json.loads(self._command('service', 'show', host, '-f', 'json'))[
+                'view_checksum'
+            ]
+            for host in HOSTS
+        }
+        return len(views) == 1 and None not in views
 
     def owned(self) -> int:
         """Return how many nodes have an owner."""
