@@ -1,4 +1,4 @@
-"""Databases by their kind: URLs, time-outs, and the files of SQLite.
+"""Databases by their kind: URLs, time-outs, clocks, and the files of SQLite.
 
 A URL is checked before anything connects to it: the driver's own errors for a
 mistyped path come late and are hard to read. The check must not open a
@@ -19,19 +19,18 @@ import sqlalchemy
 from oslo_db import exception as db_exc
 from sqlalchemy import event
 from sqlalchemy import exc as sa_exc
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
 
 from ironic_ownership.contracts import exceptions, extras
 
-SQLITE = 'sqlite'
-POSTGRESQL = 'postgresql'
+SQLITE, POSTGRESQL = 'sqlite', 'postgresql'
 MYSQL = frozenset({'mysql', 'mariadb'})
 
 WRITES = 'ironic_ownership_writes'
 """Execution option of connections whose transactions write."""
-
 _Identity = tuple[int, int]
 """Device and inode of a file."""
-
 _SHORTEST = 512
 """Bytes of the smallest page, and so of the smallest file of SQLite."""
 
@@ -332,3 +331,70 @@ def _use_wal(dbapi: sqlite3.Connection, deadline: float) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+class EpochSeconds(expression.FunctionElement[float]):
+    """The time of the statement by the server, in seconds since 1970 (UTC).
+
+    The one clock that all processes share. It decides liveness and writes
+    every timestamp on record: a host whose own clock is wrong is neither dead
+    nor from the future.
+    """
+
+    type = sqlalchemy.Double()
+    # SQLAlchemy compiles a statement with it only once.
+    inherit_cache = True
+
+
+@compiler.compiles(EpochSeconds)
+def _no_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    raise NotImplementedError(f'no clock for {visitor.dialect.name}')
+
+
+@compiler.compiles(EpochSeconds, 'sqlite')
+def _sqlite_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # unixepoch('subsec') needs 3.42; milliseconds are all 'now' has.
+    return "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)"
+
+
+@compiler.compiles(EpochSeconds, 'postgresql')
+def _postgresql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # now() is the start of the transaction, which may have waited for a lock.
+    return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
+
+
+@compiler.compiles(EpochSeconds, 'mysql', 'mariadb')
+def _mysql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    # UNIX_TIMESTAMP(NOW()) is ambiguous for an hour a year in local time;
+    # the exponent makes the quotient a double instead of a decimal.
+    return (
+        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)"
+    )
+
+
+class Unindexed(expression.FunctionElement[Any]):
+    """A column whose index SQLite does not use.
+
+    SQLite takes the index of any column that a filter names, and then sorts
+    all rows that it finds, for each page again. Without that index it walks
+    the primary key in order, and stops at the end of the page. The other
+    databases know how many rows a filter leaves, and decide by that.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, column: sqlalchemy.Column[Any]) -> None:
+        super().__init__(column)
+        self.type = column.type
+
+
+@compiler.compiles(Unindexed)
+def _plain(element: Unindexed, visitor: Any, **kw: Any) -> str:
+    return str(visitor.process(element.clauses, **kw))
+
+
+@compiler.compiles(Unindexed, 'sqlite')
+def _unindexed(element: Unindexed, visitor: Any, **kw: Any) -> str:
+    # Source: https://www.sqlite.org/optoverview.html, "Disqualifying
+    # WHERE-clause terms using unary +".
+    return f'+{visitor.process(element.clauses, **kw)}'

@@ -22,14 +22,7 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import Call, Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.db import (
-    connection,
-    dialects,
-    queries,
-    rows,
-    schema,
-    tables,
-)
+from ironic_ownership.db import connection, dialects, rows, schema, tables
 
 _table = tables.members
 _members = tables.members.c
@@ -64,7 +57,7 @@ class MemberRow:
         """
 
         def work(conn: sa.Connection) -> None:
-            now = queries.EpochSeconds()
+            now = dialects.EpochSeconds()
             # First, while this transaction holds no row for which another one
             # that joins would wait.
             conn.execute(
@@ -95,7 +88,7 @@ class MemberRow:
     def beat(self, database: connection.Database) -> bool:
         """Extend the life of a member; ``False`` if it has no row."""
         return self._change(
-            database, expires_at=queries.EpochSeconds() + self.ttl
+            database, expires_at=dialects.EpochSeconds() + self.ttl
         )
 
     def advertise(
@@ -139,7 +132,7 @@ def last(database: connection.Database) -> list[Heartbeat]:
     """Return the last heartbeat of each member, expired or not. One query."""
     if not database.exists:
         return []  # no service has joined, and none is made here
-    left = (_members.expires_at - queries.EpochSeconds()).label('left')
+    left = (_members.expires_at - dialects.EpochSeconds()).label('left')
     statement = sa.select(_table, left)
     found = database.read(lambda conn: conn.execute(statement).all())
     return [

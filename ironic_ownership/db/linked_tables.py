@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from ironic_ownership.db import queries
+from ironic_ownership.db import rows
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class LinkedTables:
     :cvar services: where services are read, with the settings that count.
     """
 
-    services: queries.ServiceSource = queries.SERVICES
+    services: rows.ServiceSource = rows.SERVICES
 
     def lock(self, conn: sa.Connection, uuids: Collection[str]) -> LockedNodes:
         """Lock nodes and their instances until the transaction ends."""

@@ -16,7 +16,7 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     change_set,
-    queries,
+    connection,
     rows,
     service_admin,
     tables,
@@ -137,7 +137,7 @@ def _lock(
             held[uuid] = objection
         elif row['host'] is None and row['held_by'] == move.request_id:
             released.add(uuid)
-    for some in queries.chunks(uuids):
+    for some in connection.chunks(uuids):
         # Not locked: a result changes only under the lock of its node.
         for result in tx.conn.execute(
             sa.select(tables.node_moves).where(
@@ -273,7 +273,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     _fence(stopped, locked)
     _record_instances(moved, locked)
     mark = transaction.mark(locked.services)
-    for uuids in queries.chunks([node.uuid for node in moved]):
+    for uuids in connection.chunks([node.uuid for node in moved]):
         tx.update_rows(
             _nodes.uuid,
             uuids,

@@ -19,7 +19,6 @@ from ironic_ownership.contracts.moves import (
 from ironic_ownership.db import (
     connection,
     move_transaction,
-    queries,
     release_transaction,
     rows,
     tables,
@@ -43,7 +42,7 @@ UNFINISHED = sa.union(
 """Selects the request ids of the moves that run or can be resumed."""
 
 
-class SqlMoves(connection.Port):
+class SqlMoves(transaction.Port):
     """Plans of moves, and their execution.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -51,7 +50,7 @@ class SqlMoves(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @transaction.writes
+    @connection.writes
     def plan(
         self, tx: Transaction, move: Move, nodes: Sequence[NodeMove]
     ) -> None:
@@ -66,7 +65,7 @@ class SqlMoves(connection.Port):
             [rows.new_node_move(move.request_id, node, now) for node in nodes],
         )
 
-    @transaction.writes
+    @connection.writes
     def carry_out(
         self,
         tx: Transaction,
@@ -105,7 +104,7 @@ class SqlMoves(connection.Port):
         move = rows.move(row)
         return move_transaction.carry_out(tx, move, nodes, back_to)
 
-    @transaction.writes
+    @connection.writes
     def release(
         self, tx: Transaction, nodes: Sequence[NodeMove], hand_over: HandOver
     ) -> Mapping[str, str]:
@@ -124,7 +123,7 @@ class SqlMoves(connection.Port):
             return {}
         return release_transaction.release(tx, nodes, hand_over)
 
-    @transaction.writes
+    @connection.writes
     def end_release(
         self, tx: Transaction, request_id: str, uuids: Collection[str]
     ) -> None:
@@ -134,7 +133,7 @@ class SqlMoves(connection.Port):
         """
         tx.end_release(request_id, uuids)
 
-    @transaction.writes
+    @connection.writes
     def override(
         self,
         tx: Transaction,
@@ -157,7 +156,7 @@ class SqlMoves(connection.Port):
             reason=reason,
         )
 
-    @transaction.writes
+    @connection.writes
     def refuse(
         self,
         tx: Transaction,
@@ -177,9 +176,9 @@ class SqlMoves(connection.Port):
             tx, request_id, details, planned, state=state.value
         )
 
-    pass_trial = transaction.method(trials.pass_trial)
-    fail_trial = transaction.method(trials.fail_trial)
-    against_owner = transaction.method(trials.against_owner)
+    pass_trial = connection.method(trials.pass_trial)
+    fail_trial = connection.method(trials.fail_trial)
+    against_owner = connection.method(trials.against_owner)
 
     def moves(
         self,
@@ -260,7 +259,7 @@ class SqlMoves(connection.Port):
 
         def work(conn: sa.Connection) -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
-            for some in queries.chunks(uuids):
+            for some in connection.chunks(uuids):
                 for node_uuid, uuid in conn.execute(
                     sa.select(_instances.node_uuid, _instances.uuid)
                     .where(
@@ -318,7 +317,7 @@ def _row_of(request_id: str) -> sa.Select[Any]:
 def _with_counts(conn: sa.Connection, found: Sequence[Any]) -> list[Move]:
     counts: dict[str, collections.Counter[NodeState]] = {}
     tried: collections.Counter[str] = collections.Counter()
-    for some in queries.chunks([row.request_id for row in found]):
+    for some in connection.chunks([row.request_id for row in found]):
         key = _node_moves.request_id, _node_moves.state, _node_moves.trial
         for request_id, state, trial, number in conn.execute(
             sa.select(*key, sa.func.count())

@@ -21,7 +21,7 @@ from ironic_ownership.db import (
 from ironic_ownership.db.transaction import Transaction
 
 
-class SqlNodeImports(connection.Port):
+class SqlNodeImports(transaction.Port):
     """Imports of owners by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -29,7 +29,7 @@ class SqlNodeImports(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @transaction.writes
+    @connection.writes
     def claim(
         self,
         tx: Transaction,

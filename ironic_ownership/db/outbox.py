@@ -17,7 +17,7 @@ _outbox = tables.outbox.c
 _events = tables.events.c
 
 
-class SqlOutbox(connection.Port):
+class SqlOutbox(transaction.Port):
     """The events of the history that have yet to be sent.
 
     One process of all services sends at a time. Two may overlap for a moment,
@@ -31,7 +31,7 @@ class SqlOutbox(connection.Port):
 
     name = 'notifications'
 
-    @transaction.writes
+    @connection.writes
     def claim(
         self, tx: Transaction, sender: str, *, lease: float, max_age: float
     ) -> Turn:
@@ -84,7 +84,7 @@ class SqlOutbox(connection.Port):
             )
         return self._database.select(statement, rows.event)
 
-    @transaction.writes
+    @connection.writes
     def advance(
         self, tx: Transaction, sender: str, position: float, *, lease: float
     ) -> bool:
@@ -95,7 +95,7 @@ class SqlOutbox(connection.Port):
         until = tx.now() + lease
         return self._change(tx, sender, position=position, sender_until=until)
 
-    @transaction.writes
+    @connection.writes
     def yield_turn(self, tx: Transaction, sender: str) -> None:
         """Let another process have the turn."""
         self._change(tx, sender, sender_until=0.0)

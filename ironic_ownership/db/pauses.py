@@ -21,14 +21,14 @@ from ironic_ownership.contracts.records import (
     Release,
     hands_over,
 )
-from ironic_ownership.db import change_set, queries, tables
+from ironic_ownership.db import change_set, dialects, tables
 from ironic_ownership.db.transaction import Transaction
 
 _pauses = tables.pauses.c
 
 CURRENT = (
     sa.select(tables.pauses)
-    .where(_pauses.ends_at > queries.EpochSeconds())
+    .where(_pauses.ends_at > dialects.EpochSeconds())
     .order_by(_pauses.ends_at, _pauses.request_id)
 )
 
@@ -121,7 +121,7 @@ def _delete(tx: Transaction, request_ids: Collection[str] = ()) -> None:
     tx.conn.execute(
         sa.delete(tables.pauses).where(
             _pauses.request_id.in_(request_ids)
-            | (_pauses.ends_at <= queries.EpochSeconds())
+            | (_pauses.ends_at <= dialects.EpochSeconds())
         )
     )
 

@@ -18,8 +18,8 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.contracts.reservations import ReservationState
 from ironic_ownership.db import (
     connection,
+    dialects,
     heartbeats,
-    queries,
     tables,
     transaction,
     trials,
@@ -102,7 +102,7 @@ def _parts(before: float) -> list[_Part]:
     deleted = _nodes.deleted_at < before
     # A process deletes the rows of its host alone.
     gone = (_members.expires_at < before) & (
-        _members.expires_at <= queries.EpochSeconds() - heartbeats.KEPT
+        _members.expires_at <= dialects.EpochSeconds() - heartbeats.KEPT
     )
     return [
         _Part(

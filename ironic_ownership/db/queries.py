@@ -1,123 +1,29 @@
-"""Statements of several lines that read the records, and the clock of all.
+"""Statements of several lines that read the records.
 
 Runs none of them.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext import compiler
-from sqlalchemy.sql import expression
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter, EventPosition
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.db import tables
-
-T = TypeVar('T')
+from ironic_ownership.db.dialects import EpochSeconds, Unindexed
 
 _nodes, _instances = tables.compute_nodes.c, tables.instances.c
 _events = tables.events.c
 
 
-class EpochSeconds(expression.FunctionElement[float]):
-    """The time of the statement by the server, in seconds since 1970 (UTC).
-
-    The one clock that all processes share. It decides liveness and writes
-    every timestamp on record: a host whose own clock is wrong is neither dead
-    nor from the future.
-    """
-
-    type = sa.Double()
-    # SQLAlchemy compiles a statement with it only once.
-    inherit_cache = True
-
-
-@compiler.compiles(EpochSeconds)
-def _no_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
-    raise NotImplementedError(f'no clock for {visitor.dialect.name}')
-
-
-@compiler.compiles(EpochSeconds, 'sqlite')
-def _sqlite_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
-    # unixepoch('subsec') needs 3.42; milliseconds are all 'now' has.
-    return "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)"
-
-
-@compiler.compiles(EpochSeconds, 'postgresql')
-def _postgresql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
-    # now() is the start of the transaction, which may have waited for a lock.
-    return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
-
-
-@compiler.compiles(EpochSeconds, 'mysql', 'mariadb')
-def _mysql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
-    # UNIX_TIMESTAMP(NOW()) is ambiguous for an hour a year in local time;
-    # the exponent makes the quotient a double instead of a decimal.
-    return (
-        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)"
-    )
-
-
-class _Unindexed(expression.FunctionElement[Any]):
-    """A column whose index SQLite does not use.
-
-    SQLite takes the index of any column that a filter names, and then sorts
-    all rows that it finds, for each page again. Without that index it walks
-    the primary key in order, and stops at the end of the page. The other
-    databases know how many rows a filter leaves, and decide by that.
-    """
-
-    inherit_cache = True
-
-    def __init__(self, column: sa.Column[Any]) -> None:
-        super().__init__(column)
-        self.type = column.type
-
-
-@compiler.compiles(_Unindexed)
-def _plain(element: _Unindexed, visitor: Any, **kw: Any) -> str:
-    return str(visitor.process(element.clauses, **kw))
-
-
-@compiler.compiles(_Unindexed, 'sqlite')
-def _unindexed(element: _Unindexed, visitor: Any, **kw: Any) -> str:
-    # Source: https://www.sqlite.org/optoverview.html, "Disqualifying
-    # WHERE-clause terms using unary +".
-    return f'+{visitor.process(element.clauses, **kw)}'
-
-
-@dataclasses.dataclass(frozen=True)
-class ServiceSource:
-    """Source of services: the columns, and the tables they are in."""
-
-    columns: Sequence[sa.ColumnElement[Any]]
-    tables: sa.FromClause
-
-    def select(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
-        """Select services, with the time that decides whether one is away."""
-        now = EpochSeconds().label('now')
-        return sa.select(*self.columns, now, *more).select_from(self.tables)
-
-
-SERVICES = ServiceSource(
-    (*tables.services.c, sa.false().label('up_in_nova')), tables.services
-)
-"""Every service, from the records alone."""
-
 CONDITION_REPORTS = sa.select(
     tables.condition_reports, EpochSeconds().label('now')
 )
 """The report of each service, with the time of the query."""
-
-
-def service(host: str, services: ServiceSource = SERVICES) -> sa.Select[Any]:
-    """Select one service."""
-    return services.select().where(tables.services.c.host == host)
 
 
 _RECORDS = sa.select(
@@ -142,7 +48,7 @@ _RECORDS = sa.select(
 
 COMPUTE_NODES = _RECORDS.where(
     # Nearly all rows: an index on it is for those that are deleted.
-    _Unindexed(_nodes.deleted_at).is_(None)
+    Unindexed(_nodes.deleted_at).is_(None)
 )
 """Every compute node that is not deleted, with its open instance."""
 
@@ -159,9 +65,6 @@ COUNTS = (
 ).group_by(_nodes.host, _nodes.reason)
 """Compute nodes by owner and reason: all, with an instance, and unavailable
 without one."""
-
-_LARGEST = 500
-_ASKED_BY = 'asked_by'
 
 
 def chosen(
@@ -189,7 +92,7 @@ def _given(
 
 def page(those: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
     """Select compute nodes that follow a uuid, in the order of their uuids."""
-    statement = chosen(those, _Unindexed)
+    statement = chosen(those, Unindexed)
     return _following(statement, after, limit)
 
 
@@ -281,31 +184,3 @@ def _event_filters(
         # The first part alone lets every database use the index.
         yield _events.at <= before.at
         yield (_events.at < before.at) | (_events.id < before.id)
-
-
-def service_and_node(
-    host: str, uuid: str, services: ServiceSource
-) -> sa.Select[Any]:
-    """Select one service, and behind its columns those of a compute node."""
-    node = (
-        COMPUTE_NODES.where(_nodes.uuid == uuid)
-        .add_columns(sa.literal(host).label(_ASKED_BY))
-        .subquery()
-    )
-    own = tables.services.c.host
-    joined = services.tables.outerjoin(node, node.c[_ASKED_BY] == own)
-    columns = [column for column in node.c if column.name != _ASKED_BY]
-    return (
-        dataclasses.replace(services, tables=joined)
-        .select(*columns)
-        .where(own == host)
-    )
-
-
-def chunks(
-    values: Collection[T], largest: int = _LARGEST
-) -> Iterator[Sequence[T]]:
-    """Cut values into lists that every database accepts as parameters."""
-    ordered = list(values)
-    for start in range(0, len(ordered), largest):
-        yield ordered[start : start + largest]

@@ -38,7 +38,7 @@ SERVICES = 50
 """Services whose changes are read with one query."""
 
 
-class SqlRecords(connection.Port):
+class SqlRecords(transaction.Port):
     """Services, compute nodes, instances and events.
 
     ``host`` is a canonical name, ``actor`` the client, for the event, and
@@ -47,16 +47,16 @@ class SqlRecords(connection.Port):
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    register = transaction.method(registration.register)
-    retire = transaction.method(registration.retire)
-    fail_over = transaction.method(registration.fail_over)
-    record_death = transaction.method(registration.record_death)
-    set_service = transaction.method(service_admin.change)
-    delete_service = transaction.method(service_admin.delete)
-    begin_pause = transaction.method(pauses.begin)
-    end_pauses = transaction.method(pauses.end)
-    give_order = transaction.method(service_admin.give_order)
-    note_fence = transaction.method(service_admin.note_fence)
+    register = connection.method(registration.register)
+    retire = connection.method(registration.retire)
+    fail_over = connection.method(registration.fail_over)
+    record_death = connection.method(registration.record_death)
+    set_service = connection.method(service_admin.change)
+    delete_service = connection.method(service_admin.delete)
+    begin_pause = connection.method(pauses.begin)
+    end_pauses = connection.method(pauses.end)
+    give_order = connection.method(service_admin.give_order)
+    note_fence = connection.method(service_admin.note_fence)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -85,7 +85,7 @@ class SqlRecords(connection.Port):
             host, epoch, view_checksum=view_checksum, config_error=config_error
         )
 
-    @transaction.writes
+    @connection.writes
     def _change_service(
         self, tx: Transaction, /, host: str, epoch: int, **values: Any
     ) -> None:
@@ -110,7 +110,7 @@ class SqlRecords(connection.Port):
         )
         return {report.host: report for report in found}
 
-    @transaction.writes
+    @connection.writes
     def report_conditions(
         self,
         tx: Transaction,
@@ -171,7 +171,7 @@ class SqlRecords(connection.Port):
 
     def service(self, host: str) -> model.Service | None:
         """Return one service, if it exists. One query, by the key."""
-        statement = queries.service(host, self._linked.services)
+        statement = self._linked.services.one(host)
         found = self._database.select(statement, rows.service)
         return found[0] if found else None
 
@@ -182,7 +182,7 @@ class SqlRecords(connection.Port):
 
         One query. Two times ``None`` if there is no such service.
         """
-        statement = queries.service_and_node(host, uuid, self._linked.services)
+        statement = self._linked.services.with_node(host, uuid)
         found = self._database.select(statement, rows.service_and_node)
         return found[0] if found else (None, None)
 
@@ -243,7 +243,7 @@ class SqlRecords(connection.Port):
 
         :param since: last known revisions of services that changed.
         """
-        for hosts in queries.chunks(sorted(since), SERVICES):
+        for hosts in connection.chunks(sorted(since), SERVICES):
             some = {host: since[host] for host in hosts}
             page, last = self._changed(queries.changed(some, PAGE))
             if last is None:
@@ -278,7 +278,7 @@ class SqlRecords(connection.Port):
         """Return those of the given uuids that exist."""
         node_uuid = tables.compute_nodes.c.uuid
         found: list[model.ComputeNode] = []
-        for some in queries.chunks(uuids):
+        for some in connection.chunks(uuids):
             found += self._database.select(
                 queries.COMPUTE_NODES.where(node_uuid.in_(some)),
                 rows.compute_node,
@@ -316,7 +316,7 @@ class SqlRecords(connection.Port):
             queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
         )
 
-    @transaction.writes
+    @connection.writes
     def apply(
         self,
         tx: Transaction,

@@ -27,14 +27,14 @@ class _Locked:
     linked_nodes: LockedNodes
 
 
-class SqlRemovals(connection.Port):
+class SqlRemovals(transaction.Port):
     """Deletions of records by operators.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    @transaction.writes
+    @connection.writes
     def begin_deletion(
         self, tx: Transaction, uuid: str, seen: SeenOwner
     ) -> str | None:
@@ -58,7 +58,7 @@ class SqlRemovals(connection.Port):
         )
         return None
 
-    @transaction.writes
+    @connection.writes
     def remove(
         self, tx: Transaction, uuid: str, seen: SeenOwner, origin: Origin
     ) -> bool:
@@ -96,7 +96,7 @@ class SqlRemovals(connection.Port):
         )
         return True
 
-    @transaction.writes
+    @connection.writes
     def forget_instance(
         self,
         tx: Transaction,

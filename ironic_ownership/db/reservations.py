@@ -30,7 +30,7 @@ _reservations = tables.reservations.c
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
 
 
-class SqlReservations(connection.Port):
+class SqlReservations(transaction.Port):
     """Reservations on record.
 
     ``epoch`` is that of the reservation's service when the service itself
@@ -42,7 +42,7 @@ class SqlReservations(connection.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @transaction.writes
+    @connection.writes
     def begin(
         self,
         tx: Transaction,
@@ -73,9 +73,9 @@ class SqlReservations(connection.Port):
             expires_at=row['expires_at'],
         )
 
-    activate = transaction.method(activate)
+    activate = connection.method(activate)
 
-    @transaction.writes
+    @connection.writes
     def confirm(self, tx: Transaction, reservation_id: str) -> Reservation:
         """Record that the node is used: the reservation no longer expires.
 
@@ -92,7 +92,7 @@ class SqlReservations(connection.Port):
             return before
         return change(tx, reservation_id, confirmed=True, expires_at=None)
 
-    @transaction.writes
+    @connection.writes
     def begin_deletion(
         self,
         tx: Transaction,
@@ -133,7 +133,7 @@ class SqlReservations(connection.Port):
             return before
         return change(tx, reservation_id, state=DELETING.value, detail=detail)
 
-    @transaction.writes
+    @connection.writes
     def keep(
         self, tx: Transaction, reservation_id: str, detail: str
     ) -> Reservation:
@@ -157,7 +157,7 @@ class SqlReservations(connection.Port):
             detail=detail,
         )
 
-    close = transaction.method(close)
+    close = connection.method(close)
 
     def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, if it exists."""

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
+
 from ironic_ownership.contracts import (
     conditions,
     exceptions,
@@ -28,7 +30,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import queries
+from ironic_ownership.db import dialects, queries, tables
 
 T = TypeVar('T')
 
@@ -40,7 +42,44 @@ _OF_EVENT = (
     *('request_id', 'note'),
 )
 _LONGEST_REASON = 255
+_ASKED_BY = 'asked_by'
 _REASONS = {reason.value: reason for reason in reasons.Reason}
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceSource:
+    """Source of services: the columns, and the tables they are in."""
+
+    columns: Sequence[sa.ColumnElement[Any]]
+    tables: sa.FromClause
+
+    def select(self, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
+        """Select services, with the time that decides whether one is away."""
+        now = dialects.EpochSeconds().label('now')
+        return sa.select(*self.columns, now, *more).select_from(self.tables)
+
+    def one(self, host: str) -> sa.Select[Any]:
+        """Select one service."""
+        return self.select().where(tables.services.c.host == host)
+
+    def with_node(self, host: str, uuid: str) -> sa.Select[Any]:
+        """Select one service, and behind its columns a compute node's."""
+        node = (
+            queries.COMPUTE_NODES.where(tables.compute_nodes.c.uuid == uuid)
+            .add_columns(sa.literal(host).label(_ASKED_BY))
+            .subquery()
+        )
+        own = tables.services.c.host
+        joined = self.tables.outerjoin(node, node.c[_ASKED_BY] == own)
+        columns = [column for column in node.c if column.name != _ASKED_BY]
+        found = dataclasses.replace(self, tables=joined)
+        return found.select(*columns).where(own == host)
+
+
+SERVICES = ServiceSource(
+    (*tables.services.c, sa.false().label('up_in_nova')), tables.services
+)
+"""Every service, from the records alone."""
 
 
 def _built(kind: Callable[..., T], row: Any, **values: Any) -> T:
@@ -120,7 +159,7 @@ def changed_node(
 
 
 def service(row: Any) -> model.Service:
-    """Build a service from a row of ``queries.SERVICES``."""
+    """Build a service from a row of :data:`SERVICES`."""
     away = row.away_until is not None and row.away_until > row.now
     found = _built(
         model.Service,
@@ -152,7 +191,7 @@ def _order(text: str | None) -> StandingOrder | None:
 def service_and_node(
     row: Any,
 ) -> tuple[model.Service, model.ComputeNode | None]:
-    """Build both from a row of ``queries.service_and_node``."""
+    """Build both from a row of :meth:`ServiceSource.with_node`."""
     node = row[-len(queries.COMPUTE_NODES.selected_columns) :]
     return service(row), None if node[0] is None else compute_node(node)
 

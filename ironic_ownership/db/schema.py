@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, queries, servers, tables
+from ironic_ownership.db import connection, dialects, servers, tables
 from ironic_ownership.db.dialects import MYSQL, POSTGRESQL
 
 if TYPE_CHECKING:
@@ -265,9 +265,9 @@ def _row(engine: sa.Engine) -> Iterator[None]:
     with engine.begin() as conn:
         conn.execute(sa.schema.CreateTable(TABLE, if_not_exists=True))
     insertion = sa.insert(TABLE).values(
-        name='schema', taken_at=queries.EpochSeconds()
+        name='schema', taken_at=dialects.EpochSeconds()
     )
-    void = TABLE.c.taken_at < queries.EpochSeconds() - _TIMEOUT
+    void = TABLE.c.taken_at < dialects.EpochSeconds() - _TIMEOUT
 
     def insert() -> bool:
         try:

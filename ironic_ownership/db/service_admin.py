@@ -21,14 +21,7 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.moves import StandingOrder
-from ironic_ownership.db import (
-    change_set,
-    pauses,
-    queries,
-    rows,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import change_set, pauses, rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags
 from ironic_ownership.db.transaction import Transaction
 
@@ -50,7 +43,7 @@ def lock(
 
     :param joint: whether its settings in the linked tables count.
     """
-    found = tx.conn.execute(queries.service(host).with_for_update()).first()
+    found = tx.conn.execute(rows.SERVICES.one(host).with_for_update()).first()
     if found is None:
         return None
     service = rows.service(found)

@@ -12,17 +12,14 @@ and of its new owner, and what happens to an unowned node writes the node's.
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.db import change_set, queries, rows, tables
-from ironic_ownership.db.connection import Port
+from ironic_ownership.db import change_set, connection, dialects, rows, tables
 from ironic_ownership.db.linked_tables import LinkedTables
 
 _services = tables.services.c
@@ -38,7 +35,7 @@ RAISED: Mapping[str, Any] = {
 
 def now_of(conn: sa.Connection) -> float:
     """Return the database's clock, in seconds since the epoch."""
-    return float(conn.execute(sa.select(queries.EpochSeconds())).scalar_one())
+    return float(conn.execute(sa.select(dialects.EpochSeconds())).scalar_one())
 
 
 def mark(services: Mapping[str, change_set.ServiceState]) -> change_set.Row:
@@ -223,7 +220,7 @@ class Transaction:
                 .where(column.in_(some), *also)
                 .values(**values)
             ).rowcount
-            for some in queries.chunks(among)
+            for some in connection.chunks(among)
         )
 
     def update_service(self, host: str, **values: Any) -> None:
@@ -240,7 +237,7 @@ class Transaction:
         found: dict[str, change_set.Row] = {}
         instances: dict[str, str] = {}
         # Sorted, so that transactions lock nodes in the same order.
-        for some in queries.chunks(sorted(uuids)):
+        for some in connection.chunks(sorted(uuids)):
             for row in self.conn.execute(
                 sa.select(tables.compute_nodes)
                 .where(_nodes.uuid.in_(some))
@@ -312,40 +309,7 @@ class Transaction:
             self.conn.execute(sa.insert(table), added)
 
 
-P = ParamSpec('P')
-S = TypeVar('S', bound=Port)
-T = TypeVar('T')
+class Port(connection.Port):
+    """Base of the ports whose methods write the records."""
 
-
-def writes(
-    method: Callable[Concatenate[S, Transaction, P], T],
-) -> Callable[Concatenate[S, P], T]:
-    """Run a method of a port as a transaction: its first argument."""
-
-    @functools.wraps(method)
-    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._database.write(
-            lambda conn: method(
-                self, Transaction(conn, self._linked), *args, **kwargs
-            )
-        )
-
-    # Its callers give one argument less.
-    known = inspect.signature(method)
-    first, _, *rest = known.parameters.values()
-    vars(run)['__signature__'] = known.replace(parameters=[first, *rest])
-    return run
-
-
-def method(
-    function: Callable[Concatenate[Transaction, P], T],
-) -> Callable[Concatenate[Port, P], T]:
-    """Make a function a method of a port, as one transaction that writes."""
-
-    def run(
-        port: Port, tx: Transaction, /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        return function(tx, *args, **kwargs)
-
-    functools.update_wrapper(run, function)
-    return writes(run)
+    begins = Transaction

@@ -9,7 +9,13 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import connection, heartbeats, queries, schema, tables
+from ironic_ownership.db import (
+    connection,
+    dialects,
+    heartbeats,
+    schema,
+    tables,
+)
 from tests.functional.support import databases
 
 
@@ -33,7 +39,7 @@ class _Heartbeats:
     def now(self) -> float:
         return self.database.read(
             lambda conn: conn.execute(
-                sa.select(queries.EpochSeconds())
+                sa.select(dialects.EpochSeconds())
             ).scalar_one()
         )
 
@@ -49,7 +55,7 @@ class _Heartbeats:
 
     def test_clock_moves_within_a_transaction(self) -> None:
         def work(conn: sa.Connection) -> float:
-            statement = sa.select(queries.EpochSeconds())
+            statement = sa.select(dialects.EpochSeconds())
             first = conn.execute(statement).scalar_one()
             time.sleep(0.05)
             return conn.execute(statement).scalar_one() - first
@@ -59,7 +65,7 @@ class _Heartbeats:
     def expire_both_in(self, seconds: float) -> float:
         """Let members expire soon if they do not beat; return when."""
         columns = tables.members.c
-        at = queries.EpochSeconds() + seconds
+        at = dialects.EpochSeconds() + seconds
 
         def work(conn: sa.Connection) -> float:
             conn.execute(sa.update(tables.members).values(expires_at=at))
@@ -82,7 +88,7 @@ class _Heartbeats:
     def test_join_spares_a_process_that_is_just_coming_back(self) -> None:
         self.member(60).join('host1', 'back', model.MemberSettings())
         late = self.member(60)
-        now = queries.EpochSeconds()
+        now = dialects.EpochSeconds()
         with concurrent.futures.ThreadPoolExecutor(1) as threads:
 
             def expire(conn: sa.Connection) -> None:

@@ -14,8 +14,8 @@ from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.records import Claim, Outcome, Release
 from ironic_ownership.db import (
     connection,
+    dialects,
     heartbeats,
-    queries,
     records,
     registration,
     schema,
@@ -335,7 +335,7 @@ class Races:
             .values(
                 epoch=two + 1,
                 fenced=True,
-                away_until=queries.EpochSeconds() + 600,
+                away_until=dialects.EpochSeconds() + 600,
             )
         )
         outcome = self.write_during(one, claim, retirement)

@@ -15,7 +15,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import dialects, linked_tables, queries, tables
+from ironic_ownership.db import (
+    connection,
+    dialects,
+    linked_tables,
+    rows,
+    tables,
+)
 from ironic_ownership_nova.cell.locked_rows import LockedRows, Row, utc_now
 from ironic_ownership_nova.cell.tables import (
     BINARY,
@@ -64,7 +70,7 @@ class Cell(linked_tables.LinkedTables):
         node, service = self.tables.compute_nodes.c, self.tables.services.c
         nodes: dict[str, Row] = {}
         other_types: dict[str, str] = {}
-        for some in queries.chunks(sorted(uuids)):
+        for some in connection.chunks(sorted(uuids)):
             statement = (
                 sa.select(
                     node.id,
@@ -111,7 +117,7 @@ class Cell(linked_tables.LinkedTables):
         """
         node = self.tables.compute_nodes.c
         found: dict[str, list[str | None]] = {}
-        for some in queries.chunks(sorted(uuids)):
+        for some in connection.chunks(sorted(uuids)):
             for row in conn.execute(
                 sa.select(node.hypervisor_hostname, node.uuid).where(
                     self.tables.is_stray, node.hypervisor_hostname.in_(some)
@@ -127,7 +133,7 @@ class Cell(linked_tables.LinkedTables):
         # other nodes.
         instance = self.tables.instances.c
         found: dict[str, list[Row]] = {}
-        for some in queries.chunks(sorted(self._running(conn, uuids))):
+        for some in connection.chunks(sorted(self._running(conn, uuids))):
             statement = (
                 sa.select(
                     instance.id, instance.uuid, instance.node, instance.host
@@ -166,7 +172,7 @@ class Cell(linked_tables.LinkedTables):
                 .distinct()
             ).all()
         found: list[int] = []
-        for some in queries.chunks(sorted(uuids)):
+        for some in connection.chunks(sorted(uuids)):
             statement = sa.select(instance.id).where(
                 instance.node.in_(some), self._is_running
             )
@@ -266,7 +272,7 @@ class Cell(linked_tables.LinkedTables):
         return services.c.last_seen_up >= utc_now() - self._down_time
 
     @property
-    def services(self) -> queries.ServiceSource:  # type: ignore[override]
+    def services(self) -> rows.ServiceSource:  # type: ignore[override]
         """The source of services; which of them are up depends on now."""
         ours = tables.services
         theirs = self.tables.services.alias('cell_services')
@@ -282,7 +288,7 @@ class Cell(linked_tables.LinkedTables):
             (theirs.c.id.is_(None), ours.c.disabled_reason),
             else_=theirs.c.disabled_reason,
         ).label('disabled_reason')
-        return queries.ServiceSource(
+        return rows.ServiceSource(
             (*columns, reason, self.is_up(theirs).label('up_in_nova')),
             ours.outerjoin(
                 theirs,

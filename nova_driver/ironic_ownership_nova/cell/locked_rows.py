@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import canonical_host
-from ironic_ownership.db import linked_tables, queries
+from ironic_ownership.db import connection, linked_tables
 from ironic_ownership_nova.cell.tables import CellTables
 
 Row = Any
@@ -75,7 +75,7 @@ class LockedRows(linked_tables.LockedNodes):
             node = self.tables.compute_nodes.c
             self._strays[host] = {
                 row.hypervisor_hostname: row.uuid
-                for some in queries.chunks(sorted(self.nodes))
+                for some in connection.chunks(sorted(self.nodes))
                 for row in self.conn.execute(
                     sa.select(node.hypervisor_hostname, node.uuid).where(
                         self.tables.is_stray,
@@ -180,7 +180,7 @@ class LockedRows(linked_tables.LockedNodes):
     def _update(
         self, table: sa.Table, rows: Sequence[Row], **values: Any
     ) -> None:
-        for some in queries.chunks([row.id for row in rows]):
+        for some in connection.chunks([row.id for row in rows]):
             done = self.conn.execute(
                 sa.update(table)
                 .where(table.c.id.in_(some))

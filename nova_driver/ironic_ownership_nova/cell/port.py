@@ -14,13 +14,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.db import (
-    connection,
-    queries,
-    service_admin,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import connection, service_admin, tables, transaction
 from ironic_ownership.db.transaction import Transaction
 from ironic_ownership_nova.cell import adoption_transaction, grants
 from ironic_ownership_nova.cell import model as cell
@@ -57,7 +51,7 @@ def _node(row: sa.Row[Any]) -> cell.CellNode:
     )
 
 
-class SqlCell(connection.Port):
+class SqlCell(transaction.Port):
     """One cell.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
@@ -127,7 +121,7 @@ class SqlCell(connection.Port):
 
         return self._database.read(work)
 
-    @transaction.writes
+    @connection.writes
     def adopt(
         self,
         tx: Transaction,
@@ -187,7 +181,9 @@ class SqlCell(connection.Port):
             else:
                 chosen = [
                     statement.where(_nodes.host == host, node.uuid.in_(some))
-                    for some in queries.chunks(self._unconfirmed(conn, host))
+                    for some in connection.chunks(
+                        self._unconfirmed(conn, host)
+                    )
                 ]
             return [
                 cell.Drift(*tuple[Any, ...](row))
@@ -261,7 +257,7 @@ class SqlCell(connection.Port):
             .order_by(node.id)
         )
 
-    @transaction.writes
+    @connection.writes
     def return_service(
         self,
         tx: Transaction,
@@ -314,7 +310,7 @@ class SqlCell(connection.Port):
             if self._follow(host, actor)
         ]
 
-    @transaction.writes
+    @connection.writes
     def _follow(self, tx: Transaction, host: str, actor: str) -> bool:
         before = service_admin.lock(tx, host)
         if before is None:
@@ -324,7 +320,7 @@ class SqlCell(connection.Port):
         service_admin.change(tx, host, actor=actor)
         return service_admin.lock(tx, host) != before
 
-    @transaction.writes
+    @connection.writes
     def repair(
         self, tx: Transaction, host: str, epoch: int, uuids: Sequence[str]
     ) -> Sequence[str]:
@@ -337,7 +333,7 @@ class SqlCell(connection.Port):
         service = tx.lock_service(host)
         transaction.check_right(host, epoch, service)
         own: list[str] = []
-        for some in queries.chunks(sorted(uuids)):
+        for some in connection.chunks(sorted(uuids)):
             own += tx.conn.scalars(
                 sa.select(_nodes.uuid)
                 .where(

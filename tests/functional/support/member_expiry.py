@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from ironic_ownership.db import queries, tables
+from ironic_ownership.db import dialects, tables
 from tests.functional.support import hosts
 
 
@@ -66,7 +66,7 @@ def _expire_in(
         .where(chosen)
         # As another membership: its last heartbeat was seen a moment ago.
         .values(
-            expires_at=queries.EpochSeconds() + seconds,
+            expires_at=dialects.EpochSeconds() + seconds,
             joined_at=tables.members.c.joined_at - 1,
         )
     )
