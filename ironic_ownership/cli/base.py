@@ -1,4 +1,4 @@
-"""Base classes of the commands: client, columns, exit codes.
+"""Base classes of the commands: arguments, client, columns, exit codes.
 
 Rows are plain values under stable keys. Tables show them under headings and
 in words; other formats have keys and values, for scripts.
@@ -10,15 +10,22 @@ import argparse
 import contextlib
 import itertools
 import logging
+import math
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership.api.operation import Operation, find_operation
-from ironic_ownership.cli import arguments, deadline, errors, formatters, watch
+from ironic_ownership.api import schemas
+from ironic_ownership.api.operation import (
+    Operation,
+    Parameter,
+    Schema,
+    find_operation,
+)
+from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns
@@ -33,6 +40,13 @@ T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
 
+Options = Mapping[str, Mapping[str, Any] | None]
+"""What argparse needs for a parameter beyond its schema, and the name of the
+option as ``flag``; ``None`` if the command adds it, or does without it."""
+
+_APART = ('marker', 'dry_run', 'uuids')
+"""Parameters that the commands have in another way, if at all."""
+
 _OWNERS = frozenset(('compute_node', 'move', 'ring', 'service'))
 """Nouns whose commands show the pauses: what they show may not change."""
 
@@ -41,7 +55,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     """A command that shows its result.
 
     :cvar operation: whose parameters are the arguments of the command.
-    :cvar options: see :data:`arguments.Options`.
+    :cvar options: see :data:`Options`.
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
     :cvar watches: whether it has --watch.
@@ -54,7 +68,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     """
 
     operation: ClassVar[str] = ''
-    options: ClassVar[arguments.Options] = {}
+    options: ClassVar[Options] = {}
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
     watches: ClassVar[bool] = False
@@ -154,13 +168,28 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         formatters.correct_help(parser)
         if self.operation:
-            arguments.add(parser, self.described, self.options, self.limit)
+            self._add_operation(parser)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         if self.watches:
             parser.add_argument('--watch', **watch.OPTION)
         self.add_arguments(parser)
         return parser
+
+    def _add_operation(self, parser: argparse.ArgumentParser) -> None:
+        one = self.described
+        for given in one.parameters:
+            metavar = given.metavar or given.name.upper()
+            parser.add_argument(given.name, metavar=metavar, help=given.help)
+        for given in one.query:
+            more = self.options.get(given.name) or {}
+            if given is schemas.LIMIT:
+                if not self.limit:
+                    continue
+                text = f'the maximum number of {one.noun}s (default: '
+                text += f'{self.limit})'
+                more = {'metavar': 'N', 'default': self.limit, 'help': text}
+            add_option(parser, given, more)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments that no operation has."""
@@ -171,7 +200,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         body = self.api.call(
             self.operation,
             path={p.name: given[p.name] for p in one.parameters},
-            query=arguments.query_of(one, given),
+            query=query_of(one, given),
         )
         self.warn(body)
         return body
@@ -180,22 +209,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         """Run the command and return its exit code; that of cliff is 0."""
         if (interval := getattr(parsed_args, 'watch', None)) is None:
             self._once(parsed_args)
-            return self.exit_code
-        stdout = self.app.stdout
-
-        def read() -> str:
-            self.exit_code, self.remarks = errors.ExitCode.DONE, []
-            self.app.stdout = captured = watch.Captured(stdout)
-            try:
-                self._once(parsed_args)
-            finally:
-                self.app.stdout = stdout
-            return captured.getvalue() + ''.join(
-                f'{s}\n' for s in self.remarks
-            )
-
-        with watch.screen(stdout) as screen:
-            watch.repeat(read, screen, interval)
+        else:
+            watch.run(self, lambda: self._once(parsed_args), interval)
         return self.exit_code
 
     def _once(self, parsed_args: argparse.Namespace) -> None:
@@ -239,10 +254,11 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     """A command that shows many things of one kind.
 
     :cvar nothing: text that replaces an empty table, if it is not empty.
+    :cvar missing: warning if there are no things, if it is not empty.
     :cvar keys: of the columns, where the operation has others or is missing.
     """
 
-    nothing = ''
+    nothing = missing = ''
     keys: ClassVar[Sequence[str]] = ()
 
     def get_epilog(self) -> str:
@@ -272,7 +288,10 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         body = self.read(parsed_args)
-        return self.rows(self.chosen(parsed_args), body[next(iter(body))])
+        items = body[next(iter(body))]
+        if self.missing and not items:
+            LOG.warning(self.missing)
+        return self.rows(self.chosen(parsed_args), items)
 
     def chosen(
         self, parsed_args: argparse.Namespace
@@ -335,3 +354,47 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     ) -> Record:
         keys = (*dict.fromkeys((*columns.keys(shown), *more)),)
         return keys, [body[key] for key in keys]
+
+
+def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the query of an operation, of the arguments that are given."""
+    return {p.name: given[p.name] for p in one.query if p.name in given}
+
+
+def add_option(
+    parser: argparse.ArgumentParser, given: Parameter, more: Mapping[str, Any]
+) -> None:
+    """Add one parameter of an operation as an option."""
+    if given.name in _APART:
+        return
+    found = {**_options_of(given), **more}
+    flag = found.pop('flag', f'--{given.name.replace("_", "-")}')
+    parser.add_argument(flag, dest=given.name, **found)
+
+
+def _options_of(given: Parameter) -> dict[str, Any]:
+    kind, found = given.schema['type'], {'help': given.help}
+    if kind == 'boolean':
+        return {**found, 'action': 'store_true'}
+    more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
+    if kind == 'integer':
+        more['type'] = _number(given.schema)
+    if kind == 'array':
+        choices = given.schema['items'].get('enum')
+        more.update(nargs='+', action='extend', choices=choices)
+    return {**found, **more}
+
+
+def _number(schema: Schema) -> Callable[[str], int]:
+    least, most = schema['minimum'], schema.get('maximum', math.inf)
+
+    def read(text: str) -> int:
+        if not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f'{text} is not in {least} to {most}'
+            )
+        return int(text)
+
+    # argparse names it where the text is no number.
+    read.__name__ = 'int'
+    return read

@@ -10,11 +10,12 @@ import abc
 import argparse
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ironic_ownership.api.operation import Operation, Parameter, Schema
 from ironic_ownership.api.operation_client import actor
-from ironic_ownership.cli import arguments, base, errors
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
@@ -26,6 +27,7 @@ LOG = logging.getLogger(__name__)
 
 Body = Mapping[str, Any]
 
+_MAX_REASON = 255
 _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
 
@@ -51,11 +53,11 @@ class ChangeCommand(base.Shown[Any]):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_arguments(parser)
-        arguments.add_body(parser, self.described, self.options)
+        add_body(parser, self.described, self.options)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of the request, if it has one."""
-        return arguments.body_of(self.described, vars(parsed_args))
+        return body_of(self.described, vars(parsed_args))
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         """Call the operation, and return the body of its answer."""
@@ -63,7 +65,7 @@ class ChangeCommand(base.Shown[Any]):
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         trial = {'dry_run': dry_run}
         if one.body is None:
-            query = {**arguments.query_of(one, vars(parsed_args)), **trial}
+            query = {**base.query_of(one, vars(parsed_args)), **trial}
             return self.api.call(one.name, path=path, query=query)
         body = {**self.body(parsed_args), **trial}
         return self.api.call(one.name, path=path, body=body)
@@ -229,6 +231,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='do not ask; needed where there is no terminal',
     )
+
+
+def add_body(
+    parser: argparse.ArgumentParser, one: Operation, options: base.Options
+) -> None:
+    """Add the keys of the body of an operation."""
+    for given, required in _of_body(one):
+        # A flag that is not given is left out of the body.
+        found: dict[str, Any] = {'default': None, 'required': required}
+        if given.name == 'reason':
+            found |= {'metavar': 'TEXT', 'type': reason_text}
+        more = options.get(given.name, {})
+        if more is not None:
+            base.add_option(parser, given, {**found, **more})
+
+
+def body_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of an operation, of the arguments that are given.
+
+    Whether it is a dry run is left to the caller.
+    """
+    return {
+        parameter.name: value
+        for parameter, _ in _of_body(one)
+        if parameter.name != 'dry_run'
+        and (value := given.get(parameter.name)) is not None
+    }
+
+
+def _of_body(one: Operation) -> Iterator[tuple[Parameter, bool]]:
+    """Yield the keys of a body, and whether each is always required."""
+    body = one.body or {}
+    parts = body.get('anyOf', [body])
+    known: dict[str, Schema] = {}
+    for part in parts:
+        known |= part.get('properties', {})
+    for name, schema in known.items():
+        required = all(name in part.get('required', ()) for part in parts)
+        yield Parameter(name, schema.get('description', ' '), schema), required
+
+
+def reason_text(text: str) -> str:
+    """Return a reason on one line, as an argument of argparse."""
+    words = ' '.join(text.split())
+    if not 0 < len(words) <= _MAX_REASON:
+        raise argparse.ArgumentTypeError(
+            f'a reason has 1 to {_MAX_REASON} characters'
+        )
+    return words
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

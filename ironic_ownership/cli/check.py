@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ironic_ownership.cli import base, errors, formatters, node_file
+from ironic_ownership.cli import base, errors, formatters, input_file
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.checks.problem import Kind, Severity
 from ironic_ownership.observe import columns
@@ -115,10 +115,10 @@ class ValidateNode(base.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        document = node_file.read(parsed_args.file)
+        document = input_file.read(parsed_args.file)
         if not node_validation.entries_of(document):
             raise errors.UsageError(
-                f'{node_file.label(parsed_args.file)} has no nodes',
+                f'{input_file.label(parsed_args.file)} has no nodes',
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import find_operation
-from ironic_ownership.cli import arguments, base, errors, formatters
+from ironic_ownership.cli import base, errors, formatters
 from ironic_ownership.engine.queries import deployment
 from ironic_ownership.observe import columns
 
@@ -72,7 +72,7 @@ class ListComputeNode(base.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        query = arguments.query_of(self.described, vars(parsed_args))
+        query = base.query_of(self.described, vars(parsed_args))
         if parsed_args.recorded:
             return self._recorded(parsed_args, query)
         found: Iterable[Mapping[str, Any]] = self.listed(

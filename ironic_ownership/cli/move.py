@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import collections
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import base, errors, node_file
+from ironic_ownership.cli import base, errors, input_file
 from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
+from ironic_ownership.contracts.texts import is_uuid
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import MOVE
 from ironic_ownership.observe import columns
@@ -21,6 +24,24 @@ gates, all of them evaluated for every node:
 {gates.table(MOVE, marked=True)}
 
 Those with (*) can be overridden. A gate that cannot be evaluated fails."""
+
+_CHUNK = 2_000
+"""References in one request: they fit the default limit of HTTP bodies."""
+
+Entries = Mapping[str, str]
+"""References to nodes, by their place: ``line 17``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """The nodes that entries refer to.
+
+    :param uuids: in their order, in lower case, each once.
+    :param faults: one sentence for each entry that refers to no node.
+    """
+
+    uuids: Sequence[str]
+    faults: Sequence[str]
 
 
 class MoveComputeNode(MoveCommand):
@@ -111,9 +132,9 @@ class MoveComputeNode(MoveCommand):
         :raises EmptySelectionError: if there are none.
         """
         if parsed_args.file is not None:
-            named = node_file.of_file(self.api, parsed_args.file)
+            named = of_file(self.api, parsed_args.file)
         else:
-            named = node_file.of_words(self.api, parsed_args.nodes)
+            named = of_words(self.api, parsed_args.nodes)
         self.say_faults(
             named.faults,
             'of the nodes cannot be used, see above; nothing was moved',
@@ -242,3 +263,71 @@ class DrainService(MoveCommand):
         ):
             self.say(f'service {parsed_args.host}: nothing to move')
         return keys, rows
+
+
+def of_words(api: OperationClient, words: Sequence[str]) -> Named:
+    """Resolve arguments: uuids, on record or not, and names."""
+    entries = {f'argument {n}': word for n, word in enumerate(words, start=1)}
+    names = [text for text in entries.values() if not is_uuid(text)]
+    return _named(entries, _resolved(api, names))
+
+
+def of_file(api: OperationClient, path: str) -> Named:
+    """Resolve the uuids in a file; each needs a compute node on record.
+
+    :param path: of the file; ``-`` is standard input.
+    :raises UsageError: if it cannot be read.
+    """
+    entries = read_file(path)
+    uuids = [text for text in entries.values() if is_uuid(text)]
+    others = {
+        text: {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
+        for text in entries.values()
+        if not is_uuid(text)
+    }
+    named = _named(entries, {**others, **_resolved(api, uuids)})
+    name = input_file.label(path)
+    return Named(named.uuids, [f'{name}: {fault}' for fault in named.faults])
+
+
+def read_file(path: str) -> Entries:
+    """Read a file with one uuid a line; ``#`` begins a comment.
+
+    :raises UsageError: if it cannot be read.
+    """
+    text = input_file.text_of(
+        path, f'--file {path}', hint='It has to hold one uuid a line'
+    )
+    lines = (
+        (number, line.partition('#')[0].strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+    )
+    return {f'line {n}': line for n, line in lines if line}
+
+
+def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
+    found = {}
+    distinct = list(dict.fromkeys(texts))
+    for start in range(0, len(distinct), _CHUNK):
+        body = {'nodes': distinct[start : start + _CHUNK]}
+        answer = api.call('compute_node:resolve', body=body)
+        found.update({one['text']: one for one in answer['nodes']})
+    return found
+
+
+def _named(
+    entries: Entries, resolved: Mapping[str, Mapping[str, Any]]
+) -> Named:
+    """Take each node once; a reference that is not resolved is a uuid."""
+    first: dict[str, str] = {}
+    faults = []
+    for place, text in entries.items():
+        found = resolved.get(text, {'uuid': text.lower()})
+        uuid = found['uuid']
+        if uuid is None:
+            faults.append(f'{place}: {found["fault"]}')
+        elif uuid in first:
+            faults.append(f'{place}: {text} is a duplicate of {first[uuid]}')
+        else:
+            first[uuid] = place
+    return Named(list(first), faults)

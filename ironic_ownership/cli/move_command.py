@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import arguments, base, change, errors, move_progress
+from ironic_ownership.cli import base, change, errors, move_progress
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.observe import columns
@@ -29,7 +29,7 @@ _BY_WEIGHT = (
 )
 
 
-_OPTIONS: arguments.Options = {
+_OPTIONS: base.Options = {
     'override': {
         'action': 'append',
         'nargs': None,
@@ -66,9 +66,7 @@ class MoveCommand(base.Lister):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(parser)
-        arguments.add_body(
-            parser, self.described, {**_OPTIONS, **self.options}
-        )
+        change.add_body(parser, self.described, {**_OPTIONS, **self.options})
 
     def summarize(self, answer: Body) -> None:
         """Report what a proposal has beyond its nodes."""
@@ -99,7 +97,7 @@ class MoveCommand(base.Lister):
                 'nothing was moved',
                 hint='Add --yes, or --dry-run to see the proposal first',
             )
-        given = arguments.body_of(self.described, vars(parsed_args))
+        given = change.body_of(self.described, vars(parsed_args))
         if parsed_args.override:
             given['override'] = list(dict.fromkeys(parsed_args.override))
         return given

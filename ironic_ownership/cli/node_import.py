@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources.node_changes import MAX_IMPORTED
-from ironic_ownership.cli import arguments, base, change, errors, node_file
+from ironic_ownership.cli import base, change, errors, input_file
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.texts import counted, is_uuid, phrase
 from ironic_ownership.engine.changes import imports as import_nodes
@@ -56,7 +56,7 @@ resumed by running it again: nodes that are imported are unchanged."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         change.add_arguments(parser)
-        arguments.add_body(parser, self.described, self.options)
+        change.add_body(parser, self.described, self.options)
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
         )
@@ -113,7 +113,7 @@ resumed by running it again: nodes that are imported are unchanged."""
             skips=parsed_args.skip_invalid,
         )
         if not found.owners:
-            name = node_file.label(parsed_args.file)
+            name = input_file.label(parsed_args.file)
             raise errors.UsageError(f'{name} names no node')
         return found.owners
 
@@ -128,7 +128,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         done = 0
         while some := list(itertools.islice(pairs, MAX_IMPORTED)):
             body = {
-                **arguments.body_of(self.described, vars(parsed_args)),
+                **change.body_of(self.described, vars(parsed_args)),
                 'nodes': [{'uuid': u, 'service': host} for u, host in some],
                 'dry_run': dry_run,
             }
@@ -192,7 +192,7 @@ def read_owners(path: str) -> Owners:
     :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it cannot be read.
     """
-    text, name = node_file.text_of(path), node_file.label(path)
+    text, name = input_file.text_of(path), input_file.label(path)
     pairs = (
         _of_json(text, name)
         if text.lstrip().startswith(('[', '{'))

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ironic_ownership.api.resources import reservations
-from ironic_ownership.cli import base, change, errors, node_file
+from ironic_ownership.cli import base, change, errors, input_file
 from ironic_ownership.cli.change import Body
 from ironic_ownership.contracts.reservations import Request
 
@@ -177,7 +177,7 @@ def _body(args: argparse.Namespace) -> Any:
 
     :raises UsageError: if the file cannot be read.
     """
-    body = node_file.read(args.request) if args.request else {}
+    body = input_file.read(args.request) if args.request else {}
     if not isinstance(body, dict):
         return body
     given = vars(args)

@@ -32,15 +32,9 @@ which a line marks the mean; a full bar is twice the mean or more."""
 class ListService(base.Lister):
     """List the compute services: alive or not, and how much they own."""
 
-    watches, bar = True, 'of_mean'
+    watches, bar, missing = True, 'of_mean', 'no services are registered'
     operation, notes = 'service:list', f'{_NOTES}\n\n{_LONG_NOTES}'
     examples = ('service list', 'service list --long -f json')
-
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        keys, rows = super().take_action(parsed_args)
-        if not rows:
-            base.LOG.warning('no services are registered')
-        return keys, rows
 
 
 class ShowService(base.ShowOne):

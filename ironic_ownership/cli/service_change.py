@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.cli import arguments, base, change, errors
+from ironic_ownership.cli import base, change, errors
 from ironic_ownership.cli.change import Body
 
 _VERBS = {
@@ -35,7 +35,7 @@ class SetService(change.ChangeOne):
         **dict.fromkeys(('disabled', 'forced_down')),
         'disabled_reason': {
             'flag': '--disable-reason',
-            'type': arguments.reason_text,
+            'type': change.reason_text,
             'metavar': 'TEXT',
             'help': 'why it is disabled, for other operators (with --disable)',
         },

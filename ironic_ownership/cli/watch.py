@@ -119,6 +119,26 @@ def screen(stream: Any) -> Iterator[Screen]:
         yield Terminal(live)
 
 
+def run(command: Any, once: Callable[[], object], interval: float) -> None:
+    """Repeat a command that shows its result.
+
+    :param once: runs it.
+    """
+    stdout = command.app.stdout
+
+    def read() -> str:
+        command.exit_code, command.remarks = errors.ExitCode.DONE, []
+        command.app.stdout = captured = Captured(stdout)
+        try:
+            once()
+        finally:
+            command.app.stdout = stdout
+        return captured.getvalue() + ''.join(f'{s}\n' for s in command.remarks)
+
+    with screen(stdout) as found:
+        repeat(read, found, interval)
+
+
 def repeat(
     read: Callable[[], str],
     shown: Screen,

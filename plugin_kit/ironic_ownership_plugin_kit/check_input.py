@@ -14,7 +14,7 @@ from typing import Any
 from ironic_ownership import plugins
 from ironic_ownership.api import policy_options
 from ironic_ownership.api.policy_options import Given
-from ironic_ownership.cli import errors, node_file
+from ironic_ownership.cli import errors, input_file
 from ironic_ownership.clients.ironic import nodes as ironic_nodes
 from ironic_ownership.contracts import (
     exceptions,
@@ -145,7 +145,7 @@ def nodes_of(path: str) -> Sequence[model.Node]:
     :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it holds no list of nodes, or one without a uuid.
     """
-    data = node_file.read(path)
+    data = input_file.read(path)
     if isinstance(data, dict):
         data = data.get('nodes')
     if not isinstance(data, list):

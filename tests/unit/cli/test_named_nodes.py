@@ -8,7 +8,7 @@ import unittest
 import uuid
 from typing import Any
 
-from ironic_ownership.cli import errors, node_file
+from ironic_ownership.cli import errors, move
 from ironic_ownership.contracts import model, texts
 from ironic_ownership.engine import suggestions
 
@@ -49,15 +49,15 @@ class _Caller:
         }
 
 
-def in_file(content: bytes) -> node_file.Named:
+def in_file(content: bytes) -> move.Named:
     with tempfile.NamedTemporaryFile() as file:
         pathlib.Path(file.name).write_bytes(content)
-        return node_file.of_file(_Caller(), file.name)
+        return move.of_file(_Caller(), file.name)
 
 
 class NodeArgumentsTest(unittest.TestCase):
-    def resolve(self, *words: str) -> node_file.Named:
-        return node_file.of_words(_Caller(), words)
+    def resolve(self, *words: str) -> move.Named:
+        return move.of_words(_Caller(), words)
 
     def test_uuids_and_names_keep_their_order(self) -> None:
         named = self.resolve('n2', ONE.upper())
@@ -65,7 +65,7 @@ class NodeArgumentsTest(unittest.TestCase):
 
     def test_uuids_alone_need_no_request(self) -> None:
         caller = _Caller()
-        named = node_file.of_words(caller, [MISSING, ONE])
+        named = move.of_words(caller, [MISSING, ONE])
         self.assertEqual([MISSING, ONE], named.uuids)
         self.assertEqual(0, caller.calls)
 
