@@ -21,7 +21,11 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, deployment, node_query
 from ironic_ownership.engine.queries.deployment import NodeStatus
-from ironic_ownership.engine.queries.explanation import Candidate, Explanation
+from ironic_ownership.engine.queries.explanation import (
+    Candidate,
+    Explanation,
+    explain_node,
+)
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -192,7 +196,7 @@ def _explained(request: Request, ports: Ports) -> Explanation:
     :raises NotFoundError: if neither Ironic nor the records know it.
     """
     uuid = _uuid_of(request, ports)
-    found = node_query.explain(ports, uuid, lambda: request.context.sharded)
+    found = explain_node(ports, uuid, lambda: request.context.sharded)
     if found is None:
         recorded = ports.records.compute_nodes()
         raise suggestions.unknown('node', uuid, [r.uuid for r in recorded])
@@ -207,11 +211,27 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     """
     text = request.path['node']
     if (named := texts.canonical_uuid(text)) is not None:
-        return node_query.of_instance(ports, named) or named
+        return node_of_instance(ports, named) or named
     uuid, known = node_query.find(ports, text)
     if uuid is None:
         raise suggestions.unknown('node', text, known)
     return uuid
+
+
+def node_of_instance(ports: Ports, uuid: str) -> str | None:
+    """Return the uuid of the node on which an instance is, if one is.
+
+    The records know it; of an instance that just appeared Ironic does, in any
+    shard and conductor group.
+
+    :param uuid: of the instance; that of a node is none.
+    """
+    recorded = ports.records.node_of_instance(uuid)
+    if recorded is not None:
+        return recorded
+    if ports.records.compute_nodes_by_uuid([uuid]):
+        return None
+    return ports.ironic.node_of_instance(uuid)
 
 
 _OF_EVENT = (

@@ -14,8 +14,10 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from oslo_log import log
+
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import Enforcement
+from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.reasons import (
     Decision,
@@ -34,6 +36,8 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     raise_fault,
 )
+
+LOG = log.getLogger(__name__)
 
 
 class State(DescribedEnum):
@@ -349,3 +353,15 @@ class Deployment:
 def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
     pairs = ((uuid, found.get(uuid)) for uuid in uuids)
     return {uuid: one for uuid, one in pairs if one is not None}
+
+
+def conductors_of(ironic: BareMetal) -> availability.Conductors | None:
+    """Return the conductors, and log if availability can't be evaluated."""
+    known = availability.read_conductors(ironic)
+    if known.conductors is None:
+        LOG.warning('out-of-service nodes are unknown: %s', known.error)
+    elif known.conductors.ignores_outage:
+        LOG.warning(
+            'out-of-service nodes are unknown: no conductor of Ironic is alive'
+        )
+    return known.conductors

@@ -22,8 +22,11 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import BATCH, tolerant
 from ironic_ownership.engine.ports import Ports, Records
-from ironic_ownership.engine.queries import node_query
-from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
+from ironic_ownership.engine.queries.deployment import (
+    Deployment,
+    NodeStatus,
+    conductors_of,
+)
 
 _FEW = 3
 """Services that a remark names."""
@@ -152,7 +155,7 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         view.serving(services.values()),
         records,
         nodes,
-        node_query.conductors_of(ports.ironic),
+        conductors_of(ports.ironic),
         unverified=frozenset(missing[MAX_LOOKUPS:]),
         on_fault=tolerant(),
     )

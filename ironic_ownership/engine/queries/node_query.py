@@ -6,75 +6,13 @@ it may have left the scope of its owner.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
-from oslo_log import log
-
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import BareMetal
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import availability
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import explanation
-from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
-
-LOG = log.getLogger(__name__)
-
-
-def explain(
-    ports: Ports, uuid: str, sharded: Callable[[], bool] = lambda: False
-) -> explanation.Explanation | None:
-    """Explain the decision for one compute node.
-
-    Other nodes are listed only if they are decided together with it.
-
-    :param sharded: tells whether nodes may be listed by shard only (law 4);
-        called only if there is anything to list.
-    :returns: ``None`` if neither Ironic nor the records have it.
-    :raises OwnershipError: if anything can't be read.
-    """
-    services = {row.host: row for row in ports.records.services()}
-    records = _records(ports, [uuid])
-    policy_set.prepare(services.values(), ports.interpret)
-    node = ports.ironic.get(uuid)
-    seen = Deployment(
-        ports.interpret,
-        services,
-        ports.backend.view().serving(services.values()),
-        records,
-        on_fault=tolerant(),
-    )
-    if node is None:
-        return explanation.explain(uuid, seen) if records else None
-    nodes = {uuid: node}
-    policies = explanation.decided_together(node, seen.peer_groups)
-    if policies is not None:
-        if policies.scope.shard is None and sharded():
-            raise exceptions.OwnershipError(
-                f'node {uuid} is decided together with other nodes, which '
-                'may not be listed with a shard key set',
-                hint='Use a configuration without shard_key',
-            )
-        found = ports.ironic.scan(policies.scope)
-        nodes = {one.uuid: one for one in found} | nodes
-        if policies.reads_owners:
-            records = _records(ports, nodes) | records
-    seen = dataclasses.replace(
-        seen,
-        nodes=nodes,
-        records=records,
-        conductors=conductors_of(ports.ironic),
-    )
-    return explanation.explain(uuid, seen)
-
-
-def _records(
-    ports: Ports, uuids: Collection[str]
-) -> dict[str, model.ComputeNode]:
-    found = ports.records.compute_nodes_by_uuid(uuids)
-    return {one.uuid: one for one in found}
+from ironic_ownership.engine.queries.deployment import NodeStatus
 
 
 def check_action(
@@ -101,7 +39,7 @@ def check_action(
         ``own_scope_only``.
     :raises OwnershipError: if anything can't be read.
     """
-    found = explain(ports, uuid, sharded)
+    found = explanation.explain_node(ports, uuid, sharded)
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node
@@ -173,31 +111,3 @@ def recorded(records: Records, name: str) -> tuple[str | None, Sequence[str]]:
     if named:
         return named[0], ()
     return None, sorted({str(record.name) for record in found})
-
-
-def of_instance(ports: Ports, uuid: str) -> str | None:
-    """Return the uuid of the node on which an instance is, if one is.
-
-    The records know it; of an instance that just appeared Ironic does, in any
-    shard and conductor group.
-
-    :param uuid: of the instance; that of a node is none.
-    """
-    recorded = ports.records.node_of_instance(uuid)
-    if recorded is not None:
-        return recorded
-    if ports.records.compute_nodes_by_uuid([uuid]):
-        return None
-    return ports.ironic.node_of_instance(uuid)
-
-
-def conductors_of(ironic: BareMetal) -> availability.Conductors | None:
-    """Return the conductors, and log if availability can't be evaluated."""
-    known = availability.read_conductors(ironic)
-    if known.conductors is None:
-        LOG.warning('out-of-service nodes are unknown: %s', known.error)
-    elif known.conductors.ignores_outage:
-        LOG.warning(
-            'out-of-service nodes are unknown: no conductor of Ironic is alive'
-        )
-    return known.conductors
