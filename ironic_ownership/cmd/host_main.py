@@ -133,7 +133,7 @@ def _healthcheck(
             [f'[health] listen needs {exc.name}, which is not installed'],
             hint=extras.hint('health'),
         ) from exc
-    return health.serving(conf.health.listen, host.health)
+    return health.serving(conf.health.listen, host.monitor.health)
 
 
 def _serve(
@@ -155,7 +155,9 @@ def _serve(
         except BaseException as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
-    manager = ServiceManager(host.health, lambda: host.monitor.is_running)
+    manager = ServiceManager(
+        host.monitor.health, lambda: host.monitor.is_running
+    )
     worker = threading.Thread(target=run, name='host')
     worker.start()
     try:

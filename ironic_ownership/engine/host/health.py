@@ -25,7 +25,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.decision import plugin_guard
-from ironic_ownership.engine.host.operator_log import Key
+from ironic_ownership.engine.host.operator_log import Activity, Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
@@ -266,6 +266,8 @@ class ConditionMonitor(Worker):
     :param scheduler: of these loops.
     :param interval: returns the seconds between two refreshes.
     :param loops: those that this process runs.
+    :param activity: counts their changes.
+    :param last: returns the counts of the last refresh.
     """
 
     member: LocalMember
@@ -273,6 +275,8 @@ class ConditionMonitor(Worker):
     interval: Callable[[], float]
     loops: Collection[Loop]
     watched: Sequence[Watched]
+    activity: Activity = dataclasses.field(default_factory=Activity)
+    last: Callable[[], Summary | None] = lambda: None
 
     first_due = 0.0
 
@@ -305,6 +309,21 @@ class ConditionMonitor(Worker):
     def of_loops(self) -> tuple[Condition, ...]:
         """Return the condition of each loop. Any thread."""
         return self.conditions.of_loops(self.loops, self.scheduler.dead)
+
+    def health(self) -> Health:
+        """Return the health of this process, as it knows it. Any thread."""
+        context, known = self.context, self.conditions
+        return Health(
+            context.host,
+            self.member.state.role,
+            max(0.0, context.fence.remaining),
+            known.clock(),
+            self.of_loops(),
+            known.took,
+            known.errors,
+            self.activity.changes,
+            self.last(),
+        )
 
     def check(self) -> None:
         """Report loops that stand still, and those that go on again."""

@@ -16,7 +16,6 @@ from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.host.feed import Feed
 from ironic_ownership.engine.host.health import (
     ConditionMonitor,
-    Health,
     Watched,
 )
 from ironic_ownership.engine.host.operator_log import OperatorLog
@@ -170,6 +169,8 @@ class Host:
                 ),
                 *watched,
             ),
+            operator_log.activity,
+            lambda: self.refresh_loop.last,
         )
         member.on_change = self.takeover.members_changed
         member.register_by(self._run_in_background)
@@ -203,21 +204,6 @@ class Host:
             self.heartbeat.poll_soon()
 
         self.scheduler.start_once('records', run)
-
-    def health(self) -> Health:
-        """Return the health of this process, as it knows it. Any thread."""
-        context, known = self.context, self.context.conditions
-        return Health(
-            context.host,
-            self.member.state.role,
-            max(0.0, context.fence.remaining),
-            known.clock(),
-            self.monitor.of_loops(),
-            known.took,
-            known.errors,
-            self.activity.changes,
-            self.refresh_loop.last,
-        )
 
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.

@@ -13,7 +13,7 @@ from tests.unit.engine.host import healths
 
 
 class BrokenHost:
-    health = staticmethod(healths.health)
+    monitor = mock.Mock(health=healths.health)
 
     def run(self) -> None:
         raise ZeroDivisionError
@@ -25,7 +25,7 @@ class BrokenHost:
 class StoppableHost:
     """Runs until it is stopped; what it knows of itself cannot be had."""
 
-    health = mock.Mock(side_effect=ZeroDivisionError)
+    monitor = mock.Mock(**{'health.side_effect': ZeroDivisionError})
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
