@@ -55,6 +55,11 @@ _REPAIR = 'Repair or uninstall that package'
 _loaded: dict[tuple[str, str], Plugin] = {}
 _imports: KeyedCalls[object] = KeyedCalls()
 
+node_fields: set[str] = set()
+"""The optional fields of nodes that loaded policies request. Also those of
+policies that only other members selected: this process decides for them, too.
+"""
+
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
@@ -75,6 +80,7 @@ def names(group: str) -> list[str]:
     return sorted({entry.name for entry in entry_points(group)})
 
 
+@functools.cache
 def is_own(group: str, name: str) -> bool:
     """Tell whether a plugin is one of this package."""
     entries = _entries(group, name)
@@ -108,19 +114,6 @@ def policies(names: Iterable[str]) -> dict[str, type[policy.Policy]]:
     """
     found = _load(POLICIES, names)
     return cast('dict[str, type[policy.Policy]]', found)
-
-
-def node_fields() -> frozenset[str]:
-    """Return the optional fields of nodes that loaded policies request.
-
-    Also those of policies that only other members selected: this process
-    decides for them, too.
-    """
-    return frozenset(
-        field
-        for plugin in loaded(POLICIES)
-        for field in cast('type[policy.Policy]', plugin.target).node_fields
-    )
 
 
 def backend_class(name: str) -> type[backend.MembershipBackend]:
@@ -217,20 +210,28 @@ def find(group: str, name: str) -> Plugin:
             raise
         cause = f'cannot be loaded: {texts.described(exc)}'
         return failed(cause, _REPAIR)
-    try:
-        # The unit tests validate our own, of which each command loads some.
-        is_ours = entries[0].value.startswith(_OWN)
-        fault = None if is_ours else _VALIDATORS[group](target)
-    except Exception as exc:  # noqa: BLE001 - third-party code
-        fault = texts.described(exc)
-    if fault:
+    if fault := _fault_of(entries[0], target):
         return failed(
             f'breaks the plugin contract: {fault}',
             'Install a release of that package made for this contract',
         )
     plugin = Plugin(group, name, where, target=cast('Class', target))
+    if group == POLICIES:
+        node_fields.update(cast('type[policy.Policy]', target).node_fields)
     _loaded[group, name] = plugin
     return plugin
+
+
+def _fault_of(
+    entry: importlib.metadata.EntryPoint, target: object
+) -> str | None:
+    # The unit tests validate our own, of which each command loads some.
+    if entry.value.startswith(_OWN):
+        return None
+    try:
+        return _VALIDATORS[entry.group](target)
+    except Exception as exc:  # noqa: BLE001 - third-party code
+        return texts.described(exc)
 
 
 def _import(entry: importlib.metadata.EntryPoint) -> object:

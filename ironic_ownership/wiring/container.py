@@ -264,7 +264,7 @@ class Container:
             opened = client.open_ironic(
                 self.conf,
                 request_id,
-                lambda: {*plugins.node_fields(), *fields},
+                lambda: {*plugins.node_fields, *fields},
                 self.on_nodes_read,
             )
             self._opened.add(opened)

@@ -101,7 +101,7 @@ class TestThirdParties(third_party.ThirdPartyCase):
         self.assertEqual(dist, found['theirs'].distribution)
 
     def test_node_is_asked_for_what_a_loaded_policy_needs(self) -> None:
-        self.assertEqual(frozenset(), plugins.node_fields())
+        self.assertEqual(set(), plugins.node_fields)
         self.install('broken', 'import no_such_module_at_all')
         self.install(
             'theirs',
@@ -110,9 +110,9 @@ class TestThirdParties(third_party.ThirdPartyCase):
                 body='contract_version = 1; node_fields = ("extra",)',
             ),
         )
-        self.assertEqual(frozenset(), plugins.node_fields())
+        self.assertEqual(set(), plugins.node_fields)
         plugins.policies(['theirs'])
-        self.assertEqual({'extra'}, plugins.node_fields())
+        self.assertEqual({'extra'}, plugins.node_fields)
 
     def test_missing_one_is_refused_and_those_installed_are_named(
         self,

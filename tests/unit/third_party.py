@@ -89,4 +89,6 @@ class ThirdPartyCase(unittest.TestCase):
         stevedore.ExtensionManager.ENTRY_POINT_CACHE = {}
         plugins.entry_points.cache_clear()
         plugins._distributions.cache_clear()
+        plugins.is_own.cache_clear()
         plugins._loaded.clear()
+        plugins.node_fields.clear()
