@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _PROGRAM = 'ironic-ownership'
 _SHOWN = 10
 
+HAND_OVER = (
+    f'stop {{owner}}, then: {_PROGRAM} service set {{owner}} --down, and '
+    f'{_PROGRAM} compute node move {{uuid}} --to {{host}}; then start '
+    f'{{owner}} again: {_PROGRAM} service set {{owner}} --up'
+)
+"""How to move a node away from a service that runs."""
+
+RELEASE = f'{_PROGRAM} compute node release {{uuid}}, then {{host}} claims it'
+"""How a free node changes its service while both run."""
+
 
 def unknown(
     what: str, name: str, known: Collection[str]
@@ -59,26 +69,6 @@ def known_service(host: str, hosts: Collection[str]) -> str:
     if canonical not in hosts:
         raise unknown('service', host, hosts)
     return canonical
-
-
-def hand_over(owner: str, uuid: str, host: str) -> str:
-    """Return how to move a node away from a service that runs.
-
-    :param uuid: of the node; here and in ``host`` also a placeholder.
-    """
-    return (
-        f'stop {owner}, then: {_PROGRAM} service set {owner} --down, and '
-        f'{_PROGRAM} compute node move {uuid} --to {host}; then start '
-        f'{owner} again: {_PROGRAM} service set {owner} --up'
-    )
-
-
-def release(uuid: str, host: str) -> str:
-    """Return how a free node changes its service while both run.
-
-    :param uuid: of the node; here and in ``host`` also a placeholder.
-    """
-    return f'{_PROGRAM} compute node release {uuid}, then {host} claims it'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

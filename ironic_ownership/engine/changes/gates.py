@@ -246,7 +246,9 @@ NO_INSTANCE = Gate(
     'no_instance',
     'neither Ironic nor the record has one on it',
     'A node with an instance is moved together with it: '
-    + suggestions.hand_over('{case.source}', '{case.uuid}', 'HOST'),
+    + suggestions.HAND_OVER.format(
+        owner='{case.source}', uuid='{case.uuid}', host='HOST'
+    ),
     _no_instance,
 )
 _NEW_OWNER = (

@@ -295,7 +295,7 @@ class MoveNodes(Releaser):
         order, request_id = proposal.order, proposal.order.request_id
         uuids = [node.uuid for node in nodes]
         try:
-            refused = self.set_shard(
+            refused = self._set_shard(
                 order, [uuid for uuid in uuids if uuid in proposal.resharded]
             )
             rest = [node for node in nodes if node.uuid not in refused]
@@ -315,6 +315,20 @@ class MoveNodes(Releaser):
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(request_id, exc) from exc
         return [*done, *_refused(nodes, refused)]
+
+    def _set_shard(
+        self, order: Move, uuids: Collection[str]
+    ) -> dict[str, str]:
+        """Set the shard of nodes, if the move sets one; return why some stay.
+
+        Those are refused.
+        """
+        if order.shard is None:
+            return {}
+        refused = self.set_shards(dict.fromkeys(uuids, order.shard))
+        if refused:
+            self.moves.refuse(order.request_id, refused)
+        return refused
 
     def _set_back(self, order: Move, nodes: Sequence[NodeMove]) -> None:
         """Give refused nodes the shard of their owner again.

@@ -15,13 +15,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, Move, NodeMove
-from ironic_ownership.engine.changes import gates, selection
+from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes.case import Case, OwnerChange
 from ironic_ownership.engine.changes.selection import (
     Selection,
@@ -86,27 +86,8 @@ class Releaser(SnapshotReader):
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
 
-    def read_nodes(
-        self, uuids: Collection[str], shards: Collection[str | None]
-    ) -> dict[str, model.Node | None]:
-        """Read a summary of nodes that are expected in these shards."""
-        return selection.read_nodes(
-            self.ports.ironic, uuids, shards, self.sharded, summary=True
-        )
-
-    def set_shard(self, order: Move, uuids: Collection[str]) -> dict[str, str]:
-        """Set the shard of nodes, if the move sets one; return why some stay.
-
-        Those are refused.
-        """
-        if order.shard is None:
-            return {}
-        refused = self._set_shards(dict.fromkeys(uuids, order.shard))
-        if refused:
-            self.moves.refuse(order.request_id, refused)
-        return refused
-
-    def _set_shards(self, shards: Mapping[str, str]) -> dict[str, str]:
+    def set_shards(self, shards: Mapping[str, str]) -> dict[str, str]:
+        """Set the shards of nodes; return why some stay."""
         refused = {}
         for uuid, shard in shards.items():
             objection = self.ports.ironic.set_shard(uuid, shard)
@@ -128,7 +109,7 @@ class Releaser(SnapshotReader):
             service.host: shard_of(self.ports.interpret(service.settings))
             for service in self.ports.records.services()
         }
-        return self._set_shards(
+        return self.set_shards(
             {
                 uuid: shard
                 for uuid, owner in owners.items()

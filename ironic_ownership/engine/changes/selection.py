@@ -172,6 +172,14 @@ class SnapshotReader:
         except exceptions.IronicError as exc:
             return str(exc)
 
+    def read_nodes(
+        self, uuids: Collection[str], shards: Collection[str | None]
+    ) -> dict[str, model.Node | None]:
+        """Read a summary of nodes that are expected in these shards."""
+        return read_nodes(
+            self.ports.ironic, uuids, shards, self.sharded, summary=True
+        )
+
     def _view(self, services: Iterable[model.Service]) -> model.View | str:
         try:
             return self.ports.backend.view().serving(services)

@@ -226,7 +226,7 @@ def kept_from(seen: Deployment, problem: Check) -> Iterator[Problem]:
         lambda s: (s.owner or '', s.decision.wanted_by or 'no service'),
         '{nodes} on record with {0}; the policies give them to {1}',
         'Only an operator changes the owner: '
-        + suggestions.release('UUID', '{1}'),
+        + suggestions.RELEASE.format(uuid='UUID', host='{1}'),
     )
 
 
@@ -244,7 +244,7 @@ def filtered(seen: Deployment, problem: Check) -> Iterator[Problem]:
         lambda s: (s.owner or '',),
         '{nodes} kept by {0}, whose policies no longer admit them',
         'Restore their shard and conductor group in Ironic; or move them: '
-        + suggestions.hand_over('{0}', 'UUID', 'HOST'),
+        + suggestions.HAND_OVER.format(owner='{0}', uuid='UUID', host='HOST'),
     )
 
 

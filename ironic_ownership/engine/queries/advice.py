@@ -85,8 +85,10 @@ def _move(explanation: Explanation, host: str | None = None) -> str:
 
 def _hand_over(explanation: Explanation, host: str | None) -> str:
     status = explanation.status
-    return suggestions.hand_over(
-        status.owner or 'its owner', status.uuid, host or 'HOST'
+    return suggestions.HAND_OVER.format(
+        owner=status.owner or 'its owner',
+        uuid=status.uuid,
+        host=host or 'HOST',
     )
 
 
@@ -160,9 +162,9 @@ def _keeps(explanation: Explanation) -> Iterator[str]:
     if explanation.status.owner_alive:
         yield (
             'To follow the policies: '
-            + suggestions.release(
-                explanation.status.uuid,
-                explanation.preferred_owner or 'another service',
+            + suggestions.RELEASE.format(
+                uuid=explanation.status.uuid,
+                host=explanation.preferred_owner or 'another service',
             )
         )
 
