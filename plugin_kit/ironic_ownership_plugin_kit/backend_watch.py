@@ -74,8 +74,12 @@ class ChangeContract(backend_case.BackendCase):
         """Build an instance that has been notified of all earlier changes."""
         watcher = self.build()
         watcher.view()
+
+        def wait() -> bool:
+            return watcher.watch(self.moment)
+
         self.assertTrue(
-            any(not watcher.watch(self.moment) for _ in range(_OFTEN)),
+            any(not self.answered(wait) for _ in range(_OFTEN)),
             'notified of changes again and again, without any',
         )
         return watcher
