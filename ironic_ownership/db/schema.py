@@ -133,6 +133,9 @@ def _change(
     def locked(conn: sa.Connection) -> None:
         with _locked(conn):
             work(conn)
+            # Who gets the lock next must see the revision that was reached.
+            with connection.committing(database.where):
+                conn.commit()
 
     _check_target(revision)
     database.write(locked)

@@ -399,3 +399,21 @@ class TestSchemaRacesOnPostgreSQL(_SchemaRaces, unittest.TestCase):
 class TestSchemaRacesOnMariaDB(_SchemaRaces, unittest.TestCase):
     def fresh_url(self) -> str:
         return databases.MARIADB.fresh()
+
+    def test_upgrade_is_committed_when_its_lock_is_released(self) -> None:
+        url = self.fresh_url()
+        database, other = (connection.open_database(url) for _ in range(2))
+        self.addCleanup(database.close)
+        self.addCleanup(other.close)
+        seen: list[str | None] = []
+
+        def look(_conn, _cursor, statement, *_more) -> None:
+            if 'release_lock' in statement:
+                seen.append(schema.version(other))
+
+        sa.event.listen(sa.Engine, 'before_cursor_execute', look)
+        self.addCleanup(
+            sa.event.remove, sa.Engine, 'before_cursor_execute', look
+        )
+        schema.upgrade(database)
+        self.assertEqual([schema.HEAD], seen)
