@@ -143,7 +143,11 @@ class _Changing(change.ChangeOne):
 
     def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
         name = ShowReservation.operation if dry_run else self.operation
-        return self.api.call(name, path={'id': parsed_args.id})
+        found = self.api.call(name, path={'id': parsed_args.id})
+        # What is shown is what is changed: an instance that was given may
+        # have another reservation by then.
+        parsed_args.id = found['id']
+        return found
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         verb = self.operation.partition(':')[2]

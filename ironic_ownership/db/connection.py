@@ -220,7 +220,10 @@ def method(
         return function(tx, *args, **kwargs)
 
     functools.update_wrapper(run, function)
-    return writes(run)
+    found = writes(run)
+    # In it the transaction stands for the port.
+    vars(found)['__signature__'] = inspect.signature(function)
+    return found
 
 
 def open_database(

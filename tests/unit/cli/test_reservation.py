@@ -114,7 +114,7 @@ class TestInput(unittest.TestCase):
 
 
 class _Caller:
-    """Answers each call with one reservation."""
+    """Answers each call with one reservation: that of an instance."""
 
     request_id = 'req-1'
 
@@ -122,7 +122,8 @@ class _Caller:
         self.calls: list[str] = []
 
     def call(self, name: str, path: dict[str, str]) -> dict[str, Any]:
-        assert path == {'id': 'one'}
+        shows = name == 'reservation:show'
+        assert path == {'id': 'instance' if shows else 'one'}
         self.calls.append(name)
         return {
             **dict.fromkeys(columns.keys(reservations.DETAILED)),
@@ -134,7 +135,7 @@ class TestChange(unittest.TestCase):
     def calls(self, command: type[reservation._Changing], *words: str) -> Any:
         caller = _Caller()
         run = command(mock.Mock(api=caller), None)
-        args = run.get_parser('x').parse_args(['one', *words])
+        args = run.get_parser('x').parse_args(['instance', *words])
         keys, cells = run.take_action(args)
         self.assertEqual(columns.keys(reservations.DETAILED), keys)
         self.assertEqual('one', cells[0])

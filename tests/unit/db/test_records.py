@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import unittest
 import unittest.mock
 
 import sqlalchemy as sa
@@ -26,6 +28,12 @@ def claims(numbers: range) -> list[Change]:
     return [
         Claim(model.Node(uuid(n)), reasons.Reason.EXCLUSIVE) for n in numbers
     ]
+
+
+class TestSignatures(unittest.TestCase):
+    def test_method_has_the_parameters_of_its_function(self) -> None:
+        parameters = inspect.signature(records.SqlRecords.register).parameters
+        self.assertEqual('host', list(parameters)[1])
 
 
 class TestStatements(sqlite.SqliteCase):
