@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import unittest
 from typing import Any
+from unittest import mock
 
+from ironic_ownership.clients.ironic import allocations
 from ironic_ownership.clients.ironic.allocations import (
     IronicAllocations,
     open_allocations,
@@ -124,10 +126,9 @@ class AllocationsTest(unittest.TestCase):
         started = allocation(state='allocating', node_uuid=None)
         self.write(signed(201, started))
         self.answer(signed(200, started))
-        self.client._settling = 0.0
-        self.assertIs(
-            reservations.AllocationState.ALLOCATING, self.create().state
-        )
+        with mock.patch.object(allocations, 'SETTLING', 0.0):
+            made = self.create()
+        self.assertIs(reservations.AllocationState.ALLOCATING, made.state)
 
     def test_failure_of_ironic_itself_is_not_about_the_nodes(self) -> None:
         failed = allocation(
