@@ -25,11 +25,7 @@ class TestWheel(served.ServedCase):
     def setUp(self) -> None:
         super().setUp()
         root = databases.temporary_directory('console-wheel')
-        installations.clone(root / 'clone')
-        (root / 'wheel').mkdir()
-        wheel = installations.wheel_of(
-            root / 'clone' / 'console', root / 'wheel'
-        )
+        wheel = installations.own_wheel('console')
         self.programs = installations.fresh_environment(root / 'venv', wheel)
         self.port = process.free_port()
         console = process.Process(

@@ -13,7 +13,7 @@ import testtools
 
 from tests.functional.support import installations
 
-_BESIDE = ('console', 'ironic_middleware', 'nova_driver', 'plugin_kit')
+_OTHERS = ('console', 'ironic_middleware', 'plugin_kit')
 
 
 class InstallTest(testtools.TestCase):
@@ -83,21 +83,19 @@ class InstallTest(testtools.TestCase):
         driver = self._built_from(source / 'nova_driver')
         self.assertEqual(self._version(wheel), self._version(driver))
 
-    def test_packages_beside_the_core_have_its_version(self) -> None:
+    def test_all_have_one_version_and_what_an_index_requires(self) -> None:
         with tarfile.open(self.sdist) as archive:
             archive.extractall(self.root / 'sdist', filter='data')
         (unpacked,) = (self.root / 'sdist').iterdir()
-        wheels = [self._built_from(unpacked / 'nova_driver')]
-        wheels += [self._dist(self.clone / name)[1] for name in _BESIDE]
+        driver = self._dist(self.clone / 'nova_driver')
+        wheels = [self._built_from(unpacked / 'nova_driver'), driver[1]]
+        wheels += map(installations.own_wheel, _OTHERS)
         self.assertEqual(
             {self._version(self.wheel)}, set(map(self._version, wheels))
         )
-
-    def test_both_have_what_an_index_requires(self) -> None:
-        driver = self._built_from(self.clone / 'nova_driver')
         installations.run(
             *(sys.executable, '-m', 'twine', 'check', '--strict'),
-            *(self.sdist, self.wheel, driver),
+            *(self.sdist, *driver, self.wheel, *wheels[2:]),
             cwd=self.root,
         )
 

@@ -51,9 +51,9 @@ class OpenStackClientTest(ironics.IronicTestCase):
         # The environment is kept, and has what we need; we are in none.
         cls.site = root / 'site'
         installations.run(
-            *(sys.executable, '-m', 'pip', 'install', '--quiet'),
+            *(sys.executable, '-m', 'uv', 'pip', 'install', '--quiet'),
             *('--no-deps', '--target', cls.site),
-            installations.own_wheel(root),
+            installations.own_wheel(),
             cwd=root,
         )
         cls.forks = preloaded.Forks(
@@ -122,19 +122,13 @@ class OpenStackClientTest(ironics.IronicTestCase):
         self.assertEqual(0, done.returncode, done)
         return json.loads(done.stdout)
 
-    def test_every_command_is_there_with_its_help(self) -> None:
+    def test_every_command_is_there(self) -> None:
         # The name of the program is known when it is imported: no forks.
         listed = self.openstack('help', *_WORDS, forks=False).stdout
         commands = _PROJECT['entry-points']['ironic_ownership.cli']
         self.assertTrue(commands)
         for name in commands:
             self.assertIn(f'  baremetal ownership {name}\n', listed)
-        name = 'compute node move'
-        done = self.openstack('help', *_WORDS, *name.split(), forks=False)
-        self.assertEqual(0, done.returncode, done)
-        self.assertIn(
-            f'usage: openstack baremetal ownership {name} ', done.stdout
-        )
 
     def test_answers_are_those_of_our_own_program(self) -> None:
         for words in (

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from typing import ClassVar
 
 from lab import venvs
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
+_WHEELS = CHECKOUT / 'build' / 'wheels'
 _GIT_CONFIG = pathlib.Path(__file__).with_name('gitconfig')
+_KEPT = 86400
+"""Seconds after which no test needs the wheels of an earlier checkout."""
 _TIMEOUT = 900
 
 
@@ -114,11 +120,48 @@ def wheel_of(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
     return wheel
 
 
-def own_wheel(directory: pathlib.Path) -> pathlib.Path:
-    """Build the wheel of this checkout, from a clone in ``directory``."""
-    clone(directory / 'clone')
-    (directory / 'wheel').mkdir()
-    return wheel_of(directory / 'clone', directory / 'wheel')
+def own_wheel(distribution: str = '.') -> pathlib.Path:
+    """Return the wheel of a distribution of this checkout, as it is now.
+
+    The first test that needs it builds it, in a clone; it is kept for those
+    of other processes.
+
+    :param distribution: its directory in the checkout.
+    """
+    _WHEELS.mkdir(parents=True, exist_ok=True)
+    with (_WHEELS / 'lock').open('w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for old in filter(pathlib.Path.is_dir, _WHEELS.iterdir()):
+            if time.time() - old.stat().st_mtime > _KEPT:
+                shutil.rmtree(old)
+        kept = _WHEELS / _fingerprint() / distribution.replace('.', 'core')
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=_WHEELS) as name:
+                root = pathlib.Path(name)
+                clone(root / 'clone')
+                (root / 'wheel').mkdir()
+                wheel_of(root / 'clone' / distribution, root / 'wheel')
+                kept.parent.mkdir(exist_ok=True)
+                (root / 'wheel').rename(kept)
+    (wheel,) = kept.glob('*.whl')
+    return wheel
+
+
+def _fingerprint() -> str:
+    """Return a digest of the files of the checkout and of its commit.
+
+    The number of commits is in the version.
+    """
+    digest = hashlib.sha256()
+    for words in (('rev-parse', 'HEAD'), ('diff', '--binary', 'HEAD')):
+        digest.update(run('git', *words, cwd=CHECKOUT).encode())
+    listed = run(
+        *('git', 'ls-files', '-z', '--others', '--exclude-standard'),
+        cwd=CHECKOUT,
+    )
+    for name in filter(None, listed.split('\0')):
+        digest.update(name.encode() + (CHECKOUT / name).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def fresh_environment(
