@@ -19,9 +19,24 @@ from typing import Any
 
 
 def main() -> None:
-    """Wrap the pass, and run nova-compute."""
+    """Run nova-compute, with a pass that is recorded."""
     # First of all: it prepares Python for the threads of Nova.
     program = importlib.import_module('nova.cmd.compute')
+    config: Any = importlib.import_module('nova.config')
+    parse = config.parse_args
+
+    def parse_args(*given: Any, **named: Any) -> None:
+        parse(*given, **named)
+        _record()
+
+    # The manager takes the intervals of its tasks when it is imported.
+    config.parse_args = parse_args
+    sys.argv[0] = 'nova-compute'
+    program.main()
+
+
+def _record() -> None:
+    """Replace the pass of the manager."""
     manager = importlib.import_module('nova.compute.manager').ComputeManager
     timed = _timed(manager.update_available_resource)
     manager.update_available_resource = timed
@@ -30,8 +45,6 @@ def main() -> None:
         (name, timed if name == timed.__name__ else task)
         for name, task in manager._periodic_tasks
     ]
-    sys.argv[0] = 'nova-compute'
-    program.main()
 
 
 def _timed(original: Callable[..., Any]) -> Callable[..., Any]:
