@@ -147,8 +147,8 @@ class Nova:
     :param directory: created if missing; must be empty.
     :param ironic: the Ironic whose nodes it has; started before.
     :param timing: intervals; an empty mapping has Nova's own.
-    :param preloads: whether nova-computes share a process in which all
-        imports are done: see ``preloaded``.
+    :param preloads: whether its processes are forks of one in which the
+        imports of a nova-compute are done: see ``preloaded``.
     :ivar database: MariaDB, with the databases of ``nova_schema``.
     """
 
@@ -209,7 +209,9 @@ class Nova:
             return self.api
         self.start_service('nova-scheduler')
         self.api.configure(
-            nova_environment.stock(), self._common, self._timing
+            nova_environment.stock(),
+            *(self._common, self._timing),
+            forks=_forks() if self._preloads else None,
         )
         self.api.start()
         return self.api
@@ -220,9 +222,15 @@ class Nova:
         Waits until its service is on record; nova-compute waits itself until
         the conductor answers.
         """
-        self._services[name] = Process(
-            [*self._program(name), '--config-file', str(self._config)],
-            self.directory / f'{name}.log',
+        words = ['--config-file', str(self._config)]
+        log = self.directory / f'{name}.log'
+        module = f'nova.cmd.{name.removeprefix("nova-")}'
+        self._services[name] = (
+            preloaded.Preloaded(
+                _forks(), f'{module}:main', [name, *words], log
+            )
+            if self._preloads
+            else Process([*self._program(name), *words], log)
         ).start()
         self._services[name].wait_until(
             lambda: name in {row['binary'] for row in self.services()},

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from lab import nova_config, nova_neighbours, process, service
+from lab import nova_config, nova_neighbours, preloaded, process, service
 
 MICROVERSION = '2.93'
 _HEADERS = {
@@ -38,12 +38,19 @@ class NovaAPI(service.Service):
 
     title = 'nova-api'
     _binaries: pathlib.Path
+    _forks: preloaded.Forks | None
 
     def configure(
-        self, venv: pathlib.Path, *layers: nova_config.Sections
+        self,
+        venv: pathlib.Path,
+        *layers: nova_config.Sections,
+        forks: preloaded.Forks | None = None,
     ) -> None:
-        """Write the files of its configuration."""
-        self._binaries = venv / 'bin'
+        """Write the files of its configuration.
+
+        :param forks: starts it; otherwise its program is started.
+        """
+        self._binaries, self._forks = venv / 'bin', forks
         self.directory.mkdir(exist_ok=True)
         nova_config.write(self.directory / 'nova.conf', *layers)
         paste = (venv / 'etc' / 'nova' / 'api-paste.ini').read_text()
@@ -56,15 +63,17 @@ class NovaAPI(service.Service):
 
     def _prepare(self) -> process.Process:
         settings = self.directory / 'gunicorn.conf.py'
-        return process.Process(
-            [str(self._binaries / 'gunicorn')],
-            self.directory / 'nova-api.log',
-            env={
-                # Nova would parse the arguments of its server.
-                'GUNICORN_CMD_ARGS': f'--config {settings}',
-                'OS_NOVA_CONFIG_DIR': str(self.directory),
-            },
-        )
+        argv = [str(self._binaries / 'gunicorn')]
+        log = self.directory / 'nova-api.log'
+        env = {
+            # Nova would parse the arguments of its server.
+            'GUNICORN_CMD_ARGS': f'--config {settings}',
+            'OS_NOVA_CONFIG_DIR': str(self.directory),
+        }
+        if self._forks is not None:
+            run = 'gunicorn.app.wsgiapp:run'
+            return preloaded.Preloaded(self._forks, run, argv, log, env=env)
+        return process.Process(argv, log, env=env)
 
     def _works(self) -> bool:
         try:
