@@ -8,8 +8,10 @@ import pathlib
 from lab import checkout, venvs
 
 LATEST = '34'
-RELEASES = {LATEST: '34.0.0', '33': '33.0.2', '31': '31.3.1'}
-"""Releases of Nova that tests run with; 31 is refused."""
+RELEASES = {LATEST: '34.0.0', '33': '33.0.2'}
+"""Releases of Nova that tests run with."""
+REFUSED = '31.3.1'
+"""Release of Nova with which the driver does not start."""
 THREADS = 'OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true'
 """Environment of a Nova 33 with native threads."""
 

@@ -9,8 +9,8 @@ import subprocess
 import fixtures
 import testtools
 
-from lab import nova, nova_environment, process
-from tests.functional.support import novas
+from lab import nova, nova_environment, process, venvs
+from tests.functional.support import databases, novas
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _DRIVER = _CHECKOUT / 'nova_driver'
@@ -75,6 +75,8 @@ class TestReleases(novas.NovaTestCase):
         for node, server in served.items():
             self.delete_server(server, node)
         self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
+        # A service that is dead keeps the nodes that it knows as deployed.
+        process.wait_for(lambda: not self.on_record(), 'ends on record')
         eventlet.freeze()
         self.cloud.wait_for_hosts(dict.fromkeys(novas.GOLDEN, 'host1'))
         eventlet.thaw()
@@ -92,8 +94,22 @@ class TestReleases(novas.NovaTestCase):
         }
 
     def test_earlier_releases_are_refused(self) -> None:
-        self.config = self.config_of_records()
-        one = self.of('31', 'host31')
-        one.begin()
+        """Its modules, with the libraries of a later one."""
+        venv = nova_environment.with_driver('33')
+        modules = databases.temporary_directory('nova-refused')
+        venvs.install(
+            *(venv, '--no-deps', '--target', str(modules)),
+            f'nova=={nova_environment.REFUSED}',
+        )
+        one = self.compute(
+            *('host31', 'ours', self.config_of_records()),
+            executable=venv / 'bin' / 'ironic-ownership-nova-compute',
+        )
+        with fixtures.EnvironmentVariable('PYTHONPATH', str(modules)):
+            one.begin()
         self.assertNotEqual(0, one.process.wait(timeout=180))
-        self.assertTrue(one.lines('needs Nova 33 or later'), one.lines())
+        refusal = (
+            'needs Nova 33 or later, where nova-compute can run with native '
+            f'threads; this is {nova_environment.REFUSED}'
+        )
+        self.assertTrue(one.lines(refusal), one.lines())

@@ -25,8 +25,17 @@ class TestOurNova(novas.NovaTestCase):
         self.uuid, self.node = self.boot()
         self.observer = cell_laws.CellObserver(self.cloud).start()
         self.addCleanup(self.observer.stop)
-        self.killed_services_lose_their_free_nodes_only()
-        self.moved_server_is_served_by_its_new_service()
+        source = novas.GOLDEN[self.node]
+        [target] = set(self.services) - {source}
+        self.killed_service_loses_its_free_nodes_only(target)
+        self.observer.returned(target)
+        self.services[target].start()
+        self.cloud.wait_for_hosts(novas.GOLDEN)
+        process.wait_for(
+            lambda: self.recorded() == {self.uuid: source}, 'record'
+        )
+        self.killed_service_loses_its_free_nodes_only(source)
+        self.moved_server_is_served_by_its_new_service(source, target)
         self.observer.stop()
         self.assertGreater(self.observer.count, 0)
         self.assertEqual({}, self.observer.violations)
@@ -100,25 +109,18 @@ class TestOurNova(novas.NovaTestCase):
     def wait_until_served(self) -> None:
         process.wait_for(lambda: not self.observer.unserved(), 'live owners')
 
-    def killed_services_lose_their_free_nodes_only(self) -> None:
-        for host, compute in self.services.items():
-            self.observer.died(host)
-            compute.kill()
-            self.wait_until_served()
-            self.assertEqual(
-                novas.GOLDEN[self.node], self.cloud.compute_nodes()[self.node]
-            )
-            self.observer.returned(host)
-            compute.start()
-            self.cloud.wait_for_hosts(novas.GOLDEN)
+    def killed_service_loses_its_free_nodes_only(self, host: str) -> None:
+        self.observer.died(host)
+        self.services[host].kill()
+        self.wait_until_served()
+        self.assertEqual(
+            novas.GOLDEN[self.node], self.cloud.compute_nodes()[self.node]
+        )
 
-    def moved_server_is_served_by_its_new_service(self) -> None:
+    def moved_server_is_served_by_its_new_service(
+        self, source: str, target: str
+    ) -> None:
         uuid, node = self.uuid, self.node
-        source = novas.GOLDEN[node]
-        [target] = set(self.services) - {source}
-        process.wait_for(lambda: self.recorded() == {uuid: source}, 'record')
-        self.observer.died(source)
-        self.services[source].kill()
         self.succeed('service', 'set', source, '--down', '--yes')
         self.observer.expect([node])
         self.succeed(

@@ -1,6 +1,7 @@
 """Stock nova-computes of the lab behave as those of an operator.
 
-What is compared with them elsewhere is only as honest as they are.
+What is compared with them elsewhere is only as honest as they are. How they
+share nodes by a ring is in ``test_nova_runbooks``, which begins with them.
 """
 
 from __future__ import annotations
@@ -10,37 +11,33 @@ from tests.functional.support import cell_laws, novas
 
 
 class TestStockNova(novas.NovaTestCase):
-    def start_two(self, *configs: novas.nova.Sections) -> None:
-        for host, config in zip(
-            ('host1', 'host2'), configs or ({}, {}), strict=True
-        ):
-            self.compute(host, 'stock', config).start()
-
-    def test_two_services_share_nodes_and_boot_a_server(self) -> None:
-        self.enrol(list(novas.GOLDEN))
-        self.start_two()
-        # The ring of each has both only after the other has had a node.
-        self.cloud.wait_for_hosts(novas.GOLDEN)
-        uuid, node = self.boot()
-        self.assertEqual(novas.GOLDEN[node], self.instances()[0]['host'])
-        self.api.reboot(uuid)
-        self.api.wait_for_server(uuid, 'ACTIVE')
-        self.delete_server(uuid, node)
-        self.assertEqual(set(novas.GOLDEN), self.cloud.placement.providers())
-
-    def test_free_node_of_another_shard_is_stolen_and_the_observer_sees_it(
+    def test_server_boots_and_a_free_node_of_another_shard_is_stolen(
         self,
     ) -> None:
-        kept, stolen = list(novas.GOLDEN)[:2]
-        self.enrol([kept, stolen], {kept: 'a', stolen: 'a'})
-        self.start_two({'ironic': {'shard': 'a'}}, {'ironic': {'shard': 'b'}})
-        self.cloud.wait_for_hosts({kept: 'host1', stolen: 'host1'})
+        used, stolen = list(novas.GOLDEN)[:2]
+        self.enrol([used, stolen], {used: 'a', stolen: 'a'})
+        computes = [
+            self.compute(host, 'stock', {'ironic': {'shard': shard}})
+            for host, shard in (('host1', 'a'), ('host2', 'b'))
+        ]
+        for compute in computes:
+            compute.begin()
+        for compute in computes:
+            compute.wait()
+        self.cloud.wait_for_hosts({used: 'host1', stolen: 'host1'})
+        uuid, _ = self.boot(used)
+        self.assertEqual('host1', self.instances()[0]['host'])
+        self.api.reboot(uuid)
+        self.api.wait_for_server(uuid, 'ACTIVE')
         observer = cell_laws.CellObserver(self.cloud, exclusive=True).start()
         self.addCleanup(observer.stop)
         process.wait_for(lambda: observer.count, 'snapshot')
         self.enrolment.set_shard(stolen, 'b')
-        self.cloud.wait_for_hosts({kept: 'host1', stolen: 'host2'})
+        self.cloud.wait_for_hosts({used: 'host1', stolen: 'host2'})
         process.wait_for(lambda: observer.violations, 'violation')
         self.assertEqual(
             [f'stolen: {stolen}: host1 -> host2'], list(observer.violations)
         )
+        observer.stop()
+        self.delete_server(uuid, used)
+        self.assertEqual({used, stolen}, self.cloud.placement.providers())
