@@ -21,6 +21,8 @@ server before it starts, or while it is down."""
 _SIGNALS = re.compile('^(?:Sig|Shd).*|^State.*', re.MULTILINE)
 _SHORTEST, _LONGEST = 0.05, 0.25
 """Seconds between two probes."""
+_REST = 2.0
+"""Most seconds after a probe that takes long: twice as long as it took."""
 
 _reserved: list[socket.socket] = []
 
@@ -91,13 +93,18 @@ def pauses() -> Iterator[None]:
     """Sleep between the probes of something that is waited for.
 
     Longer and longer, so that what waits leaves the processor to what it
-    waits for. No wait lasts a tenth longer because of it.
+    waits for. No wait lasts a tenth longer because of it, unless a probe is
+    a program, which takes long itself.
     """
     start = time.monotonic()
+    took = 0.0
     while True:
         waited = time.monotonic() - start
-        time.sleep(min(max(waited / 10, _SHORTEST), _LONGEST))
+        grown = min(max(waited / 10, _SHORTEST), _LONGEST)
+        time.sleep(max(grown, min(2 * took, _REST)))
+        before = time.monotonic()
         yield
+        took = time.monotonic() - before
 
 
 def wait_for(
