@@ -121,15 +121,10 @@ COLOURS = """
         contract_version = 1
 
         def admits(self, node):
-            while node.name == 'endless':
-                pass
+            # The suite makes nodes of the texts that it finds here.
+            while str(node.name)[::-1] == 'sseldne':
+                time.sleep(60)
             return True
-
-    class Last(AssignerPolicy):
-        contract_version = 1
-
-        def assign(self, nodes, hosts):
-            return [hosts[-1] for _ in nodes]
 """
 
 
@@ -283,7 +278,7 @@ class CommandsTest(unittest.TestCase):
         self.site.install(
             'their-colours',
             COLOURS,
-            {'colour': 'Colour', 'last': 'Last', 'loop': 'Hangs'},
+            {'colour': 'Colour', 'loop': 'Hangs'},
         )
 
     def json(self, *words: str, code: int = 0) -> Any:
@@ -294,12 +289,6 @@ class CommandsTest(unittest.TestCase):
         )
         self.assertEqual(code, done.returncode, done.stderr)
         return json.loads(done.stdout)
-
-    def laws(self, *words: str, code: int) -> dict[str, tuple[str, str]]:
-        return {
-            row['law']: (row['result'], row['detail'] or '')
-            for row in self.json('plugin', 'check', *words, code=code)
-        }
 
     def test_policy_is_shown_with_all_that_it_declares(self) -> None:
         found = self.json('policy', 'show', 'colour')
@@ -319,28 +308,33 @@ class CommandsTest(unittest.TestCase):
             (option['name'], option['group'], option['required']),
         )
 
-    def test_check_names_each_law(self) -> None:
-        found = self.laws('colour', '--option', 'colour=red', code=0)
-        self.assertGreater(len(found), 10)
-        self.assertNotIn('fail', {result for result, _ in found.values()})
-        found = self.laws('last', code=1)
-        self.assertEqual(
-            ['order of the members means nothing'],
-            [law for law, (result, _) in found.items() if result == 'fail'],
-        )
-        # One that never ends is named, and the others are checked.
+    def test_check_names_a_law_that_never_ends_and_checks_the_others(
+        self,
+    ) -> None:
         nodes = self.site.file('nodes.json')
+        # One law asks about each of so many, the others about every other.
         nodes.write_text(
-            '[{"UUID": "6f1c0c4e-8f0a-4b3f-9a53-5a1d6f0e2b77", '
-            '"Name": "endless"}]'
+            json.dumps(
+                [
+                    {
+                        'UUID': f'6f1c0c4e-8f0a-4b3f-9a53-{number:012}',
+                        'Name': 'endless' if number == 1 else None,
+                    }
+                    for number in range(600)
+                ]
+            )
         )
-        found = self.laws(
-            *('loop', '--time-limit', '3', '--nodes', str(nodes)), code=1
-        )
-        self.assertIn(
-            'Hangs still runs after 3 s, in Hangs.admits',
-            found['every node gets an answer'][1],
-        )
+        found = {
+            row['law']: (row['result'], row['detail'])
+            for row in self.json(
+                *('plugin', 'check', 'loop', '--time-limit', '10'),
+                *('--nodes', str(nodes)),
+                code=1,
+            )
+        }
+        result, detail = found['every node gets an answer']
+        self.assertEqual('fail', result)
+        self.assertIn('Hangs still runs after 10 s, in Hangs.admits', detail)
         self.assertEqual('pass', found['remarks are lines'][0])
 
     def test_what_cannot_be_checked_is_refused(self) -> None:
@@ -404,12 +398,13 @@ class FleetTest(ironics.IronicTestCase):
             config=config,
         )
         self.assertEqual(0, done.returncode, done.stderr)
-        (row,) = (
-            row
-            for row in json.loads(done.stdout)
-            if row['law'] == 'admitted nodes are in the scope'
+        found = {row['law']: row for row in json.loads(done.stdout)}
+        self.assertGreater(len(found), 10)
+        self.assertNotIn('fail', {row['result'] for row in found.values()})
+        self.assertEqual(
+            'admits 122 of 245 sample nodes',
+            found['admitted nodes are in the scope']['detail'],
         )
-        self.assertEqual('admits 122 of 245 sample nodes', row['detail'])
         self.assertTrue(proxy.lists)
         for query in proxy.lists:
             self.assertIn(('shard', 'rack1'), query)
