@@ -164,12 +164,12 @@ class SqlMoves(transaction.Port):
         details: Mapping[str, str],
         state: NodeState = NodeState.REFUSED,
     ) -> None:
-        # The nodes first, as in every transaction that locks both.
         """Give up planned nodes of a move; those it released are not held.
 
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
         """
+        # The nodes first, as in every transaction that locks both.
         tx.end_release(request_id, details)
         planned = _node_moves.state == NodeState.PLANNED.value
         trials.write_results(

@@ -24,7 +24,6 @@ from ironic_ownership.engine.queries.deployment import NodeStatus
 from ironic_ownership.engine.queries.explanation import (
     Candidate,
     Explanation,
-    explain_node,
 )
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -196,7 +195,7 @@ def _explained(request: Request, ports: Ports) -> Explanation:
     :raises NotFoundError: if neither Ironic nor the records know it.
     """
     uuid = _uuid_of(request, ports)
-    found = explain_node(ports, uuid, lambda: request.context.sharded)
+    found = node_query.explain(ports, uuid, lambda: request.context.sharded)
     if found is None:
         recorded = ports.records.compute_nodes()
         raise suggestions.unknown('node', uuid, [r.uuid for r in recorded])

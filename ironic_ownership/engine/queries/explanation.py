@@ -3,15 +3,15 @@
 Every known service is a candidate, including those that cannot own nodes: most
 questions are about why a service does not own a node.
 
-Read-only. Depends only on what all processes share, not on the local
-configuration, so that the explanation is the same on every machine. Law 6.
+A pure function of what all processes share, without the local configuration,
+so that the explanation is the same on every machine. Law 6.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.reasons import Decision
@@ -21,15 +21,9 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     assigner_name,
     is_registered,
-    tolerant,
     why_unreadable,
 )
-from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries.deployment import (
-    Deployment,
-    NodeStatus,
-    conductors_of,
-)
+from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,74 +104,6 @@ class Explanation:
         return self.preferred.owner if self.preferred else None
 
 
-def explain_node(
-    ports: Ports, uuid: str, sharded: Callable[[], bool] = lambda: False
-) -> Explanation | None:
-    """Explain the decision for one compute node.
-
-    Other nodes are listed only if they are decided together with it.
-
-    :param sharded: tells whether nodes may be listed by shard only (law 4);
-        called only if there is anything to list.
-    :returns: ``None`` if neither Ironic nor the records have it.
-    :raises OwnershipError: if anything can't be read.
-    """
-    services = {row.host: row for row in ports.records.services()}
-    records = _records(ports, [uuid])
-    policy_set.prepare(services.values(), ports.interpret)
-    node = ports.ironic.get(uuid)
-    seen = Deployment(
-        ports.interpret,
-        services,
-        ports.backend.view().serving(services.values()),
-        records,
-        on_fault=tolerant(),
-    )
-    if node is None:
-        return explain(uuid, seen) if records else None
-    nodes = {uuid: node}
-    policies = _decided_together(node, seen.peer_groups)
-    if policies is not None:
-        if policies.scope.shard is None and sharded():
-            raise exceptions.OwnershipError(
-                f'node {uuid} is decided together with other nodes, which '
-                'may not be listed with a shard key set',
-                hint='Use a configuration without shard_key',
-            )
-        found = ports.ironic.scan(policies.scope)
-        nodes = {one.uuid: one for one in found} | nodes
-        if policies.reads_owners:
-            records = _records(ports, nodes) | records
-    seen = dataclasses.replace(
-        seen,
-        nodes=nodes,
-        records=records,
-        conductors=conductors_of(ports.ironic),
-    )
-    return explain(uuid, seen)
-
-
-def _records(
-    ports: Ports, uuids: Collection[str]
-) -> dict[str, model.ComputeNode]:
-    found = ports.records.compute_nodes_by_uuid(uuids)
-    return {one.uuid: one for one in found}
-
-
-def _decided_together(
-    node: model.Node, peer_groups: PeerGroups
-) -> policy_set.PolicySet | None:
-    """Return policies that decide a node together with those of a scope.
-
-    :returns: ``None`` if the node is decided by itself.
-    """
-    group = _deciding(node, peer_groups)
-    assigner = group.policies.assigner if group else None
-    if group is None or assigner is None or assigner.node_by_node:
-        return None
-    return group.policies
-
-
 def explain(uuid: str, deployment: Deployment) -> Explanation:
     """Explain who owns a node, and why.
 
@@ -207,6 +133,20 @@ def explain(uuid: str, deployment: Deployment) -> Explanation:
         live_peers=group.hosts if group else (),
         owner=deployment.services.get(status.owner or ''),
     )
+
+
+def decided_together(
+    node: model.Node, peer_groups: PeerGroups
+) -> policy_set.PolicySet | None:
+    """Return policies that decide a node together with those of a scope.
+
+    :returns: ``None`` if the node is decided by itself.
+    """
+    group = _deciding(node, peer_groups)
+    assigner = group.policies.assigner if group else None
+    if group is None or assigner is None or assigner.node_by_node:
+        return None
+    return group.policies
 
 
 def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:

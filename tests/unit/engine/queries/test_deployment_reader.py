@@ -13,7 +13,7 @@ from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
     deployment,
     deployment_reader,
-    explanation,
+    node_query,
 )
 from tests.unit.engine import service, world
 
@@ -74,7 +74,7 @@ class TestCost(service.CountedCase, OverviewCase):
 
     def explain(self) -> None:
         ports = Ports(self.records, self.ironic, self.backend, world.interpret)
-        self.assertIsNotNone(explanation.explain_node(ports, world.uuid(1)))
+        self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
 
     def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
         # As many as are on one page of the records.

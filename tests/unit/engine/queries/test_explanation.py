@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import model, policy, reasons
 from ironic_ownership.contracts.reasons import Contest, Decision
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import advice, explanation
+from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.engine.queries.deployment import Deployment
 from tests.contract.suites import fake_bare_metal
 from tests.unit.engine import service, world
@@ -372,9 +372,7 @@ class TestDecidedTogether(service.ServiceCase):
         for host in ('host1', 'host2'):
             member = service.Service(host, runs, self.shared)
             member.backend.join(host, host, runs)
-        return explanation.explain_node(
-            ports, world.uuid(number), lambda: sharded
-        )
+        return node_query.explain(ports, world.uuid(number), lambda: sharded)
 
     def setUp(self) -> None:
         super().setUp()
