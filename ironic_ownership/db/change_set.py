@@ -68,7 +68,8 @@ class Writes:
     """Uuids of the nodes whose open instance follows to the new owner."""
     claimed: list[str] = dataclasses.field(default_factory=list)
     deleted: list[str] = dataclasses.field(default_factory=list)
-    fenced: list[str] = dataclasses.field(default_factory=list)
+    fenced: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Dead services, each with the cause."""
     events: list[Row] = dataclasses.field(default_factory=list)
 
 
@@ -232,7 +233,7 @@ class ChangeSet:
         owner = self.services.get(host)
         if owner is None or owner.fenced or host in self.writes.fenced:
             return
-        self.writes.fenced.append(host)
+        self.writes.fenced[host] = cause
         self._event(
             EventKind.SERVICE_FENCED,
             from_host=host,

@@ -24,7 +24,13 @@ from ironic_ownership.contracts.records import (
     Release,
     hands_over,
 )
-from ironic_ownership.db import change_set, pauses, tables, transaction
+from ironic_ownership.db import (
+    change_set,
+    pauses,
+    registration,
+    tables,
+    transaction,
+)
 from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
@@ -165,6 +171,8 @@ def _write(tx: Transaction, decided: change_set.ChangeSet) -> None:
     tx.add_rows(tables.instances, writes.new_instances)
     decided.linked_nodes.assign(writes.claimed, decided.host)
     decided.linked_nodes.delete(writes.deleted)
+    for dead, cause in writes.fenced.items():
+        registration.add_death(tx, decided.host, dead, cause, decided.now)
     tx.add_rows(tables.events, writes.events)
 
 

@@ -182,8 +182,8 @@ def record_death(
 ) -> bool:
     """Record that a service was found dead, in one event.
 
-    Each registration has one at most. A service that stopped cleanly or
-    was fenced has an event already.
+    Each registration has one at most: see :func:`add_death`. A service that
+    stopped cleanly or was fenced has an event already.
 
     :param host: the observer.
     :param epoch: of the observer.
@@ -201,6 +201,22 @@ def record_death(
         return False
     if found.fenced or found.is_away(now):
         return False
+    if not add_death(tx, host, dead, cause, now):
+        return False
+    tx.raise_revisions(sorted(services))
+    return True
+
+
+def add_death(
+    tx: Transaction, host: str, dead: str, cause: str, now: float
+) -> bool:
+    """Add the event of a death, unless this registration has one.
+
+    Who fences a dead service adds it as well: its take-over may be faster.
+
+    :param dead: its row is locked.
+    :returns: whether it was added.
+    """
     known = tx.conn.execute(
         sa.select(_events.id)
         .join(tables.services, tables.services.c.host == _events.from_host)
@@ -211,14 +227,12 @@ def record_death(
         )
         .limit(1)
     ).first()
-    if known is not None:
-        return False
-    tx.raise_revisions(sorted(services))
-    tx.add_event(
-        EventKind.SERVICE_DIED,
-        Origin(host),
-        now,
-        from_host=dead,
-        reason=f'{cause}, seen missing by {host}',
-    )
-    return True
+    if known is None:
+        tx.add_event(
+            EventKind.SERVICE_DIED,
+            Origin(host),
+            now,
+            from_host=dead,
+            reason=f'{cause}, seen missing by {host}',
+        )
+    return known is None

@@ -183,6 +183,33 @@ class EventContract(records.RecordsContract):
         )
         self.assertFalse(self.service('host2').fenced)
 
+    def test_fence_of_a_dead_service_is_the_record_of_its_death(self) -> None:
+        self.take_over()
+        self.assertFalse(self.death('host1', self.one))
+        (event,) = self.records.events(EventFilter(kinds=['service_died']))
+        self.assertEqual(
+            ('host1', 'host2', f'{CAUSE}, seen missing by host1'),
+            (event.actor, event.from_host, event.reason),
+        )
+
+    def test_fence_after_the_record_of_a_death_adds_no_other(self) -> None:
+        self.assertTrue(self.death('host1', self.one))
+        claim = records.claim(2, seen_host='host2', seen_epoch=self.two)
+        self.apply('host1', self.one, claim)
+        (event,) = self.records.events(EventFilter(kinds=['service_died']))
+        self.assertEqual('long ago, seen missing by host1', event.reason)
+
+    def test_take_over_from_one_that_is_forced_down_is_no_death(
+        self,
+    ) -> None:
+        self.records.set_service('host2', actor='alice', forced_down=True)
+        claim = records.claim(2, seen_host='host2', seen_epoch=self.two)
+        outcome = self.apply('host1', self.one, claim)
+        self.assertEqual([claim], list(outcome.applied))
+        self.assertEqual(
+            [], list(self.records.events(EventFilter(kinds=['service_died'])))
+        )
+
     def test_next_life_has_its_own_death(self) -> None:
         self.assertTrue(self.death('host1', self.one))
         self.register('host2')
