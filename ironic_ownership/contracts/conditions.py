@@ -88,7 +88,8 @@ class ConditionReport:
         without a change: that of its refreshes. 0 after its stop.
     :param reported_at: in seconds since the epoch by the database's clock,
         as are the times of the conditions.
-    :param age: seconds since then, when it was read.
+    :param age: seconds since then, when it was read; less than 0 if that
+        clock was set back.
     """
 
     host: str

@@ -118,7 +118,7 @@ def condition_report(row: Any) -> ConditionReport:
         row,
         interval=row.due_after,
         conditions=conditions.from_json(row.conditions),
-        age=max(0.0, row.now - row.reported_at),
+        age=row.now - row.reported_at,
     )
 
 

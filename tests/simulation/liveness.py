@@ -162,8 +162,11 @@ class Liveness:
                 return [owner, found]
             return [found]
         if self._plan.policy == 'pool':
-            # A node is owned with an instance only.
-            return [*hosts, None] if node.instance_uuid else [None]
+            # A node is owned with an instance only, and what its service did
+            # not release before it stopped for good waits for an operator.
+            if node.instance_uuid:
+                return [*hosts, None]
+            return [None, *({self._plan.absent} & {owner})]
         # An owner under an exclusive policy keeps the node.
         if owner is not None:
             return hosts

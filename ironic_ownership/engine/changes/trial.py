@@ -161,9 +161,12 @@ def _wait(
     if not records:
         return []
     since = max(record.updated_at or 0.0 for record in records)
-    waited = 0.0
+    host, waited = result.order.destination, 0.0
+    report = operation.ports.records.condition_reports().get(host)
+    # Written before the clock of the database was set back: not a later one.
+    stale = report.reported_at if report and report.age < 0 else None
     while True:
-        missing, longest = _missing(operation, result.order.destination, since)
+        missing, longest = _missing(operation, host, since, stale)
         if missing is None:
             return []
         if waited >= longest or stopping():
@@ -173,10 +176,11 @@ def _wait(
 
 
 def _missing(
-    operation: Releaser, host: str, since: float
+    operation: Releaser, host: str, since: float, stale: float | None
 ) -> tuple[str | None, float]:
     """Return why a service does not act on nodes that it has since a time.
 
+    :param stale: time of a report that does not count.
     :returns: the reason, and for how many seconds to wait for its end.
     """
     records = operation.ports.records
@@ -194,7 +198,9 @@ def _missing(
     began = [
         one.began_at for one in report.conditions if one.loop == Loop.REFRESH
     ]
-    if any(at is not None and at > since for at in began):
+    if report.reported_at != stale and any(
+        at is not None and at > since for at in began
+    ):
         return None, 0.0
     return (
         f'{host} has not refreshed since the nodes moved, in {longest:g} s',

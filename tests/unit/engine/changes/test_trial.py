@@ -165,6 +165,19 @@ class FailingTest(TrialCase):
         self.assertEqual(8, kinds.count('node_moved'))
         self.assertEqual(4, kinds.count('node_handed_over'))
 
+    def test_report_from_before_the_clock_was_set_back(self) -> None:
+        self.frozen = True
+        self.refreshes()
+        (report,) = self.records.condition_reports().values()
+        before = dataclasses.replace(
+            report, reported_at=report.reported_at + 600, age=-600.0
+        )
+        with mock.patch.object(
+            self.records, 'condition_reports', return_value={'new': before}
+        ):
+            result = self.execute(self.with_trial())
+        self.assert_back(result, 'owner_acts')
+
     def test_service_without_a_report(self) -> None:
         self.frozen = True
         self.assert_back(self.execute(self.with_trial()), 'owner_acts')
