@@ -148,12 +148,15 @@ class Rights(Law):
         ttl = site.times.ttl / rate
         beats = {**site.database.beats, **site.members.beats}
         heard = [ended for _, ended in beats.get(commit.process.name, ())]
+        if not heard and self._leaves(commit.process.name):
+            # Its own heartbeats went with it.
+            return
         of_host = sorted(
             began
             for machine, found in beats.items()
             if site.hosts.get(machine) == event.source
             # One that leaves in order is gone, and not silent.
-            and not getattr(site.machines.get(machine), 'is_stopping', False)
+            and not self._leaves(machine)
             for began, _ in found
         )
         silent_since = [
@@ -173,6 +176,10 @@ class Rights(Law):
                 f'{event.actor} declares {event.source} dead, silent since '
                 f'{silent_since}, and was itself heard at {heard[-1:]}',
             )
+
+    def _leaves(self, machine: str) -> bool:
+        found = self.site.machines.get(machine)
+        return getattr(found, 'is_stopping', False)
 
     def _fenced(self, event: Event, commit: Commit) -> None:
         """Law 1: a service that is declared dead does not act.
