@@ -108,7 +108,7 @@ class Summary:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether another refresh soon is likely to change something."""
+        """True if another refresh soon is likely to change something."""
         return bool(
             self.waiting
             or self.refused
