@@ -119,6 +119,19 @@ class BareMetal(abc.ABC):
         """
 
     @abc.abstractmethod
+    def changed_after(
+        self, scope: model.Scope, uuid: str, most: int
+    ) -> Sequence[ChangedNode] | None:
+        """List the nodes in the scope that changed after a certain node.
+
+        In any number of requests: what changes in between comes at the end.
+
+        :param uuid: of that node.
+        :returns: each once, the latest last; ``None`` if there are more than
+            ``most``.
+        """
+
+    @abc.abstractmethod
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
         """List the nodes in the scope that were created last, newest first.
 

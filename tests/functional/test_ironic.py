@@ -73,6 +73,27 @@ class ScanTest(ironics.IronicTestCase):
         self.assertEqual(2, len(set(ids)))
         self.assertTrue(all(i and i.startswith('req-') for i in ids))
 
+    def test_node_that_changes_while_changes_are_read_comes_last(
+        self,
+    ) -> None:
+        uuids = self.enrolment.enrol(20)
+        everything = model.Scope()
+        bare_metal = self.open(page_size=7)
+        bare_metal.fleet(everything)
+
+        def change(number):
+            if number == asked + 2:
+                self.enrolment.set_maintenance(uuids[5], True)
+
+        asked = len(self.proxy.lists)
+        self.proxy.before = change
+        found = bare_metal.changed_after(everything, uuids[0], 20)
+        self.assertEqual(
+            [*uuids[1:5], *uuids[6:], uuids[5]],
+            [row.node.uuid for row in found or ()],
+        )
+        self.assertIs(True, found[-1].node.maintenance)
+
     def test_nodes_deleted_and_added_during_a_scan_do_not_break_it(self):
         uuids = self.enrolment.enrol(50)
         late: list[str] = []

@@ -49,7 +49,7 @@ NEWEST_NEEDED = max(bare_metal.NODE_FIELDS.values())
 """Minor version that knows every field and filter that is used here."""
 
 
-class ListChangedError(Exception):
+class ListChangedError(exceptions.IronicError):
     """The list changed while it was read."""
 
 
@@ -286,6 +286,7 @@ def pages(
     params: Params,
     *,
     key: str = 'uuid',
+    marker: str | None = None,
     page_size: int | None = None,
     request_id: str | None = None,
 ) -> Iterator[list[Any]]:
@@ -293,11 +294,11 @@ def pages(
 
     :param collection: such as ``nodes``: the path and the key of the list.
     :param key: field after whose value the next page begins.
+    :param marker: the value after which the first one begins.
     :raises ListChangedError: if the last item of a page was deleted.
     :raises IronicError: if the list cannot be read to its end.
     """
     size = page_size or PAGE_SIZE
-    marker: str | None = None
     while True:
         query = [('limit', str(size)), *params]
         if marker is not None:

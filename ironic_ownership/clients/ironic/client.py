@@ -52,7 +52,6 @@ OPTS = (
 
 _CHILDREN = 83
 
-
 _NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
 """Names that Ironic accepts, without the relative parts of a path."""
 
@@ -121,12 +120,37 @@ class IronicClient(bare_metal.BareMetal):
             return None
         fields = self._same_fields()
         body, read_at = self._api.get_dated(
-            '/nodes/detail', nodes.last_changed(scope, limit)
+            '/nodes/detail',
+            [('limit', str(limit)), *nodes.by_change(scope, 'desc')],
         )
         if read_at is None:
             return None
-        known = nodes.names(self._api.minor, fields)
-        return nodes.read_changes(body, read_at, limit, known, fields)
+        rows = nodes.rows_of(body)
+        return bare_metal.LatestChanges(
+            [*nodes.changed(rows, self._api.minor, fields)],
+            read_at,
+            'next' not in body and len(rows) < limit,
+        )
+
+    def changed_after(
+        self, scope: model.Scope, uuid: str, most: int
+    ) -> Sequence[bare_metal.ChangedNode] | None:
+        if scope.nothing:
+            return []
+        fields = self._same_fields()
+        found: dict[str, bare_metal.ChangedNode] = {}
+        query = [('detail', 'true'), *nodes.by_change(scope, 'asc')]
+        size = self._page_size
+        for page in api.pages(
+            self._api, 'nodes', query, marker=uuid, page_size=size
+        ):
+            for row in nodes.changed(page, self._api.minor, fields):
+                # Again, as the latest.
+                found.pop(row.node.uuid, None)
+                found[row.node.uuid] = row
+            if len(found) > most:
+                return None
+        return [*found.values()]
 
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
         if scope.nothing:
@@ -301,8 +325,8 @@ class IronicClient(bare_metal.BareMetal):
             key='hostname',
             page_size=self._page_size,
         ):
-            for conductor in filter(None, map(_conductor, page)):
-                found[conductor.hostname] = conductor
+            for one in filter(None, map(nodes.conductor, page)):
+                found[one.hostname] = one
         return list(found.values())
 
     def _walk(
@@ -342,28 +366,6 @@ class IronicClient(bare_metal.BareMetal):
         # The same for all pages of a list, and for the reader of them.
         self._requested = (*sorted(self._on_request()),)
         return query(self._api.minor, self._requested)
-
-
-def _conductor(data: object) -> model.Conductor | None:
-    """Read a conductor; a bad one is dropped: it must not hide the others."""
-    if not isinstance(data, dict) or not isinstance(data.get('hostname'), str):
-        LOG.warning(
-            'Ironic lists a conductor without a host name, which is '
-            'ignored: %.200r',
-            data,
-        )
-        return None
-    drivers = data.get('drivers')
-    return model.Conductor(
-        hostname=data['hostname'],
-        conductor_group=str(data.get('conductor_group') or '').lower(),
-        drivers=frozenset(
-            driver
-            for driver in (drivers if isinstance(drivers, list) else ())
-            if isinstance(driver, str)
-        ),
-        alive=data.get('alive') is True,
-    )
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

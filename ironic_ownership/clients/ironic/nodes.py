@@ -1,4 +1,4 @@
-"""Nodes of Ironic: what to ask for, and their conversion to values.
+"""Nodes and conductors of Ironic: what to ask for, and their conversion.
 
 No requests, no decisions.
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.bare_metal import ChangedNode, LatestChanges
+from ironic_ownership.contracts.bare_metal import ChangedNode
 
 LOG = log.getLogger(__name__)
 
@@ -207,43 +207,35 @@ def _flag(value: object) -> bool:
     return bool(value)
 
 
-def last_changed(scope: model.Scope, limit: int) -> list[tuple[str, str]]:
-    """Return the query for the nodes that changed last.
+def by_change(scope: model.Scope, direction: str) -> list[tuple[str, str]]:
+    """Return the query for nodes in the order of their last changes.
 
     With it the detailed list is read, which alone has ``updated_at``.
+
+    :param direction: ``desc`` begins with the latest. Then it is one page:
+        while nodes change, a second one lacks those that moved to the first.
+        With ``asc`` they move to the last page.
     """
     return [
-        # One page without a marker: while nodes change, a second page lacks
-        # those that moved to the first.
-        ('limit', str(limit)),
         ('sort_key', 'updated_at'),
-        ('sort_dir', 'desc'),
+        ('sort_dir', direction),
         *in_scope(scope),
     ]
 
 
-def read_changes(
-    body: Mapping[str, Any],
-    read_at: float,
-    limit: int,
-    known: Collection[str],
-    on_request: Collection[str],
-) -> LatestChanges:
-    """Read the answer to :func:`last_changed`.
+def changed(
+    rows: Iterable[object], minor: int, on_request: Collection[str]
+) -> Iterator[ChangedNode]:
+    """Read the rows of a detailed list, with the fields that a scan reads.
 
-    :param known: names of the fields that a scan reads.
-    :param on_request: further ones among them.
-    :raises IronicError: if the answer is odd.
+    :raises IronicError: if a time is odd.
     """
-    reader, rows = NodeReader(on_request), rows_of(body)
-    changed = []
+    known, reader = names(minor, on_request), NodeReader(on_request)
     for data in rows:
-        node = reader.read({name: data.get(name) for name in known})
-        if node is not None:
-            changed.append(ChangedNode(node, _time(data.get('updated_at'))))
-    return LatestChanges(
-        changed, read_at, 'next' not in body and len(rows) < limit
-    )
+        if isinstance(data, dict):
+            node = reader.read({name: data.get(name) for name in known})
+            if node is not None:
+                yield ChangedNode(node, _time(data.get('updated_at')))
 
 
 def rows_of(body: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
@@ -257,6 +249,28 @@ def rows_of(body: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
     ):
         raise exceptions.IronicError("Ironic's answer is not a list of nodes")
     return rows
+
+
+def conductor(data: object) -> model.Conductor | None:
+    """Read a conductor; a bad one is dropped: it must not hide the others."""
+    if not isinstance(data, dict) or not isinstance(data.get('hostname'), str):
+        LOG.warning(
+            'Ironic lists a conductor without a host name, which is '
+            'ignored: %.200r',
+            data,
+        )
+        return None
+    drivers = data.get('drivers')
+    return model.Conductor(
+        hostname=data['hostname'],
+        conductor_group=str(data.get('conductor_group') or '').lower(),
+        drivers=frozenset(
+            driver
+            for driver in (drivers if isinstance(drivers, list) else ())
+            if isinstance(driver, str)
+        ),
+        alive=data.get('alive') is True,
+    )
 
 
 def _time(text: object) -> float | None:

@@ -262,6 +262,26 @@ class BareMetalContract(_Case):
             self.bare_metal.scan(scope), [row.node for row in page.nodes]
         )
 
+    def test_changes_after_a_node_end_with_the_latest(self) -> None:
+        uuids = self.enrol(4, shard='a')
+        (other,) = self.enrol(1, shard='b')
+        scope = model.Scope(shard='a')
+        self.bare_metal.fleet(scope)
+        for uuid in (uuids[0], uuids[2], other, uuids[1]):
+            self.change(uuid)
+        found = self.bare_metal.changed_after(scope, uuids[0], 2)
+        assert found is not None
+        self.assertEqual(
+            [uuids[2], uuids[1]], [row.node.uuid for row in found]
+        )
+        self.assertLess(found[0].updated_at or 0, found[1].updated_at or 0)
+        listed = {node.uuid: node for node in self.bare_metal.scan(scope)}
+        for row in found:
+            self.assertEqual(listed[row.node.uuid], row.node)
+        self.assertIsNone(self.bare_metal.changed_after(scope, uuids[0], 1))
+        found = self.bare_metal.changed_after(scope, uuids[1], 1)
+        self.assertEqual([], found)
+
     def test_newest_nodes_are_those_that_were_created_last(self) -> None:
         self.enrol(3, shard='a')
         first = self.enrol(1, shard='a')

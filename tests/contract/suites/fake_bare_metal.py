@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
     SUMMARY,
@@ -120,6 +120,21 @@ class FakeBareMetal(BareMetal):
         ]
         rows.sort(key=lambda row: row.updated_at or 0.0, reverse=True)
         return LatestChanges(rows[:limit], self.clock(), len(rows) < limit)
+
+    def changed_after(
+        self, scope: model.Scope, uuid: str, most: int
+    ) -> Sequence[ChangedNode] | None:
+        self._called('changed_after', (scope, uuid))
+        if uuid not in self.nodes:
+            raise exceptions.IronicError(f'{uuid} was deleted')
+        found = [
+            ChangedNode(node, time)
+            for node in self._within(scope)
+            if (time := self.changed_at.get(node.uuid)) is not None
+            and time > self.changed_at[uuid]
+        ]
+        found.sort(key=lambda row: row.updated_at or 0.0)
+        return found if len(found) <= most else None
 
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
         self._called('newest', (scope, limit))

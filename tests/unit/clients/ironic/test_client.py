@@ -251,6 +251,9 @@ class VersionTest(PlayedTestCase):
         requested.append('owner')
         for read in (bare_metal.latest_changes, bare_metal.newest):
             self.refused(IronicError, read, EVERYTHING, 20)
+        self.refused(
+            IronicError, bare_metal.changed_after, EVERYTHING, uuid(0), 20
+        )
 
     def test_any_field_is_read_if_a_policy_requests_it(self):
         requested = ['owner', 'driver_info.ipmi_address', 'instance_name']

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import fixtures
 import testtools
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import LatestChanges
+from ironic_ownership.contracts.bare_metal import ChangedNode, LatestChanges
 from ironic_ownership.engine.host import fleet_reader
 from ironic_ownership.engine.host.fleet_reader import FleetReader
 from ironic_ownership_plugin_kit import fakes
@@ -34,12 +34,14 @@ class Ironic(fake_bare_metal.FakeBareMetal):
 
     :ivar skew: seconds by which the clock of the next writer is ahead.
     :ivar nulls_first: as on PostgreSQL.
+    :ivar meanwhile: called before later pages are read.
     """
 
     def __init__(self) -> None:
         self.clocks = fakes.FakeClock(100_000.0)
         self.skew = self.server_skew = 0.0
         self.nulls_first = False
+        self.meanwhile: Callable[[], object] = lambda: None
         super().__init__(clock=lambda: self.clocks.now + self.skew)
 
     def latest_changes(
@@ -54,6 +56,22 @@ class Ironic(fake_bare_metal.FakeBareMetal):
         return LatestChanges(
             rows[:limit], self.clocks.now + self.server_skew, len(rows) < limit
         )
+
+    def changed_after(
+        self, scope: model.Scope, uuid: str, most: int
+    ) -> Sequence[ChangedNode] | None:
+        self.meanwhile()
+        found = super().changed_after(scope, uuid, most)
+        if not found or not self.nulls_first:
+            return found
+        return [
+            *found,
+            *(
+                ChangedNode(node, None)
+                for node in self._within(scope)
+                if node.uuid not in self.changed_at
+            ),
+        ]
 
 
 class FleetCase(testtools.TestCase):
@@ -158,6 +176,73 @@ class TestReads(FleetCase):
         self.assertTrue(self.read())
 
 
+class TestManyChanges(FleetCase):
+    """More changes than are on the largest page."""
+
+    def setUp(self) -> None:
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'ironic_ownership.engine.host.fleet_reader.LIMITS', (3, 6)
+            )
+        )
+        super().setUp()
+
+    def change(self, *numbers: int) -> None:
+        self.ironic.put(*(world.node(n, shard='x') for n in numbers))
+
+    def test_they_are_read_from_an_old_one_on(self) -> None:
+        self.change(*range(1, 7))
+        self.assertFalse(self.read())
+        self.assertEqual(
+            [*['latest_changes'] * 2, 'changed_after', 'shard_counts'],
+            self.requests(),
+        )
+        # Again those that changed within the overlap.
+        self.change(30, 31)
+        self.assertFalse(self.read())
+        self.assertIn('changed_after', self.requests())
+        self.ironic.clocks.elapse(fleet_reader.OVERLAP)
+        self.assertFalse(self.read())
+        self.assertFalse(self.read())
+        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
+
+    def test_new_nodes_are_among_them(self) -> None:
+        self.ironic.put(*(world.node(n) for n in range(100, 107)))
+        self.ironic.put(*(world.node(n, shard='x') for n in range(100, 107)))
+        self.assertFalse(self.read())
+
+    def test_more_than_a_quarter_of_the_nodes_means_a_whole_list(self) -> None:
+        self.change(*range(1, 12))
+        self.assertTrue(self.read())
+
+    def test_node_that_changes_again_meanwhile_is_as_it_is_then(self) -> None:
+        self.change(*range(1, 7))
+        self.ironic.meanwhile = lambda: self.ironic.put(
+            world.node(4, shard='x', instance_uuid='new')
+        )
+        self.assertFalse(self.read())
+
+    def test_old_node_that_changes_meanwhile_proves_nothing(self) -> None:
+        # The first of them is where the list begins.
+        for number in (38, 39, 40):
+            self.change(*range(1, 7))
+            self.ironic.meanwhile = lambda n=number: self.change(n)
+            self.assertEqual(number == 38, self.read())
+            self.reader.require_whole()
+            self.ironic.clocks.elapse(1000)
+            self.ironic.meanwhile = lambda: None
+            for n in range(1, 41):
+                self.ironic.put(world.node(n, name=f'{number} {n}'))
+                self.ironic.clocks.elapse(10)
+            self.ironic.clocks.elapse(1000)
+            self.assertTrue(self.read())
+
+    def test_old_node_that_was_deleted_meanwhile(self) -> None:
+        self.change(*range(1, 7))
+        self.ironic.meanwhile = lambda: self.ironic.nodes.pop(world.uuid(38))
+        self.assertTrue(self.read())
+
+
 class TestWhatDoesNotAddUp(FleetCase):
     def test_too_many_changes(self) -> None:
         self.ironic.put(*map(world.node, range(100, 1200)))
@@ -218,7 +303,7 @@ class TestWhatDoesNotAddUp(FleetCase):
         self.assertTrue(self.read())
 
 
-OPERATIONS = ('create', 'change', 'delete', 'shard', 'group', 'read')
+OPERATIONS = ('create', 'change', 'many', 'delete', 'shard', 'group', 'read')
 
 
 @st.composite
@@ -250,7 +335,7 @@ class TestEveryHistory(testtools.TestCase):
         # Fewer nodes than a page would always have all changes.
         self.useFixture(
             fixtures.MonkeyPatch(
-                'ironic_ownership.engine.host.fleet_reader.LIMITS', (2, 5, 12)
+                'ironic_ownership.engine.host.fleet_reader.LIMITS', (4, 5)
             )
         )
 
@@ -266,9 +351,12 @@ class TestEveryHistory(testtools.TestCase):
     ) -> None:
         ironic = Ironic()
         ironic.nulls_first = nulls_first
-        ironic.put(
-            *(world.node(n, shard='a', conductor_group='g') for n in range(25))
-        )
+        for n in range(60):
+            ironic.put(world.node(n, shard='a', conductor_group='g'))
+            if n % 10:
+                ironic.put(self._changed(ironic.nodes[world.uuid(n)], '', n))
+            ironic.clocks.elapse(1)
+        ironic.clocks.elapse(pause)
         reader = FleetReader(ironic, 'host1', 10**9, ironic.clocks)
         reader.read(scope)
         for number, (kind, one, skew, delay) in enumerate(history):
@@ -283,9 +371,11 @@ class TestEveryHistory(testtools.TestCase):
                 )
             elif kind == 'delete':
                 ironic.nodes.pop(uuid, None)
-            elif uuid in ironic.nodes:
+            else:
                 ironic.skew = skew - delay
-                ironic.put(self._changed(ironic.nodes[uuid], kind, number))
+                for n in range(one, one + 8 if kind == 'many' else one + 1):
+                    if node := ironic.nodes.get(world.uuid(n)):
+                        ironic.put(self._changed(node, kind, number))
         self._compare(ironic, reader, scope)
         reader.require_whole()
         self.assertCountEqual(
