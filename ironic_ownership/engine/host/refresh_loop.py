@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Mapping
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.records import (
+    Budget,
+    Change,
+    Claim,
+    Delete,
+    Release,
+    Update,
+)
+from ironic_ownership.contracts.texts import counted, listed
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
@@ -17,6 +27,14 @@ from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
+
+_DONE: Mapping[type[Change], tuple[str, str]] = {
+    Claim: ('claimed', 'node'),
+    Release: ('released', 'node'),
+    Update: ('updated', 'record'),
+    Delete: ('deleted', 'record'),
+}
+_NAMED = 3  # owners in a sentence
 
 
 @dataclasses.dataclass(eq=False)
@@ -134,9 +152,9 @@ class RefreshLoop(Worker):
         self.conditions.clear('take-over', 'a refresh did the take-over')
         if summary.delayed or (before and before.delayed):
             self._report_delay(summary)
-        did = summary.sentence()
+        did = sentence(summary)
         self.conditions.succeeded(Loop.REFRESH, self._longest, did)
-        is_news = before is None or before.sentence() != did
+        is_news = before is None or sentence(before) != did
         LOG.log(
             logging.INFO if is_news else logging.DEBUG, 'refreshed: %s', did
         )
@@ -149,14 +167,14 @@ class RefreshLoop(Worker):
             return 0.0
         # What a pause holds back is not sooner done for being tried often.
         limited = summary.limited and not summary.paused
-        if summary.is_unfinished or limited:
+        if is_unfinished(summary) or limited:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
 
     def _report_delay(self, summary: Summary) -> None:
         refresher = self.refresher
-        summary.wait = summary.wait_for(
-            refresher.reconciler.budget, self.intervals.refresh
+        summary.wait = wait_for(
+            summary, refresher.reconciler.budget, self.intervals.refresh
         )
         refresher.operator_log.delayed(summary.delayed, summary.wait)
 
@@ -170,3 +188,68 @@ class RefreshLoop(Worker):
                 and self.member.epoch is None
             )
         )
+
+
+def wait_for(summary: Summary, budget: Budget, interval: float) -> float:
+    """Return the seconds until the budget has allowed all, at least.
+
+    With a share, a release waits until others have an owner, which takes a
+    refresh of these.
+
+    :param interval: seconds between two refreshes.
+    """
+    if not summary.delayed:
+        return 0.0
+    rounds = math.ceil(summary.delayed / max(1, summary.passed))
+    of_share = rounds * interval if budget.share < 1 else 0.0
+    of_rate = 60 * summary.delayed / budget.rate if budget.rate else 0.0
+    return max(of_share, of_rate, summary.retry_in)
+
+
+def is_unfinished(summary: Summary) -> bool:
+    """Tell whether another refresh soon is likely to change something."""
+    return bool(
+        summary.waiting
+        or summary.refused
+        or summary.pending
+        or summary.flapping
+        or summary.registering
+        or summary.list_again
+    )
+
+
+def sentence(summary: Summary) -> str:
+    """Return the sentence for operators: what it did, what waits for whom."""
+    waits = list(_waits(summary))
+    did = ', '.join(
+        f'{verb} {counted(summary.done[kind], noun)}'
+        for kind, (verb, noun) in _DONE.items()
+        if summary.done[kind]
+    )
+    if not did:
+        did = 'changed nothing' if waits else 'nothing to change'
+        did += f'; owns {counted(summary.owned, "node")}'
+    return '; '.join([did, *waits])
+
+
+def _waits(seen: Summary) -> Iterator[str]:
+    owners = sorted(seen.owners.items(), key=lambda one: (-one[1], one[0]))
+    named, others = owners[:_NAMED], owners[_NAMED:]
+    suspects = listed(sorted(seen.suspects)) or 'their owners'
+    minutes = counted(math.ceil(seen.wait / 60), 'minute')
+    for number, reason in (
+        *((n, f'for release by {host}') for host, n in named),
+        (sum(n for _, n in others), 'for release by other services'),
+        (seen.deferred, f'because {suspects} may be dead or alive'),
+        (seen.pending, 'to be read from Ironic'),
+        (seen.refused, 'for the next refresh: other changes came first'),
+        (seen.paused, 'for the end of a pause'),
+        (seen.delayed, f'for the budget (at least {minutes})'),
+    ):
+        if number:
+            verb = 'waits' if number == 1 else 'wait'
+            yield f'{counted(number, "node")} {verb} {reason}'
+    if seen.limited:
+        yield 'more wait for the next round (handover_limit)'
+    if seen.mass_loss:
+        yield 'deletes nothing: too many nodes are missing'

@@ -1,37 +1,20 @@
 """The result of a refresh: counts, nodes, and the report to other parts.
 
-When the next refresh is due is a matter of the refresh loop.
+What follows from the counts is a matter of the refresh loop.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import (
-    Budget,
-    Change,
-    Claim,
-    Delete,
-    Release,
-    Update,
-)
-from ironic_ownership.contracts.texts import counted, listed
+from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import fleet_reader
-
-_DONE: Mapping[type[Change], tuple[str, str]] = {
-    Claim: ('claimed', 'node'),
-    Release: ('released', 'node'),
-    Update: ('updated', 'record'),
-    Delete: ('deleted', 'record'),
-}
-_NAMED = 3  # owners in a sentence
 
 
 @dataclasses.dataclass
@@ -90,68 +73,6 @@ class Summary:
     def applied(self) -> int:
         """Number of changes that were made."""
         return self.done.total()
-
-    def wait_for(self, budget: Budget, interval: float) -> float:
-        """Return the seconds until the budget has allowed all, at least.
-
-        With a share, a release waits until others have an owner, which takes a
-        refresh of these.
-
-        :param interval: seconds between two refreshes.
-        """
-        if not self.delayed:
-            return 0.0
-        rounds = math.ceil(self.delayed / max(1, self.passed))
-        of_share = rounds * interval if budget.share < 1 else 0.0
-        of_rate = 60 * self.delayed / budget.rate if budget.rate else 0.0
-        return max(of_share, of_rate, self.retry_in)
-
-    @property
-    def is_unfinished(self) -> bool:
-        """True if another refresh soon is likely to change something."""
-        return bool(
-            self.waiting
-            or self.refused
-            or self.pending
-            or self.flapping
-            or self.registering
-            or self.list_again
-        )
-
-    def sentence(self) -> str:
-        """Say for operators what it did, and what waits for whom."""
-        waits = list(self._waits())
-        did = ', '.join(
-            f'{verb} {counted(self.done[kind], noun)}'
-            for kind, (verb, noun) in _DONE.items()
-            if self.done[kind]
-        )
-        if not did:
-            did = 'changed nothing' if waits else 'nothing to change'
-            did += f'; owns {counted(self.owned, "node")}'
-        return '; '.join([did, *waits])
-
-    def _waits(self) -> Iterator[str]:
-        owners = sorted(self.owners.items(), key=lambda one: (-one[1], one[0]))
-        named, others = owners[:_NAMED], owners[_NAMED:]
-        suspects = listed(sorted(self.suspects)) or 'their owners'
-        minutes = counted(math.ceil(self.wait / 60), 'minute')
-        for number, reason in (
-            *((n, f'for release by {host}') for host, n in named),
-            (sum(n for _, n in others), 'for release by other services'),
-            (self.deferred, f'because {suspects} may be dead or alive'),
-            (self.pending, 'to be read from Ironic'),
-            (self.refused, 'for the next refresh: other changes came first'),
-            (self.paused, 'for the end of a pause'),
-            (self.delayed, f'for the budget (at least {minutes})'),
-        ):
-            if number:
-                verb = 'waits' if number == 1 else 'wait'
-                yield f'{counted(number, "node")} {verb} {reason}'
-        if self.limited:
-            yield 'more wait for the next round (handover_limit)'
-        if self.mass_loss:
-            yield 'deletes nothing: too many nodes are missing'
 
 
 @dataclasses.dataclass(frozen=True)

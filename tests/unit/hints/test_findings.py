@@ -15,6 +15,7 @@ from ironic_ownership.contracts.records import UNLIMITED, Budget, Report
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.checks import host_problems, runner
+from ironic_ownership.engine.host import refresh_loop
 from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import service, world
 from tests.unit.engine.service import LIMITS
@@ -463,9 +464,9 @@ def _delayed(s: TestFindings) -> Story:
 
 def _refresh_with_notes(s: TestFindings, one: service.Service) -> None:
     summary = one.refresh()
-    wait = summary.wait_for(one.reconciler.budget, 60.0)
+    wait = refresh_loop.wait_for(summary, one.reconciler.budget, 60.0)
     one.reconciler.operator_log.delayed(summary.delayed, wait)
-    one.conditions.succeeded(Loop.REFRESH, did=summary.sentence())
+    one.conditions.succeeded(Loop.REFRESH, did=refresh_loop.sentence(summary))
     _store(s, one)
 
 

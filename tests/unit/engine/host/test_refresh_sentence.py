@@ -13,6 +13,7 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
+from ironic_ownership.engine.host import refresh_loop
 from ironic_ownership.engine.host.refresh_result import Summary
 
 IDLE = 'changed nothing; owns 120 nodes; '
@@ -23,7 +24,7 @@ class TestSentence(unittest.TestCase):
         self, did: dict[type[Change], int] | None = None, **rest: Any
     ) -> str:
         done = collections.Counter(did)
-        return Summary(owned=120, done=done, **rest).sentence()
+        return refresh_loop.sentence(Summary(owned=120, done=done, **rest))
 
     def test_nothing_to_do(self) -> None:
         self.assertEqual('nothing to change; owns 120 nodes', self.said())

@@ -13,7 +13,7 @@ from ironic_ownership.contracts.records import (
     Claim,
     Update,
 )
-from ironic_ownership.engine.host import reconciler
+from ironic_ownership.engine.host import reconciler, refresh_loop
 from ironic_ownership.engine.membership import fence
 from tests.unit.engine import service, world
 
@@ -153,7 +153,9 @@ class TestTakeOver(TakeOverCase):
         owners = list(self.owners().values())
         self.assertEqual(left - 2, owners.count('host1'))
         self.assertLessEqual(summary.retry_in, 60.0)
-        wait = summary.wait_for(self.host.reconciler.budget, 60.0)
+        wait = refresh_loop.wait_for(
+            summary, self.host.reconciler.budget, 60.0
+        )
         self.assertEqual(30.0 * summary.delayed, wait)
         self.host.reconciler.budget = UNLIMITED
         self.assertEqual(0, self.host.refresh().delayed)
