@@ -120,6 +120,13 @@ class NovaTestCase(testtools.TestCase):
         """
         self.cloud.map_hosts()
         self.api = self.cloud.start_api()
+        process.wait_for(
+            lambda: any(
+                wanted in (None, node) and self._is_offered(node)
+                for node in self.cloud.compute_nodes()
+            ),
+            'a node to boot from',
+        )
         uuid = self.api.boot('server', wanted)
         self.api.wait_for_server(uuid, 'ACTIVE')
         [row] = [row for row in self.instances() if row['uuid'] == uuid]
@@ -128,6 +135,14 @@ class NovaTestCase(testtools.TestCase):
             (uuid, 'active'), (node['instance_uuid'], node['provision_state'])
         )
         return uuid, row['node']
+
+    def _is_offered(self, node: str) -> bool:
+        """Tell whether Placement knows what a compute node has."""
+        if node not in self.cloud.placement.providers():
+            return False
+        path = f'/resource_providers/{node}/inventories'
+        found = self.cloud.placement.request('GET', path)
+        return bool(found['inventories'])
 
     def delete_server(self, uuid: str, node: str) -> None:
         """Delete a server through the API; nothing of it remains."""
