@@ -25,6 +25,8 @@ class IndexTest(test_cell._WithCell, suite.RecordsContract):
         self.epoch = self.register('host1')
         self.register('host2')
         self.ours = [suite.uuid(n) for n in (1, 2)]
+        # So many that to read each one's nodes would cost more than all.
+        self.cell.add_services(*(f'idle{n}' for n in range(20)))
         others = [str(uuid_.uuid4()) for _ in range(NODES)]
         for _ in range(2):
             self.cell.add_instances(
@@ -37,7 +39,7 @@ class IndexTest(test_cell._WithCell, suite.RecordsContract):
         self.cell.add_instances(
             'stock', {uuid: str(uuid_.uuid4()) for uuid in others}
         )
-        for table in ('compute_nodes', 'instances'):
+        for table in ('services', 'compute_nodes', 'instances'):
             self.cell.query(f'ANALYZE TABLE {self.cell.schema}.{table}')
         self.cell.query('SET GLOBAL userstat = 1')
         self.addCleanup(self.cell.query, 'SET GLOBAL userstat = 0')

@@ -208,14 +208,17 @@ class SqlCell(transaction.Port):
                 )
             )
         )
+        # As constants: a join that compares names in lower case would read
+        # the nodes of all services, or the whole table.
+        names = conn.scalars(
+            sa.select(service.host)
+            .distinct()
+            .where(found.is_compute, sa.func.lower(service.host) == host)
+        )
         own.difference_update(
             conn.scalars(
-                sa.select(node.uuid)
-                .join(found.services, service.host == node.host)
-                .where(
-                    found.is_compute,
-                    sa.func.lower(service.host) == host,
-                    node.deleted == 0,
+                sa.select(node.uuid).where(
+                    node.host.in_(names.all()), node.deleted == 0
                 )
             )
         )
