@@ -42,7 +42,7 @@ class ChangedNode:
 
 @dataclasses.dataclass(frozen=True)
 class LatestChanges:
-    """One page of the nodes that changed last, the latest first.
+    """The nodes that changed last, the latest first.
 
     Nodes without a time come first or last: databases differ.
 

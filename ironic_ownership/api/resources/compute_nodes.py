@@ -21,10 +21,7 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, deployment, node_query
 from ironic_ownership.engine.queries.deployment import NodeStatus
-from ironic_ownership.engine.queries.explanation import (
-    Candidate,
-    Explanation,
-)
+from ironic_ownership.engine.queries.explanation import Candidate, Explanation
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 

@@ -125,11 +125,11 @@ class IronicClient(bare_metal.BareMetal):
         )
         if read_at is None:
             return None
-        rows = nodes.rows_of(body)
+        rows = nodes.changed(body.get('nodes'), self._api.minor, fields)
         return bare_metal.LatestChanges(
-            [*nodes.changed(rows, self._api.minor, fields)],
+            [*rows],
             read_at,
-            'next' not in body and len(rows) < limit,
+            'next' not in body and len(body['nodes']) < limit,
         )
 
     def changed_after(
@@ -166,7 +166,7 @@ class IronicClient(bare_metal.BareMetal):
                 *in_scope(scope),
             ],
         )
-        read = map(NodeReader(fields).read, nodes.rows_of(body))
+        read = map(NodeReader(fields).read, nodes.rows_of(body.get('nodes')))
         return [node for node in read if node is not None]
 
     def _same_fields(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
@@ -224,26 +224,24 @@ def by_change(scope: model.Scope, direction: str) -> list[tuple[str, str]]:
 
 
 def changed(
-    rows: Iterable[object], minor: int, on_request: Collection[str]
+    rows: object, minor: int, on_request: Collection[str]
 ) -> Iterator[ChangedNode]:
     """Read the rows of a detailed list, with the fields that a scan reads.
 
-    :raises IronicError: if a time is odd.
+    :raises IronicError: if these are no rows, or if a time is odd.
     """
     known, reader = names(minor, on_request), NodeReader(on_request)
-    for data in rows:
-        if isinstance(data, dict):
-            node = reader.read({name: data.get(name) for name in known})
-            if node is not None:
-                yield ChangedNode(node, _time(data.get('updated_at')))
+    for data in rows_of(rows):
+        node = reader.read({name: data.get(name) for name in known})
+        if node is not None:
+            yield ChangedNode(node, _time(data.get('updated_at')))
 
 
-def rows_of(body: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+def rows_of(rows: object) -> Sequence[dict[str, Any]]:
     """Return the rows of a list of nodes.
 
-    :raises IronicError: if the answer is none.
+    :raises IronicError: if these are none.
     """
-    rows = body.get('nodes')
     if not isinstance(rows, list) or not all(
         isinstance(data, dict) for data in rows
     ):

@@ -3,8 +3,8 @@
 A steady read costs two requests, regardless of the number of nodes. A page of
 the latest changes proves every change since an earlier time if it reaches back
 to before that time. Everything else must agree: the counts of nodes, the nodes
-that the page before had, the clocks of the servers. Anything that does not
-add up makes it a whole list, and so does time. Nothing is missing because a
+that the last read had, the clocks of the servers. Anything that does not add
+up makes it a whole list, and so does time. Nothing is missing because a
 page lacks it: a node only leaves the fleet when the page has it in another
 conductor group.
 """
@@ -70,8 +70,7 @@ class Baseline:
 
     @property
     def counts_exactly(self) -> bool:
-        """True if Ironic counts the nodes of this very scope."""
-        # Ironic does not count the nodes of a conductor group.
+        """True if Ironic counts the nodes of this scope, without a group."""
         return self.scope.conductor_group is None
 
 
@@ -360,6 +359,7 @@ def read_page(
     :param least: number of nodes on the first page that is tried.
     :returns: the page, and the own monotonic time when it had been read.
     :raises WholeListError: if no page can tell.
+    :raises IronicError: if Ironic does not answer.
     """
     scope = scope_to_read(baseline.scope)
     for limit in [limit for limit in LIMITS if limit >= least]:

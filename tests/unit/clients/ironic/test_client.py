@@ -255,6 +255,15 @@ class VersionTest(PlayedTestCase):
             IronicError, bare_metal.changed_after, EVERYTHING, uuid(0), 20
         )
 
+    def test_changes_of_what_is_no_node_are_an_error(self):
+        ironic, bare_metal = self.play(1)
+        bare_metal.check()
+        ironic.everything = lambda: page('{"nodes": ["gone"]}')
+        self.refused(IronicError, bare_metal.latest_changes, EVERYTHING, 20)
+        self.refused(
+            IronicError, bare_metal.changed_after, EVERYTHING, uuid(0), 20
+        )
+
     def test_any_field_is_read_if_a_policy_requests_it(self):
         requested = ['owner', 'driver_info.ipmi_address', 'instance_name']
         ironic, bare_metal = self.play(1, on_request=requested)
