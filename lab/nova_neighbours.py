@@ -58,6 +58,7 @@ class Neighbours:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 status, body = neighbours.answer(self.command, self.path)

@@ -62,6 +62,7 @@ class _Ironic:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
 
             def answer(self) -> None:
                 self.rfile.read(int(self.headers.get('Content-Length') or 0))

@@ -104,6 +104,7 @@ class RecordingProxy:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 with contextlib.suppress(ConnectionError):  # who asked is gone

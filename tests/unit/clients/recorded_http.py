@@ -72,6 +72,7 @@ class PlayedIronic:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 self.rfile.read(int(self.headers.get('Content-Length') or 0))
