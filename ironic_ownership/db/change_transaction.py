@@ -253,6 +253,8 @@ def _allowance(
         recent, oldest = tx.conn.execute(
             sa.select(sa.func.count(), sa.func.min(_events.at)).where(
                 _events.at > now - WINDOW,
+                # Later ones are from before the clock was set back.
+                _events.at < now + WINDOW,
                 _events.kind == EventKind.OWNER_CHANGED.value,
                 _events.from_host.is_not(None),
             )

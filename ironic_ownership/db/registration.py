@@ -217,22 +217,27 @@ def add_death(
     :param dead: its row is locked.
     :returns: whether it was added.
     """
-    known = tx.conn.execute(
-        sa.select(_events.id)
-        .join(tables.services, tables.services.c.host == _events.from_host)
-        .where(
-            _events.from_host == dead,
-            _events.kind == EventKind.SERVICE_DIED.value,
-            _events.at >= tables.services.c.registered_at,
-        )
-        .limit(1)
-    ).first()
-    if known is None:
-        tx.add_event(
-            EventKind.SERVICE_DIED,
-            Origin(host),
-            now,
-            from_host=dead,
-            reason=f'{cause}, seen missing by {host}',
-        )
-    return known is None
+    died, registered = (
+        _last_event(tx, _events.from_host == dead, EventKind.SERVICE_DIED),
+        _last_event(tx, _events.to_host == dead, EventKind.SERVICE_REGISTERED),
+    )
+    # Not by their times: the clock may have been set back in between.
+    if died > registered:
+        return False
+    tx.add_event(
+        EventKind.SERVICE_DIED,
+        Origin(host),
+        now,
+        from_host=dead,
+        reason=f'{cause}, seen missing by {host}',
+    )
+    return True
+
+
+def _last_event(
+    tx: Transaction, of_host: sa.ColumnElement[bool], kind: EventKind
+) -> int:
+    """Return the number of the last such event; 0 without any."""
+    # Not the greatest by SQL: servers may walk all events for that.
+    found = sa.select(_events.id).where(of_host, _events.kind == kind.value)
+    return max(tx.conn.scalars(found), default=0)

@@ -51,7 +51,7 @@ SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Operators': (_RECORDS, record_operators.OperatorContract),
     'Enforcement': (_RECORDS, enforcement.EnforcementContract),
     'Pauses': (_RECORDS, record_pauses.PauseContract),
-    'Budgets': (_RECORDS, record_budgets.BudgetContract),
+    'Budgets': (database.EventsOnDatabase, record_budgets.BudgetContract),
     'Events': (database.EventsOnDatabase, record_events.EventContract),
     'Purge': (_OWN_MOVES, purge.PurgeContract),
     'Moves': (_MOVES, moves.MoveContract),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import (
     Budget,
     Change,
@@ -18,6 +19,10 @@ NODES = 8
 
 class BudgetContract(records.RecordsContract):
     """Two services with four nodes each, in two shards and one group."""
+
+    def set_time(self, event_id: int, at: float) -> None:
+        """Change the time of an event, as a clock that was wrong does."""
+        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()
@@ -72,6 +77,16 @@ class BudgetContract(records.RecordsContract):
         self.assertEqual(1, len(outcome.delayed))
         self.assertGreater(outcome.retry_in, 0)
         self.assertLessEqual(outcome.retry_in, 60)
+
+    def test_rate_ignores_what_was_before_the_clock_was_set_back(
+        self,
+    ) -> None:
+        budget = Budget(rate=1)
+        self.assertEqual([0], self.release(budget, 0))
+        self.assertEqual([], self.release(budget, 1))
+        (last, *_) = self.records.events(EventFilter(kinds=['owner_changed']))
+        self.set_time(last.id, last.at + 3600.0)
+        self.assertEqual([1], self.release(budget, 1))
 
     def test_rate_counts_nodes_of_dead_services(self) -> None:
         budget = Budget(rate=1)

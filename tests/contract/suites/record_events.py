@@ -215,6 +215,21 @@ class EventContract(records.RecordsContract):
         self.register('host2')
         self.assertTrue(self.death('host1', self.one))
 
+    def test_death_is_recorded_also_after_the_clock_was_set_back(
+        self,
+    ) -> None:
+        self.assertTrue(self.death('host1', self.one))
+        (first,) = self.records.events(EventFilter(kinds=['service_died']))
+        self.set_time(first.id, first.at + 3600.0)
+        self.register('host2')
+        self.assertTrue(self.death('host1', self.one))
+
+    def test_death_is_recorded_once_if_the_clock_is_set_back(self) -> None:
+        self.assertTrue(self.death('host1', self.one))
+        (first,) = self.records.events(EventFilter(kinds=['service_died']))
+        self.set_time(first.id, first.at - 3600.0)
+        self.assertFalse(self.death('host1', self.one))
+
     def test_end_that_is_on_record_is_no_death(self) -> None:
         self.records.retire('host2', self.two, grace=0)
         before = self.state()
