@@ -117,7 +117,8 @@ class ConditionReport:
     @property
     def is_overdue(self) -> bool:
         """True if another process of the host may report instead."""
-        return self.has_ended or self.age > self.interval + ALLOWANCE
+        # One from the future would stay until the clock has caught up.
+        return self.has_ended or abs(self.age) > self.interval + ALLOWANCE
 
     @property
     def failing(self) -> tuple[Condition, ...]:

@@ -17,6 +17,11 @@ _outbox = tables.outbox.c
 _events = tables.events.c
 
 
+AHEAD = 60.0
+"""Seconds by which a time on record may be ahead of the clock: several servers
+have one each. More shows that the clock was set back."""
+
+
 class SqlOutbox(transaction.Port):
     """The events of the history that have yet to be sent.
 
@@ -52,13 +57,19 @@ class SqlOutbox(transaction.Port):
             row = self._row(tx, for_update=True)
             turn = _turn(row, sender, now, lease)
         if turn is None:
-            taken = {'sender': sender, 'sender_until': now + lease}
+            position = now
+            if row is not None and not _is_ahead(row.position, now):
+                position = row.position
+            taken = {
+                'sender': sender,
+                'sender_until': now + lease,
+                'position': position,
+            }
             if row is None:
-                added = {'name': self.name, 'position': now, **taken}
-                tx.add_rows(tables.outbox, [added])
+                tx.add_rows(tables.outbox, [{'name': self.name, **taken}])
             else:
                 tx.update_rows(_outbox.name, [self.name], **taken)
-            turn = Turn(True, row.position if row else now, now)
+            turn = Turn(True, position, now)
         oldest = now - max_age
         return dataclasses.replace(turn, position=max(turn.position, oldest))
 
@@ -123,7 +134,16 @@ def _turn(row: Any, sender: str, now: float, lease: float) -> Turn | None:
     if row is None:
         return None
     is_mine = row.sender == sender
+    # From before the clock was set back: it would last until it catches up.
+    if _is_ahead(row.sender_until, now + lease) or (
+        is_mine and _is_ahead(row.position, now)
+    ):
+        return None
     # The own turn is renewed in its second half, to write less often.
     if row.sender_until <= (now + lease / 2 if is_mine else now):
         return None
     return Turn(is_mine, row.position, now)
+
+
+def _is_ahead(at: float, now: float) -> bool:
+    return at > now + AHEAD

@@ -149,7 +149,11 @@ def _of_records(seen: Deployment) -> Iterator[Family]:
         'conditions_age_seconds',
         'Seconds since a service stored the conditions of its loops.',
         ('service',),
-        [((r.host,), r.age) for r in seen.reports.values() if not r.has_ended],
+        [
+            ((r.host,), max(0.0, r.age))
+            for r in seen.reports.values()
+            if not r.has_ended
+        ],
     )
 
 

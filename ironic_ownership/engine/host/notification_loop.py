@@ -137,7 +137,8 @@ class NotificationLoop(Worker):
                 if self._stopping.is_set():
                     return
                 self._send_one(event, position)
-                position = max(position, event.at)
+                # Those from before the clock was set back are later than now.
+                position = max(position, min(event.at, turn.now))
             if len(page) < _PAGE:
                 break
             after = EventPosition(page[-1].at, page[-1].id)

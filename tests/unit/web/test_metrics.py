@@ -12,6 +12,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import metrics
 from ironic_ownership.web import exposition as resource
 from ironic_ownership_plugin_kit import fakes
+from tests.unit.db import sqlite
 from tests.unit.web import app_case
 
 
@@ -65,6 +66,17 @@ class MetricsTest(app_case.SiteCase):
         for _ in range(5):
             self.samples()
         self.assertEqual(1, [c[0] for c in self.ironic.calls].count('scan'))
+
+    def test_clock_that_is_set_back_makes_no_age_negative(self) -> None:
+        self.wired.records.report_conditions(
+            'new', 'one', [], interval=60.0, at=0.0
+        )
+        sqlite.run_sql(
+            self.wired.database,
+            'UPDATE condition_reports SET reported_at = reported_at + 3600',
+        )
+        age = 'ironic_ownership_conditions_age_seconds', 'new'
+        self.assertEqual(0.0, self.samples()[age])
 
     def test_text_is_escaped(self) -> None:
         name = 'a"b\\c\nd'

@@ -102,6 +102,51 @@ class TestNotificationLoop(sqlite.SqliteCase):
         self.loop.run_step()
         self.assertEqual(['x', 'y', 'z'], self.hosts())
 
+    def set_back(self) -> None:
+        """Set the clock of the database back by an hour."""
+        for statement in (
+            'UPDATE events SET at = at + 3600',
+            'UPDATE outbox SET position = position + 3600',
+            'UPDATE outbox SET sender_until = sender_until + 3600',
+        ):
+            sqlite.run_sql(self.database, statement)
+
+    def test_clock_that_is_set_back_loses_no_event(self) -> None:
+        self.loop.run_step()
+        self.happen('x')
+        self.loop.run_step()
+        self.set_back()
+        for name in 'yz':
+            self.happen(name)
+            self.loop.run_step()
+            self.loop.run_step()
+        self.assertEqual(['y', 'z'], [h for h in self.hosts() if h != 'x'])
+
+    def test_turn_from_before_the_clock_was_set_back_is_free(self) -> None:
+        self.loop.run_step()
+        self.set_back()
+        self.happen('y')
+        self.make('b').run_step()
+        self.assertEqual(['y'], self.hosts())
+
+    def test_broker_that_is_away_when_the_clock_is_set_back(self) -> None:
+        self.loop.run_step()
+        self.set_back()
+        self.happen('y')
+        self.broker.error = DOWN
+        with self.assertLogs('ironic_ownership.engine', 'WARNING'):
+            self.loop.run_step()
+        # Meanwhile the clock goes on.
+        for statement in (
+            "UPDATE events SET at = at - 600 WHERE to_host = 'y'",
+            'UPDATE outbox SET position = position - 600',
+            'UPDATE outbox SET sender_until = sender_until - 600',
+        ):
+            sqlite.run_sql(self.database, statement)
+        self.broker.error = None
+        self.loop.run_step()
+        self.assertEqual(['y'], self.hosts())
+
     def test_one_of_two_sends(self) -> None:
         other = self.make('b')
         self.loop.run_step()
