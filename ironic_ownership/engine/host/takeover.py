@@ -61,6 +61,8 @@ class TakeOver(Worker):
     def members_changed(self, died: frozenset[str]) -> None:
         """Request a refresh, after a take-over if services died."""
         if not died:
+            if self._pending:
+                self.wake()  # this process may have the right to act now
             self.refresh_loop.wake()
             return
         liveness = self._refresher.liveness()
@@ -82,7 +84,11 @@ class TakeOver(Worker):
             self._record_deaths(hosts)
             while self.take_over(hosts):
                 LOG.debug('handover limit reached, the take-over continues')
-        except exceptions.RecordsUnavailableError:
+        except (
+            exceptions.FencedError,
+            exceptions.MembershipError,
+            exceptions.RecordsUnavailableError,
+        ):
             # No refresh records a death.
             with self._lock:
                 self._pending |= hosts
@@ -96,6 +102,9 @@ class TakeOver(Worker):
         """Report the error: the refresh that follows does the rest."""
         if isinstance(error, exceptions.FencedError):
             LOG.debug('take-over skipped: %s', error)
+            # One that is not active is notified when it is.
+            if self.refresh_loop.member.epoch is not None:
+                return back_off(self.failures, LONGEST_PAUSE)
         elif isinstance(error, exceptions.OwnershipError):
             self.conditions.report(
                 'take-over',
@@ -111,9 +120,15 @@ class TakeOver(Worker):
     def _record_deaths(self, hosts: Collection[str]) -> None:
         context, liveness = self.context, self._refresher.liveness()
         records = context.ports.records
-        causes = {h: liveness.cause_of_death(h) for h in sorted(hosts)}
+        # Some may have been back since, if this is another attempt.
+        causes = {
+            host: liveness.cause_of_death(host)
+            for host in sorted(hosts)
+            if liveness.is_dead(host)
+        }
         if not causes:
             return
+        context.fence.epoch()  # a standby reads nothing
         rows = {row.host: row for row in records.services()}
         # Again, after the rows: one that is back has a later epoch or is here.
         _, view = read_members(rows, context.ports)

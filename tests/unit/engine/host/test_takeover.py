@@ -373,6 +373,49 @@ class TestSteps(TakeOverCase):
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertNotIn('take-over', self.host.conditions.standing)
 
+    def test_death_during_an_outage_of_the_members_is_recorded_later(
+        self,
+    ) -> None:
+        self.die()
+        self.shared.store.available = False
+        with self.assertLogs(service.LOGGER, 'INFO'):
+            self.change('host1')
+        self.shared.store.available = True
+        self.assertIsNone(self.host.takeover.run_step())
+        deaths = EventFilter(kinds=['service_died'])
+        self.assertEqual(1, len(self.records.events(deaths)))
+
+    def test_death_is_recorded_once_the_service_may_act_again(self) -> None:
+        """No other service saw it."""
+        self.die()
+        self.records.set_service('host2', actor='alice', forced_down=True)
+        self.host.member.check_epoch()
+        self.change('host1')
+        self.assertIsNone(self.host.takeover.run_step())
+        deaths = EventFilter(kinds=['service_died'])
+        self.assertEqual([], self.records.events(deaths))
+        self.records.set_service('host2', actor='alice', forced_down=False)
+        self.host.beat()
+        self.host.beat()
+        self.host.takeover.run_step()
+        self.assertEqual(1, len(self.records.events(deaths)))
+        self.change()
+        self.assertEqual(set(), self.host.take_died())
+
+    def test_death_that_waits_is_none_if_the_service_came_back(self) -> None:
+        self.die()
+        self.shared.store.available = False
+        with self.assertLogs(service.LOGGER, 'INFO'):
+            self.change('host1')
+        self.shared.store.available = True
+        back = self.start('host1', self.settings)
+        self.host.beat()
+        back.backend.leave()
+        self.host.beat()  # it is suspected
+        self.assertIsNone(self.host.takeover.run_step())
+        deaths = EventFilter(kinds=['service_died'])
+        self.assertEqual([], self.records.events(deaths))
+
     def test_refresh_that_did_the_rest_ends_the_condition(self) -> None:
         self.die()
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
