@@ -40,7 +40,6 @@ class Heartbeat(Worker):
     first_due = 0.0
     condition = 'heartbeat'
     fails = 'heartbeat failed'
-    works = 'heartbeat succeeded again'
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,6 +100,9 @@ class Heartbeat(Worker):
         # interval.
         self._beat_at = self._clock() + self.interval
         self.member.beat()
+        # Not after any step: one that waits for the next beat is no success.
+        if self.member.may_poll:
+            self.conditions.clear(self.condition, 'heartbeat succeeded again')
         self._schedule_poll()
 
     def _schedule_poll(self) -> None:

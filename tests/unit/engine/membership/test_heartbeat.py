@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+import unittest.mock
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import backend, exceptions
@@ -262,6 +263,18 @@ class TestErrors(HeartbeatCase):
                 'INFO heartbeat succeeded again',
             ],
             [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+        )
+
+    def test_wait_for_the_next_beat_is_no_success(self) -> None:
+        broken = exceptions.MembershipError('the store is of a newer release')
+        self.member.beat = unittest.mock.Mock(side_effect=broken)
+        self.member.may_poll = False
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.run_for(12)
+        self.assertEqual(3, self.member.beat.call_count)
+        self.assertEqual(
+            ['heartbeat failed: the store is of a newer release'],
+            [record.getMessage() for record in logs.records],
         )
 
     def test_join_is_retried_until_it_is_a_member(self) -> None:
