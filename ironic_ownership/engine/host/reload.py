@@ -97,6 +97,8 @@ class Reload:
             pending, follows = self._pending, self._follows
         if pending is None:
             return
+        if isinstance(pending, Tuning) and not follows:
+            pending = self._with_current_snapshots(pending)
         if isinstance(pending, str):
             self._keep_current(pending)
         elif not self._apply(pending, follows):
@@ -104,6 +106,24 @@ class Reload:
         with self._lock:
             if self._pending is pending:
                 self._pending = None
+
+    def _with_current_snapshots(self, wanted: Tuning) -> Tuning | str:
+        """Return a pending configuration, or why it is refused.
+
+        The sources may have been read since it was requested.
+        """
+        if wanted.snapshots == self.current.snapshots:
+            return wanted
+        kept: Tuning | str
+        try:
+            kept = wanted.with_snapshots(self.current.snapshots)
+        except exceptions.OwnershipError as exc:
+            kept = str(exc)
+            self._log_refusal(kept)
+        with self._lock:
+            if self._pending is wanted:
+                self._pending = kept
+        return kept
 
     def _keep_current(self, error: str) -> None:
         self.member.change_settings(self.current.advertised)

@@ -349,6 +349,37 @@ class TestSnapshots(ReloadCase):
         self.reload.request(self.tuning(C))
         self.assertEqual([{('p', 's'): B.to_json()}], self.rebuilt)
 
+    def of_source(self, snapshots: tuning.Snapshots) -> tuning.Tuning:
+        """Return a configuration of which the snapshot is the shard."""
+        shard = snapshots.get(('p', 's'))
+        return dataclasses.replace(
+            service.tuning_of(world.runs(shard_key=shard or 'none')),
+            snapshots=snapshots,
+            rebuild=self.of_source,
+        )
+
+    def test_reload_before_the_sources_were_read_gets_their_snapshots(
+        self,
+    ) -> None:
+        self.reload.request(self.of_source({}))
+        self.reload.begin(self.of_source({('p', 's'): 'b'}))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+        self.assertEqual({('p', 's'): 'b'}, self.reload.current.snapshots)
+
+    def test_snapshot_that_the_new_configuration_refuses(self) -> None:
+        refusal = exceptions.PolicySettingsError('no such zone')
+        wanted = self.of_source({})
+        wanted = dataclasses.replace(wanted, rebuild=lambda _: refused)
+        refused = dataclasses.replace(
+            self.of_source({}), rebuild=mock.Mock(side_effect=refusal)
+        )
+        self.reload.request(wanted)
+        self.reload.begin(self.of_source({('p', 's'): 'b'}))
+        self.settle()
+        self.assertEqual(B, self.row().settings)
+        self.assertIn('no such zone', self.row().config_error or '')
+
     def test_service_begins_with_it(self) -> None:
         self.reload.begin(self.tuning(B))
         self.turn()
