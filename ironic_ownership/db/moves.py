@@ -65,10 +65,8 @@ class SqlMoves(transaction.Port):
             [rows.new_node_move(move.request_id, node, now) for node in nodes],
         )
 
-    @connection.writes
     def carry_out(
         self,
-        tx: Transaction,
         request_id: str,
         nodes: Sequence[NodeMove],
         *,
@@ -99,14 +97,17 @@ class SqlMoves(transaction.Port):
         """
         if not nodes:
             return ()
-        row = _stored(tx.conn, _row_of(request_id), request_id)
-        # Without the counts: each batch would count all nodes again.
-        move = rows.move(row)
-        return move_transaction.carry_out(tx, move, nodes, back_to)
 
-    @connection.writes
+        def work(conn: sa.Connection) -> Sequence[NodeMove]:
+            row = _stored(conn, _row_of(request_id), request_id)
+            # Without the counts: each batch would count all nodes again.
+            move, tx = rows.move(row), Transaction(conn, self._linked)
+            return move_transaction.carry_out(tx, move, nodes, back_to)
+
+        return self._database.write(work)
+
     def release(
-        self, tx: Transaction, nodes: Sequence[NodeMove], hand_over: HandOver
+        self, nodes: Sequence[NodeMove], hand_over: HandOver
     ) -> Mapping[str, str]:
         """Make free nodes unowned as one transaction; one event for each.
 
@@ -121,7 +122,11 @@ class SqlMoves(transaction.Port):
         """
         if not nodes:
             return {}
-        return release_transaction.release(tx, nodes, hand_over)
+        return self._database.write(
+            lambda conn: release_transaction.release(
+                Transaction(conn, self._linked), nodes, hand_over
+            )
+        )
 
     @connection.writes
     def end_release(

@@ -16,6 +16,8 @@ import dataclasses
 import uuid as uuid_
 from typing import Any
 
+import sqlalchemy as sa
+
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Delete, Release, Update
@@ -117,6 +119,15 @@ class MoveCase(records.RecordsContract):
 
 class MoveContract(MoveCase):
     """Nodes of a service that is dead or disabled."""
+
+    def test_without_nodes_no_transaction_begins(self) -> None:
+        begun: list[sa.Connection] = []
+        engine = self.moves._database.engine
+        sa.event.listen(engine, 'begin', begun.append)
+        self.assertEqual((), self.moves.carry_out('req-1', ()))
+        hand_over = moves.HandOver('req-1', 'operator')
+        self.assertEqual({}, self.moves.release((), hand_over))
+        self.assertEqual([], begun)
 
     def test_plan_is_stored_in_its_order_and_moves_nothing(self) -> None:
         nodes = [
