@@ -15,7 +15,6 @@ from ironic_ownership.api.operation import (
 )
 from ironic_ownership.api.resources.compute_nodes import LONG, SHORT
 from ironic_ownership.api.schemas import TEXT_OR_NULL
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import BATCH
@@ -110,9 +109,9 @@ def _read(request: Request) -> node_listing.NodeListing:
 
 def _chosen(request: Request) -> NodeFilter:
     query = request.query
-    service, group = query.get('service'), query.get('conductor_group')
+    group = query.get('conductor_group')
     return NodeFilter(
-        None if service is None else model.canonical_host(service),
+        query.get('service'),
         query.get('shard'),
         None if group is None else group.lower(),
     )

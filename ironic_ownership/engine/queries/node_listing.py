@@ -100,6 +100,7 @@ def list_nodes(
 ) -> NodeListing:
     """Return the compute nodes that match the filters.
 
+    :param chosen: the host in any case.
     :param scope: of :func:`scope_of`, as is ``host``.
     :raises NotFoundError: if the service, shard or group does not exist.
     :raises OwnershipError: if anything can't be read.
@@ -240,10 +241,13 @@ def read_recorded(
 ) -> Page:
     """Read a page of the compute nodes on record.
 
+    :param chosen: the host in any case.
     :raises NotFoundError: if there is no such service.
     :raises RecordsError: if the database does not answer.
     """
-    found = records.compute_nodes_page(chosen, after=after, limit=limit)
+    host = chosen.host and model.canonical_host(chosen.host)
+    canonical = dataclasses.replace(chosen, host=host)
+    found = records.compute_nodes_page(canonical, after=after, limit=limit)
     if not found and chosen.host is not None:
         known = [service.host for service in records.services()]
         suggestions.known_service(chosen.host, known)

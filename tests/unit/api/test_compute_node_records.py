@@ -53,6 +53,11 @@ class TestRecords(app_case.SiteCase):
         uuids = [one['uuid'] for one in found['compute_nodes']]
         self.assertEqual([first.uuid], uuids)
 
+    def test_unknown_service_is_named_as_it_was_asked_for(self) -> None:
+        for path in (PATH, '/v1/compute-nodes'):
+            found = self.refused('GET', f'{path}?service=Rack9', 404)
+            self.assertIn("service 'Rack9'", found['message'])
+
     def test_age_is_that_of_the_last_refresh(self) -> None:
         (remark,) = self.read()['notes']
         self.assertIn('no refresh is on record of old', remark)
