@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,6 +28,10 @@ from ironic_ownership.db import (
 
 BATCH = 500
 """Rows in one transaction: short enough not to block writers."""
+
+_FOUND = 100_000
+"""Rows that are found at once: to find those of moves takes as long as there
+are such rows."""
 
 _events = tables.events.c
 _moves = tables.moves.c
@@ -63,22 +68,23 @@ class _Part:
             .where(self.old)
         ).scalar_one()
 
-    def delete(self, conn: sa.Connection, batch: int) -> tuple[int, int]:
-        """Delete one batch; return the numbers of rows found and deleted."""
-        keys = conn.scalars(
+    def keys(self, conn: sa.Connection) -> Sequence[Any]:
+        """Return the keys of old rows, the oldest first."""
+        return conn.scalars(
             sa.select(self.key)
             .where(self.old)
             .order_by(self.age, self.key)
-            .limit(batch)
+            .limit(_FOUND)
         ).all()
-        if not keys:
-            return 0, 0
+
+    def delete(self, conn: sa.Connection, keys: Sequence[Any]) -> int:
+        """Delete one batch, and return the number of rows."""
         if self.is_read:
             transaction.Transaction(conn).raise_unmarked()
         statement = sa.delete(self.key.table).where(self.key.in_(keys))
         if self.still is not None:
             statement = statement.where(self.still)
-        return len(keys), conn.execute(statement).rowcount
+        return conn.execute(statement).rowcount
 
 
 def _parts(before: float) -> list[_Part]:
@@ -176,10 +182,9 @@ def run(
 
 def _delete(database: connection.Database, part: _Part, batch: int) -> int:
     total = 0
-    while True:
-        found, deleted = database.write(
-            functools.partial(part.delete, batch=batch)
-        )
-        total += deleted
-        if found < batch:
-            return total
+    while keys := database.read(part.keys):
+        for some in connection.chunks(keys, batch):
+            total += database.write(functools.partial(part.delete, keys=some))
+        if len(keys) < _FOUND:
+            break
+    return total

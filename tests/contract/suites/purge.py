@@ -110,6 +110,19 @@ class PurgeContract(records.RecordsContract):
         self.assertEqual(services, self.records.services())
         self.assertEqual({}, self.purge())
 
+    def test_old_rows_are_looked_for_once_and_not_for_each_batch(self) -> None:
+        self.use(*range(1, 8))
+        self.age()
+        asked: list[str] = []
+        sa.event.listen(
+            self.database.engine,
+            'before_cursor_execute',
+            lambda *args: asked.append(args[2]),
+        )
+        purge.run(self.database, purge.now(self.database) - DAY, batch=1)
+        found = [text for text in asked if text.startswith('SELECT events.id')]
+        self.assertEqual(1, len(found))
+
     def test_number_of_rows_is_no_multiple_of_the_batch(self) -> None:
         self.use(*range(1, 8))
         self.age()
