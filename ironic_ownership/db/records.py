@@ -173,7 +173,7 @@ class SqlRecords(transaction.Port):
         """Return one service, if it exists. One query, by the key."""
         statement = self._linked.services.one(host)
         found = self._database.select(statement, rows.service)
-        return found[0] if found else None
+        return max(found, key=lambda s: s.up_in_nova, default=None)
 
     def service_and_node(
         self, host: str, uuid: str
@@ -184,7 +184,7 @@ class SqlRecords(transaction.Port):
         """
         statement = self._linked.services.with_node(host, uuid)
         found = self._database.select(statement, rows.service_and_node)
-        return found[0] if found else (None, None)
+        return max(found, key=lambda f: f[0].up_in_nova, default=(None, None))
 
     def compute_nodes(
         self, chosen: NodeFilter = EVERY_NODE

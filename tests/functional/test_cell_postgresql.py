@@ -8,6 +8,8 @@ from tests.contract.suites import records as suite
 from tests.functional import test_cell, test_cell_adoption
 from tests.functional.support import cells, databases
 
+TWINS = 'HOST1', 'Host1', 'host1'
+
 
 class _OnPostgreSQL(test_cell._WithCell):
     """The tables of the cell are in a schema of the same database."""
@@ -29,12 +31,14 @@ class CellTest(_OnPostgreSQL, test_cell.CellTest):
 
 
 class TwinsTest(_OnPostgreSQL, suite.RecordsContract):
+    def setUp(self) -> None:
+        super().setUp()
+        self.cell.add_services('HOST1', 'host1')
+
     def test_twin_that_reported_last_counts(self) -> None:
         """Only here may names of services differ in nothing but case."""
-        self.cell.add_services('HOST1', 'host1')
         epoch = self.register('host1')
-        hosts = 'HOST1', 'Host1', 'host1'
-        for number, latest in enumerate(hosts, 1):
+        for number, latest in enumerate(TWINS, 1):
             self.cell.query(
                 f'UPDATE {self.cell.schema}.services SET last_seen_up = CASE '
                 f"host WHEN '{latest}' THEN UTC_TIMESTAMP() END"
@@ -44,6 +48,23 @@ class TwinsTest(_OnPostgreSQL, suite.RecordsContract):
             names = [one.host for one in self.records.services()]
             self.assertEqual(['host1'], names)
             self.assertTrue(self.service('host1').up_in_nova)
+
+    def test_settings_are_those_of_the_twin_that_reported_last(self) -> None:
+        for latest in TWINS:
+            self.cell.query(
+                f'UPDATE {self.cell.schema}.services SET forced_down = host <>'
+                f" '{latest}', last_seen_up = CASE host WHEN '{latest}' THEN "
+                'UTC_TIMESTAMP() END'
+            )
+            self.register('host1')
+            node = suite.uuid(1)
+            for found in (
+                self.records.service('host1'),
+                self.records.service_and_node('host1', node)[0],
+            ):
+                assert found is not None
+                self.assertFalse(found.forced_down)
+                self.assertTrue(found.up_in_nova)
 
 
 class AdoptionTest(_OnPostgreSQL, test_cell_adoption.AdoptionTest):

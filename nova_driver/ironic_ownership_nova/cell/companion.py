@@ -199,10 +199,13 @@ class Cell(linked_tables.LinkedTables):
                 service.disabled,
                 service.disabled_reason,
                 service.forced_down,
-            ).where(
+            )
+            .where(
                 self.tables.is_compute,
                 sa.func.lower(service.host).in_(sorted(hosts)),
             )
+            # As for rows of nodes, the last one counts.
+            .order_by(service.last_seen_up.is_not(None), service.last_seen_up)
         )
         return {
             canonical_host(row.host): linked_tables.Flags(
