@@ -26,6 +26,7 @@ from ironic_ownership.engine.reservations.lifecycle import (
     ACTIVE,
     CLOSED,
     DELETING,
+    TAKE_OVER_AFTER,
     Lifecycle,
     is_abandoned,
 )
@@ -62,6 +63,11 @@ class Recovery:
     lifecycle: Lifecycle
     fence: Fence
     conditions: Conditions
+
+    def __post_init__(self) -> None:
+        # From the future, because the database's clock was set back: since
+        # when they are known, by the own clock.
+        self._ahead: dict[tuple[str, float | None], float] = {}
 
     def recover(self, seen: refresh_result.RefreshResult) -> None:
         """Settle the reservations that can be settled now.
@@ -101,6 +107,12 @@ class Recovery:
         if not mine and not held:
             return []
         now = self.lifecycle.reservations.now()
+        self._ahead = {
+            key: self._ahead.get(key, self.conditions.clock())
+            for one in mine
+            if (one.updated_at or 0.0) > now
+            for key in [(one.id, one.updated_at)]
+        }
         errors: list[str] = []
         settled = outages = 0
         # A release that failed has changed its reservation, so it comes last.
@@ -131,7 +143,13 @@ class Recovery:
         if one.state is ACTIVE:
             node = seen.nodes.get(one.node_uuid or '')
             return self._check_active(one, in_ironic, node, now)
-        return is_abandoned(one, now) and self._finish(one)
+        return self._is_abandoned(one, now) and self._finish(one)
+
+    def _is_abandoned(self, one: Reservation, now: float) -> bool:
+        since = self._ahead.get((one.id, one.updated_at))
+        if since is None:
+            return is_abandoned(one, now)
+        return self.conditions.clock() - since > TAKE_OVER_AFTER
 
     def _finish(self, one: Reservation) -> bool:
         if one.state is DELETING:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, reservations
+from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.reservations import lifecycle
 from tests.unit.engine import world
@@ -64,6 +65,26 @@ class Steps:
         self.taken += 1
         if self.taken == self.last:
             raise PowerCut
+
+
+class TestClockSetBack(reserver_case.ReservingCase):
+    def test_what_was_unfinished_before_is_settled(self) -> None:
+        """Its age counts from when it was first seen, not from its time."""
+        self.leave_pending()
+        self.age(-3600)
+        self.host.refresh()
+        found = self.recovery(self.host)
+        found.conditions = conditions.Conditions(self.shared.clock)
+        seen = refresh_result.RefreshResult(
+            dict(self.ironic.nodes), world.interpret(RESERVING)
+        )
+        for seconds, open_ones in ((0, 1), (LONG - 2, 1), (2, 0)):
+            self.shared.clock.elapse(seconds)
+            self.host.beat()
+            found.recover(seen)
+            self.assertEqual(
+                open_ones, len(self.reservations.reservations()), seconds
+            )
 
 
 class TestPowerCuts(reserver_case.ReservingCase):
