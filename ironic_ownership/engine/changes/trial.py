@@ -14,7 +14,11 @@ from collections.abc import Callable, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.conditions import ALLOWANCE, Loop
+from ironic_ownership.contracts.conditions import (
+    ALLOWANCE,
+    ConditionReport,
+    Loop,
+)
 from ironic_ownership.contracts.moves import (
     HandOver,
     NodeMove,
@@ -162,11 +166,9 @@ def _wait(
         return []
     since = max(record.updated_at or 0.0 for record in records)
     host, waited = result.order.destination, 0.0
-    report = operation.ports.records.condition_reports().get(host)
-    # Written before the clock of the database was set back: not a later one.
-    stale = report.reported_at if report and report.age < 0 else None
+    reports = _Reports(since)
     while True:
-        missing, longest = _missing(operation, host, since, stale)
+        missing, longest = _missing(operation, host, reports, waited)
         if missing is None:
             return []
         if waited >= longest or stopping():
@@ -175,19 +177,57 @@ def _wait(
         waited += POLL
 
 
-def _missing(
-    operation: Releaser, host: str, since: float, stale: float | None
-) -> tuple[str | None, float]:
-    """Return why a service does not act on nodes that it has since a time.
+@dataclasses.dataclass
+class _Reports:
+    """The reports of a service, from when nodes have moved to it.
 
-    :param stale: time of a report that does not count.
+    Meanwhile the database's clock may be set: then the times on record do not
+    tell what came first. So only those of the first report are compared with
+    the time of the move. A later one was written after an earlier poll, and
+    tells how long before itself the refresh began.
+
+    :param since: when the nodes moved, by the database's clock.
+    :ivar has_refreshed: whether the service has refreshed after that.
+    """
+
+    since: float
+    has_refreshed: bool = False
+    _polled_at: float | None = None
+    _last: float | None = None
+
+    def take(self, report: ConditionReport | None, waited: float) -> None:
+        """Take what was just read.
+
+        :param waited: seconds since the first report was read, at least.
+        """
+        before, self._polled_at = self._polled_at, waited
+        if report is None or report.reported_at == self._last:
+            return
+        self._last = report.reported_at
+        self.has_refreshed |= any(
+            # One from the future was written before the clock was set back.
+            at > self.since and report.age >= 0
+            if before is None
+            else report.reported_at - at < before
+            for one in report.conditions
+            if one.loop == Loop.REFRESH and (at := one.began_at) is not None
+        )
+
+
+def _missing(
+    operation: Releaser, host: str, reports: _Reports, waited: float
+) -> tuple[str | None, float]:
+    """Return why a service does not act on nodes that have moved to it.
+
+    :param waited: seconds of the pauses since they moved.
     :returns: the reason, and for how many seconds to wait for its end.
     """
     records = operation.ports.records
+    report = records.condition_reports().get(host)
+    reports.take(report, waited)
     row = next((one for one in records.services() if one.host == host), None)
     if row is None or row.fenced or row.forced_down:
         return f'{host} has no right to write', ALLOWANCE
-    report = records.condition_reports().get(host)
     if report is None or report.is_outdated:
         return f'{host} does not report the conditions of its loops', ALLOWANCE
     longest = REFRESHES * report.interval + ALLOWANCE
@@ -195,12 +235,7 @@ def _missing(
     if failing:
         text = '; '.join(f'{one.loop}: {one.error}' for one in failing)
         return f'{host} does not work: {text}', longest
-    began = [
-        one.began_at for one in report.conditions if one.loop == Loop.REFRESH
-    ]
-    if report.reported_at != stale and any(
-        at is not None and at > since for at in began
-    ):
+    if reports.has_refreshed:
         return None, 0.0
     return (
         f'{host} has not refreshed since the nodes moved, in {longest:g} s',

@@ -89,6 +89,27 @@ class TrialCase(move_case.MoveCase):
 
 
 class PassingTest(TrialCase):
+    def test_clock_that_is_set_back_in_the_trial_fails_nothing(self) -> None:
+        self.refreshes(-5.0)
+        (report,) = self.records.condition_reports().values()
+        found = mock.Mock(side_effect=lambda: {'new': report})
+        self.frozen = True
+
+        def refresh() -> None:
+            """After each second, with a clock that is an hour behind."""
+            at = report.reported_at - 3600.0 + len(self.pauses)
+            (before,) = report.conditions
+            now = dataclasses.replace(before, succeeded_at=at, took=0.5)
+            later = dataclasses.replace(
+                report, reported_at=at, conditions=(now,)
+            )
+            found.side_effect = lambda: {'new': later}
+
+        self.during = refresh
+        with mock.patch.object(self.records, 'condition_reports', found):
+            result = self.execute(self.with_trial())
+        self.assertEqual(30, result.count(MOVED))
+
     def test_others_follow_the_nodes_of_a_trial(self) -> None:
         owned: list[int] = []
         self.during = lambda: owned.append(
@@ -175,6 +196,28 @@ class FailingTest(TrialCase):
         with mock.patch.object(
             self.records, 'condition_reports', return_value={'new': before}
         ):
+            result = self.execute(self.with_trial())
+        self.assert_back(result, 'owner_acts')
+
+    def test_clock_that_is_set_forward_makes_no_refresh_a_later_one(
+        self,
+    ) -> None:
+        self.frozen = True
+        self.refreshes(-5.0)
+        (report,) = self.records.condition_reports().values()
+        (refresh,) = report.conditions
+        after = dataclasses.replace(
+            report,
+            reported_at=report.reported_at + 3600,
+            conditions=(refresh.shifted(3600.0),),
+        )
+        found = mock.Mock(side_effect=lambda: {'new': report})
+
+        def jump() -> None:
+            found.side_effect = lambda: {'new': after}
+
+        self.during = jump
+        with mock.patch.object(self.records, 'condition_reports', found):
             result = self.execute(self.with_trial())
         self.assert_back(result, 'owner_acts')
 
