@@ -6,11 +6,12 @@ import contextlib
 import datetime
 import unittest
 import uuid as uuid_
+from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves
 from ironic_ownership.contracts.records import Delete
-from ironic_ownership.db import connection, schema
+from ironic_ownership.db import connection, linked_tables, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host.snapshot import RecordCache
@@ -51,6 +52,12 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
             f"WHERE hypervisor_hostname = '{suite.uuid(number)}'"
         )
 
+    def service_id(self, host: str) -> int:
+        ((found,),) = self.cell.query(
+            f"SELECT id FROM {self.cell.schema}.services WHERE host = '{host}'"
+        )
+        return int(found)
+
     def codes(self) -> set[str]:
         return {f.code for f in check.CheckCell(self.port).run()}
 
@@ -78,6 +85,24 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual(
             {'req-1'}, {event.request_id for event in self.records.events()}
         )
+
+    def test_service_that_gets_its_first_node_meanwhile_is_on_record(
+        self,
+    ) -> None:
+        """Nova moves it after the hosts of the cell were read."""
+        self.cell.add_services('new')
+        lock = self.companion.lock
+
+        def move(
+            companion: companion.Cell, *args: Any
+        ) -> linked_tables.LockedNodes:
+            self.write(1, host='new', service_id=self.service_id('new'))
+            return lock(*args)
+
+        with mock.patch.object(companion.Cell, 'lock', move):
+            self.assertEqual({1: ADOPTED}, self.adopt(1))
+        self.assertEqual({'new': (1, 0)}, self.counts())
+        self.assertTrue(self.service('new').never_registered)
 
     def test_service_of_stock_nova_is_alive_by_its_heartbeats(self) -> None:
         self.adopt(1, 8)
@@ -138,12 +163,6 @@ class AdoptionTest(AdoptionCase):
         found = self.find(1)
         assert found is not None
         self.assertEqual('host3', found.host)
-
-    def service_id(self, host: str) -> int:
-        ((found,),) = self.cell.query(
-            f"SELECT id FROM {self.cell.schema}.services WHERE host = '{host}'"
-        )
-        return int(found)
 
     def test_node_of_a_registered_service_is_not_touched(self) -> None:
         epoch = self.register('host1')

@@ -84,6 +84,10 @@ def _lock(tx: Transaction, companion: Cell, uuids: Sequence[str]) -> _Locked:
     records, open_instances = tx.lock_nodes(uuids)
     cell = companion.lock(tx.conn, uuids)
     assert isinstance(cell, LockedRows)
+    named = {canonical_host(r.host or '') for r in cell.nodes.values()}
+    if late := (named & cell.services.keys()) - services.keys():
+        # Stock Nova has given a node to one that had none when it was read.
+        services |= _add_services(tx, companion, late)
     now = tx.now()
     return _Locked(services, records, open_instances, cell, strays, now)
 
