@@ -50,6 +50,17 @@ _PLACE = (
         metavar='GROUP',
     ),
 )
+_OF_RECORD = {
+    'service': 'Only nodes whose owner on record is this service '
+    '(case-insensitive).',
+    'shard': 'Only nodes with this shard on record, in its exact case.',
+    'conductor_group': 'Only nodes with this conductor group on record '
+    '(case-insensitive); empty is the default group.',
+}
+_ON_RECORD = tuple(
+    dataclasses.replace(one, description=_OF_RECORD[one.name])
+    for one in _PLACE
+)
 _IN_STATE = Parameter(
     'state',
     'Only nodes in one of these states; may be repeated.',
@@ -159,7 +170,7 @@ RECORD: Columns[node_listing.RecordedNode] = (
         RECORD,
         notes=schemas.NOTES,
     ),
-    query=(*_PLACE, *schemas.PAGE),
+    query=(*_ON_RECORD, *schemas.PAGE),
     errors=(404, 503),
 )
 def _list_records(request: Request) -> Answer:

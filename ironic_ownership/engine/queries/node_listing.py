@@ -13,6 +13,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons, texts
@@ -253,6 +254,16 @@ def read_recorded(
         suggestions.known_service(chosen.host, known)
     reports = records.condition_reports()
     owners = {record.host for record in found if record.host is not None}
+    if len(found) == limit and not after:
+        # Others follow: the remark of the first page is about all of them.
+        owners |= {
+            host
+            for host in map(operator.attrgetter('host'), records.services())
+            if chosen.host in (None, host)
+            and records.compute_nodes_page(
+                dataclasses.replace(chosen, host=host), limit=1
+            )
+        }
     seen_at = {host: _seen_at(reports, host) for host in owners}
     nodes = [
         RecordedNode(record, seen_at.get(record.host or ''))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ironic_ownership.api.operation import find_operation
 from ironic_ownership.contracts.conditions import Condition
+from tests.unit.engine import world
 from tests.unit.web import app_case
 
 PATH = '/v1/compute-node-records'
@@ -46,6 +48,12 @@ class TestRecords(app_case.SiteCase):
         self.assertEqual(['node1', 'node3', 'node5'], self.names('shard=a'))
         self.assertEqual([], self.names('conductor_group=g'))
 
+    def test_filters_are_described_as_those_of_the_record(self) -> None:
+        listed = find_operation('compute_node_record:list').query
+        for parameter in listed[:3]:
+            self.assertIn('on record', parameter.description)
+            self.assertNotIn('as in Ironic', parameter.description)
+
     def test_case_of_hosts_and_groups_counts_nowhere(self) -> None:
         first = self.ironic.nodes[min(self.ironic.nodes)]
         self.ironic.put(dataclasses.replace(first, conductor_group='g'))
@@ -72,6 +80,22 @@ class TestRecords(app_case.SiteCase):
         self.assertIn('Ironic was read at most 30 s ago, by old', remark)
         (first, *_) = self.read()['compute_node_records']
         self.assertIsNotNone(first['seen_at'])
+
+    def test_age_is_that_of_all_pages(self) -> None:
+        epoch = self.records.register('late', world.ALL)
+        self.claim('late', epoch, world.node(7, shard='a'))
+        for host, now in (('old', 130.0), ('late', 400.0)):
+            self.records.report_conditions(
+                host,
+                'one',
+                [Condition('refresh', succeeded_at=100.0)],
+                interval=60,
+                at=now,
+            )
+        for query in ('limit=1', 'limit=1&shard=a'):
+            self.assertIn('by late', self.read(query)['notes'][0])
+        for query in ('limit=1&service=OLD', 'limit=1&shard=b'):
+            self.assertIn('by old', self.read(query)['notes'][0])
 
     def test_nothing_on_record_has_no_age(self) -> None:
         self.assertEqual([], self.read('service=new')['notes'])
