@@ -30,6 +30,9 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+# argparse names it where the text is no number.
+_seconds.__name__ = 'number'
+
 OPTION: Mapping[str, Any] = {
     'nargs': '?',
     'type': _seconds,
@@ -92,15 +95,22 @@ class Terminal:
         self._live = live
 
     def show(self, text: str, age: float, error: str) -> None:
-        """Redraw the table, with a last line about its age."""
+        """Redraw the table as far as it fits, and below it its age."""
+        from rich.console import Group
         from rich.text import Text
 
-        found = Text(text)
+        console, found = self._live.console, Text(f'{age:.0f} s old')
         if error:
-            found.append(f'{age:.0f} s old: {error}', 'bold red')
+            found.append(f': {error}').stylize('bold red')
         else:
-            found.append(f'{age:.0f} s old; Ctrl-C ends', 'dim')
-        self._live.update(found, refresh=True)
+            found.append('; Ctrl-C ends').stylize('dim')
+        rows = [*Text(text.rstrip('\n')).wrap(console, console.width)]
+        room = console.height - len(found.wrap(console, console.width))
+        if len(rows) > room:
+            fitting = max(room - 1, 0)
+            more = f'{len(rows) - fitting} more lines do not fit'
+            rows[fitting:] = [Text(more, 'dim')]
+        self._live.update(Group(*rows, found), refresh=True)
 
 
 @contextlib.contextmanager

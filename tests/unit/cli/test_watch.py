@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import io
 import logging
@@ -88,6 +89,26 @@ class ScreenTest(unittest.TestCase):
         redrawn = stream.getvalue()[before:]
         self.assertIn('\x1b[1A', redrawn)  # the cursor goes up
         self.assertIn('7 s old: down', redrawn)
+
+    def test_table_that_is_too_tall_leaves_its_age_visible(self) -> None:
+        stream = watch.Captured(_Terminal())
+        rows = [f'row{number}' for number in range(100)]
+        with (
+            mock.patch.dict('os.environ', LINES='10', COLUMNS='40'),
+            watch.screen(stream) as screen,
+        ):
+            screen.show('\n'.join([*rows, '']), 7, 'down')
+            shown = stream.getvalue()
+        self.assertIn('row7', shown)
+        self.assertNotIn('row8', shown)
+        self.assertIn('92 more lines do not fit', shown)
+        self.assertIn('7 s old: down', shown)
+
+    def test_seconds_that_are_no_number_are_refused_in_words(self) -> None:
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        parser.add_argument('--watch', **watch.OPTION)
+        with self.assertRaisesRegex(argparse.ArgumentError, 'number value'):
+            parser.parse_args(['--watch', 'often'])
 
 
 class _Terminal(io.StringIO):
