@@ -6,6 +6,7 @@ service and the client in the same process refuse the same.
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import operator
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.texts import listed
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
@@ -278,8 +280,22 @@ def _sentence(error: jsonschema.ValidationError, where: str) -> str:
     place = where + error.json_path.removeprefix('$')
     if error.validator in ('oneOf', 'anyOf'):
         text = error.schema.get('description', 'matches no alternative')
-        return f'{place}: {text}'
+        inside = listed([_sentence(one, where) for one in _inside(error)])
+        return f'{place}: {text}; {inside}' if inside else f'{place}: {text}'
     text = error.message
     if len(text) > _LONGEST * 3:
         text = f'{text[:_LONGEST]} ... {text[-_LONGEST:]}'
     return f'{place}: {text}'
+
+
+def _inside(
+    error: jsonschema.ValidationError,
+) -> list[jsonschema.ValidationError]:
+    """Return the faults of values, if one alternative is the nearest."""
+    found = collections.defaultdict(list)
+    for one in error.context:
+        found[one.relative_schema_path[0]].append(one)
+    near = [some for some in found.values() if all(f.path for f in some)]
+    fewest = min(map(len, near), default=0)
+    nearest = [some for some in near if len(some) == fewest]
+    return nearest[0] if len(nearest) == 1 else []

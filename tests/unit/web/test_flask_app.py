@@ -32,6 +32,9 @@ def query(*pairs: tuple[str, str]):
     return flask_app.query_values(sent, PARAMETERS)
 
 
+UUID = '12345678-1234-1234-1234-123456789abc'
+
+
 class QueryTest(unittest.TestCase):
     def test_values_have_their_types(self) -> None:
         self.assertEqual(
@@ -96,6 +99,22 @@ class BodyTest(unittest.TestCase):
                 move_answers.BODY,
             )
         self.assertIn('body.service', str(caught.exception))
+
+    def test_fault_inside_of_an_alternative_is_named(self) -> None:
+        for uuids, named in (
+            (['A' * 8], "body.select.uuids[0]: 'AAAAAAAA' does not match"),
+            ([UUID, UUID], 'has non-unique elements'),
+            (['A'] * 7, 'and 3 more'),
+        ):
+            body = {'service': 'a', 'select': {'uuids': uuids}}
+            with self.assertRaises(exceptions.RequestError) as caught:
+                flask_app.body_value(
+                    json.dumps(body).encode(),
+                    'application/json',
+                    move_answers.BODY,
+                )
+            self.assertIn('body.select: is either', str(caught.exception))
+            self.assertIn(named, str(caught.exception))
 
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
