@@ -14,7 +14,7 @@ from ironic_ownership.cli import base, errors, input_file
 from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
-from ironic_ownership.contracts.texts import is_uuid
+from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import MOVE
 from ironic_ownership.observe import columns
@@ -267,7 +267,10 @@ class DrainService(MoveCommand):
 
 def of_words(api: OperationClient, words: Sequence[str]) -> Named:
     """Resolve arguments: uuids, on record or not, and names."""
-    entries = {f'argument {n}': word for n, word in enumerate(words, start=1)}
+    entries = {
+        f'argument {n}': canonical_uuid(word) or word
+        for n, word in enumerate(words, start=1)
+    }
     names = [text for text in entries.values() if not is_uuid(text)]
     return _named(entries, _resolved(api, names))
 

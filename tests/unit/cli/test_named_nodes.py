@@ -69,6 +69,9 @@ class NodeArgumentsTest(unittest.TestCase):
         self.assertEqual([MISSING, ONE], named.uuids)
         self.assertEqual(0, caller.calls)
 
+    def test_uuid_without_hyphens_names_the_node(self) -> None:
+        self.assertEqual([ONE], self.resolve(ONE.replace('-', '')).uuids)
+
     def test_one_node_by_name_and_uuid_is_a_duplicate(self) -> None:
         named = self.resolve('n1', ONE)
         self.assertEqual([ONE], named.uuids)
