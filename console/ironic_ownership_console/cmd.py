@@ -11,6 +11,7 @@ from ironic_ownership_console import app
 from ironic_ownership_console.service import Service
 
 _PORT = 6390
+_PORTS = 65535
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--listen', default='127.0.0.1', help='address (default: 127.0.0.1)'
     )
-    parser.add_argument('--port', type=int, default=_PORT)
+    parser.add_argument('--port', type=_port, default=_PORT)
     parser.add_argument(
         '--session-lifetime',
         type=float,
@@ -38,6 +39,12 @@ def _parser() -> argparse.ArgumentParser:
         help='the longest session (default: 3600)',
     )
     return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _PORTS:
+        raise argparse.ArgumentTypeError(f'{text!r} is not in 0 to {_PORTS}')
+    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,9 +64,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         auth_url=args.auth_url or '',
         lifetime=args.session_lifetime,
     )
-    server = waitress.create_server(
-        built, host=args.listen, port=args.port, ident=None, threads=16
-    )
+    try:
+        server = waitress.create_server(
+            built, host=args.listen, port=args.port, ident=None, threads=16
+        )
+    except (OSError, ValueError) as exc:
+        print(
+            f'ironic-ownership-console: cannot listen on {args.listen}, port '
+            f'{args.port}: {exc}',
+            file=sys.stderr,
+        )
+        return 1
     host = f'[{args.listen}]' if ':' in args.listen else args.listen
     print(
         f'The console is at http://{host}:{server.effective_port}/',

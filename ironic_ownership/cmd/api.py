@@ -80,20 +80,27 @@ def _serve(files: Sequence[str]) -> None:
     import waitress
     from oslo_log import log
 
-    server = waitress.create_server(
-        application,
-        host=conf.api.host_ip,
-        port=conf.api.port,
-        threads=conf.api.threads,
-        ident=None,
-        # Slow clients keep connections; a proxy bounds their number and time.
-        connection_limit=_CONNECTIONS,
-        asyncore_use_poll=True,
-        # A layer of ours reads them, or refuses the request because of them.
-        clear_untrusted_proxy_headers=False,
-        # Our own layer has the limit, and answers in the form of errors.
-        max_request_body_size=2 * conf.oslo_middleware.max_request_body_size,
-    )
+    limit = conf.oslo_middleware.max_request_body_size
+    try:
+        server = waitress.create_server(
+            application,
+            host=conf.api.host_ip,
+            port=conf.api.port,
+            threads=conf.api.threads,
+            ident=None,
+            # Slow clients keep connections; a proxy bounds number and time.
+            connection_limit=_CONNECTIONS,
+            asyncore_use_poll=True,
+            # A layer of ours reads them, or refuses requests because of them.
+            clear_untrusted_proxy_headers=False,
+            # Our own layer has the limit, and answers in the form of errors.
+            max_request_body_size=2 * limit,
+        )
+    except (OSError, ValueError) as exc:
+        raise OSError(
+            f'[api] host_ip = {conf.api.host_ip}, port = {conf.api.port}: '
+            f'{exc}'
+        ) from exc
     log.getLogger(__name__).info(
         'serving on %s, port %s', conf.api.host_ip, conf.api.port
     )

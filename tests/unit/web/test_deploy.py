@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pathlib
+import socket
 from unittest import mock
 
 from oslo_middleware import request_id
@@ -51,6 +52,31 @@ class AddressTest(configurations.ConfiguredCase):
         conf = self.configure('')
         api.register_opts(conf)
         self.assertEqual(api.KEYSTONE, conf.api.auth_strategy)
+
+    def test_address_that_cannot_be_used_is_named(self) -> None:
+        for host, told in (
+            ('127.0.0.1', 'in use'),
+            ('unknown.invalid', 'Invalid host'),
+        ):
+            with socket.create_server(('127.0.0.1', 0)) as other:
+                port = other.getsockname()[1]
+                conf = self.configure(
+                    f'[api]\nhost_ip = {host}\nport = {port}'
+                )
+                api.register_opts(conf)
+                # Registers its options.
+                deploy.sizelimit.RequestBodySizeLimiter(None, conf)
+                error = self.enterContext(
+                    mock.patch('sys.stderr', io.StringIO())
+                )
+                with mock.patch.object(
+                    program, '_build', return_value=(conf, print)
+                ):
+                    self.assertEqual(1, program.main([]))
+            self.assertIn(
+                f'[api] host_ip = {host}, port = {port}: ', error.getvalue()
+            )
+            self.assertIn(told, error.getvalue())
 
 
 class UnknownOptionTest(configurations.ConfiguredCase):
