@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from ironic_ownership.api.operation import (
 from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,
+    T,
     answer,
     answers,
     body,
@@ -45,41 +45,24 @@ OUTCOME = 'verdict'
 """The stable key of a gate's outcome."""
 
 
-@dataclasses.dataclass(frozen=True)
-class NodeGate:
-    """One gate of one node."""
-
-    uuid: str
-    name: str | None
-    host: str | None
-    found: GateResult
-
-
-def _columns_of(table: Iterable[Gate[Any]]) -> Columns[NodeGate]:
-    return (
-        Column('uuid'),
-        Column('name', type=TEXT_OR_NULL),
-        Column('service', 'host', TEXT_OR_NULL),
-        Column('gate', 'found.gate', schemas.one_of(*gates.codes(table))),
-        schemas.code(OUTCOME, Outcome, 'found.outcome'),
-        Column('evidence', 'found.detail', TEXT_OR_NULL),
-        Column('hint', lambda g: g.found.hint or None, schemas.HINT),
-    )
-
-
-GATES = _columns_of(ALL)
-RESULTS: Columns[NodeDeletion] = (
+_OF_RECORD: Columns[NodeDeletion] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
     Column('service', 'record.host', TEXT_OR_NULL),
+)
+RESULTS: Columns[NodeDeletion] = (
+    *_OF_RECORD,
     result(Result.WOULD_DELETE, Result.DELETED, Result.REFUSED),
     Column('provider_deleted', type=schemas.FLAG),
     *REFUSED,
 )
-RELEASED: Columns[NodeRelease] = (
+_OF_NODE: Columns[NodeRelease] = (
     Column('uuid', 'node.uuid'),
     Column('name', type=TEXT_OR_NULL),
     Column('service', 'node.source', TEXT_OR_NULL),
+)
+RELEASED: Columns[NodeRelease] = (
+    *_OF_NODE,
     Column(
         'next_service',
         'next_owner',
@@ -87,16 +70,31 @@ RELEASED: Columns[NodeRelease] = (
         'The service that claims it, as far as that is known.',
     ),
     result(
-        *(Result.WOULD_RELEASE, Result.RELEASED),
-        *(Result.UNCHANGED, Result.REFUSED),
+        Result.WOULD_RELEASE,
+        Result.RELEASED,
+        Result.UNCHANGED,
+        Result.REFUSED,
     ),
     *REFUSED,
     HINT,
 )
+
+
+def _gates_of(table: Iterable[Gate[Any]]) -> Columns[GateResult]:
+    return (
+        Column('gate', type=schemas.one_of(*gates.codes(table))),
+        schemas.code(OUTCOME, Outcome, 'outcome'),
+        Column('evidence', 'detail', TEXT_OR_NULL),
+        Column('hint', lambda g: g.hint or None, schemas.HINT),
+    )
+
+
+_GATE = _gates_of(ALL)
+GATES: Columns[Any] = (*_OF_RECORD, *_GATE)
 _GATES = schemas.array(schemas.thing(GATES))
 _CHECKED = schemas.answer('Every gate.', gates=_GATES)
 _DELETED = answers('nodes', RESULTS, gates=_GATES)
-_RELEASE_GATES = schemas.array(schemas.thing(_columns_of(RELEASE)))
+_RELEASE_GATES = schemas.array(schemas.thing((*_OF_NODE, *_gates_of(RELEASE))))
 _RULES = (
     'A gate that cannot be evaluated has failed, and no gate can be '
     'overridden. The gates are those of "ironic-ownership compute node '
@@ -147,7 +145,7 @@ def _uuids(request: Request) -> Sequence[str]:
 def _check(request: Request) -> Answer:
     """Evaluate every gate of the deletion of nodes; nothing is changed."""
     deletion = operation_of(request).propose(_uuids(request))
-    return Answer({'gates': _gates(deletion.nodes)})
+    return Answer({'gates': _rows(deletion.nodes, _OF_RECORD)})
 
 
 @Operation(
@@ -183,23 +181,20 @@ def _delete(request: Request) -> Answer:
             stopping=request.stopping,
         )
     nodes = deletion.nodes
-    return answer(request, 'nodes', nodes, RESULTS, _gates(nodes))
+    shown = _rows(nodes, _OF_RECORD)
+    return answer(request, 'nodes', nodes, RESULTS, shown)
 
 
-def _gates(nodes: Iterable[NodeDeletion]) -> list[dict[str, Any]]:
+def _rows(nodes: Iterable[T], of: Columns[T]) -> list[dict[str, Any]]:
+    """Return each gate of each node.
+
+    :param of: the columns of a node.
+    """
     return [
-        row
+        cells(of, node) | cells(_GATE, gate)
         for node in nodes
-        for row in _rows(
-            *(node.record.uuid, node.record.name, node.record.host), node.gates
-        )
+        for gate in node.gates
     ]
-
-
-def _rows(
-    uuid: str, name: str | None, host: str | None, found: Iterable[GateResult]
-) -> list[dict[str, Any]]:
-    return [cells(GATES, NodeGate(uuid, name, host, one)) for one in found]
 
 
 @Operation(
@@ -229,20 +224,15 @@ def _release(request: Request) -> Answer:
             request.request_id, request.actor, reason=body.get('reason')
         )
         nodes = operation.execute(nodes, by)
-    gates = [
-        row
-        for one in nodes
-        for row in _rows(one.node.uuid, one.name, one.node.source, one.gates)
-    ]
-    return answer(request, 'nodes', nodes, RELEASED, gates)
+    shown = _rows(nodes, _OF_NODE)
+    return answer(request, 'nodes', nodes, RELEASED, shown)
 
 
 _MAX_INSTANCES = 1_000
 FORGOTTEN: Columns[NodeDeletion] = (
     Column('instance_uuid', 'record.instance_uuid'),
     Column('node', 'record.uuid'),
-    Column('name', 'record.name', schemas.TEXT_OR_NULL),
-    Column('service', 'record.host', schemas.TEXT_OR_NULL),
+    *_OF_RECORD[1:],
     result(Result.WOULD_FORGET, Result.FORGOTTEN, Result.REFUSED),
     *REFUSED,
     HINT,
