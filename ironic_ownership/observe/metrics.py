@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from ironic_ownership.contracts import exceptions
@@ -32,17 +33,15 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 class Family:
     """One metric with its samples.
 
-    :param name: without the prefix.
+    :param name: without the prefix. That of a counter, which only grows, ends
+        in ``_total``; a gauge otherwise.
     :param labels: names, in the order of the values of each sample.
-    :param counts: whether it is a counter, which only grows; its name ends
-        in ``_total``. A gauge otherwise.
     """
 
     name: str
     help: str
     labels: tuple[str, ...] = ()
     samples: Samples = ()
-    counts: bool = False
 
 
 def _counted(keys: Iterable[tuple[str, ...]]) -> Samples:
@@ -208,83 +207,72 @@ _WAITS = {
 
 def of_process(health: Health) -> list[Family]:
     """Return the metrics of one process."""
+    own = functools.partial(_own, health.host)
     report = ConditionReport(
         health.host, '', 1.0, health.loops, reported_at=health.now
     )
     return [
-        _own(
-            health,
+        own(
             'healthy',
             'Whether the process does its work: 1 or 0.',
             [((), not health.faults)],
         ),
-        _own(
-            health,
+        own(
             'role',
             'Role of the process for its host: 1 for its current one.',
             [((role.value,), role == health.role) for role in ROLES],
             'role',
         ),
-        _own(
-            health,
+        own(
             'fence_remaining_seconds',
             'Seconds for which the service may act without another heartbeat.',
             [((), health.fence_remaining)],
         ),
         *_loops([report]),
-        _own(
-            health,
+        own(
             'loop_seconds',
             'Seconds that the last success of a loop took.',
             [((loop,), took) for loop, took in sorted(health.took.items())],
             'loop',
         ),
         *_waits(health),
-        _own(
-            health,
+        own(
             'errors_total',
             'Failures of a loop since the start, by the code of the error.',
             sorted(health.errors.items()),
-            *('loop', 'code'),
-            counts=True,
+            'loop',
+            'code',
         ),
-        _own(
-            health,
+        own(
             'changes_total',
             'Changes that the process wrote since its start: claims (a '
             'take-over is one), releases, updates, deletions and fences.',
             sorted(health.changes.items()),
-            *('kind', 'reason'),
-            counts=True,
+            'kind',
+            'reason',
         ),
     ]
 
 
 def _own(
-    health: Health,
-    name: str,
-    text: str,
-    samples: Samples,
-    *labels: str,
-    counts: bool = False,
+    host: str, name: str, text: str, samples: Samples, *labels: str
 ) -> Family:
     """Return a metric of one process, whose service is the first label."""
-    own = [((health.host, *key), float(value)) for key, value in samples]
-    return Family(name, text, ('service', *labels), own, counts)
+    own = [((host, *key), float(value)) for key, value in samples]
+    return Family(name, text, ('service', *labels), own)
 
 
 def _waits(health: Health) -> Iterator[Family]:
     summary = health.summary
     if summary is None:
         return
-    yield _own(
-        health,
+    own = functools.partial(_own, health.host)
+    yield own(
         'nodes_in_scope',
         'Nodes in scope at the last refresh.',
         [((), summary.nodes)],
     )
-    yield _own(
-        health,
+    yield own(
         'waiting',
         'Changes that the last refresh postponed: '
         + '; '.join(f'{name}: {text}' for name, text in _WAITS.items())
@@ -292,14 +280,12 @@ def _waits(health: Health) -> Iterator[Family]:
         [((name,), getattr(summary, name)) for name in _WAITS],
         'what',
     )
-    yield _own(
-        health,
+    yield own(
         'handover_wait_seconds',
         'Seconds until the budget has allowed the delayed changes, at least.',
         [((), summary.wait)],
     )
-    yield _own(
-        health,
+    yield own(
         'brake',
         'Whether a brake held the last refresh back, 1 or 0: the handover '
         'limit, or the loss of many nodes.',

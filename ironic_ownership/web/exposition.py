@@ -23,7 +23,7 @@ class _Families(registry.Collector):
         for family in self._families:
             kind = (
                 core.CounterMetricFamily
-                if family.counts
+                if family.name.endswith('_total')
                 else core.GaugeMetricFamily
             )
             name = f'{metrics.PREFIX}_{family.name}'
