@@ -125,7 +125,7 @@ def application(conf: cfg.ConfigOpts, wired: wiring.Wiring) -> WSGIApplication:
     below = _at((HEALTH,), healthcheck.Healthcheck(below, conf), below)
     below = http_proxy_to_wsgi.HTTPProxyToWSGI(below, conf)
     _check_proxy(conf)
-    return RequestId(_anonymous(errors.OneForm(below)), conf)
+    return RequestId(_anonymous(errors.one_form(below)), conf)
 
 
 def _at(

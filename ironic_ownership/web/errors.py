@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import http
 import json
-import wsgiref.headers
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
+import webob
 from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
 
@@ -124,62 +124,49 @@ _HINTS = {
 _KEPT = frozenset(('allow', 'www-authenticate', 'retry-after'))
 
 
-class OneForm:
-    """Converts the errors of other layers into the form of all errors."""
+def one_form(below: WSGIApplication) -> WSGIApplication:
+    """Return an application in which all errors of layers have the form."""
 
-    def __init__(self, below: WSGIApplication) -> None:
-        self._below = below
-
-    def __call__(
-        self, environ: WSGIEnvironment, start_response: StartResponse
+    def answer(
+        environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
-        """Answer one request."""
-        failed: list[tuple[int, list[tuple[str, str]]]] = []
-
-        def start(
-            status: str, headers: list[tuple[str, str]], exc_info: Any = None
-        ) -> Callable[[bytes], object]:
-            number = int(status[:3])
-            if number < 400 or environ.get(FORMED):
-                return start_response(status, headers, exc_info)
-            failed.append((number, headers))
-            return lambda data: None
-
         try:
-            answer = self._below(environ, start)
+            status, headers, body = webob.Request(environ).call_application(
+                below
+            )
         except Exception:  # the outermost layer: logged once
             LOG.exception('a layer of the HTTP service failed')
-            return self._formed(environ, start_response, 500, [])
-        if not failed:
-            return answer
-        close = getattr(answer, 'close', None)
-        if close is not None:
-            close()
-        return self._formed(environ, start_response, *failed[-1])
+            return _formed(environ, 500, [])(environ, start_response)
+        if int(status[:3]) < 400 or environ.get(FORMED):
+            start_response(status, headers)
+            return cast('Iterable[bytes]', body)
+        if hasattr(body, 'close'):
+            body.close()
+        formed = _formed(environ, int(status[:3]), headers)
+        return formed(environ, start_response)
 
-    def _formed(
-        self,
-        environ: WSGIEnvironment,
-        start_response: StartResponse,
-        status: int,
-        headers: list[tuple[str, str]],
-    ) -> Iterable[bytes]:
-        phrase = http.HTTPStatus(status).phrase
-        request_id = environ.get(ENV_REQUEST_ID, '')
-        answer = (
-            unexpected(request_id)
-            if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
-            else form(
-                CODES.get(status, 'error'),
-                phrase,
-                _HINTS.get(status, ''),
-                request_id,
-            )
+    return answer
+
+
+def _formed(
+    environ: WSGIEnvironment, status: int, headers: list[tuple[str, str]]
+) -> WSGIApplication:
+    phrase = http.HTTPStatus(status).phrase
+    request_id = environ.get(ENV_REQUEST_ID, '')
+    answer = (
+        unexpected(request_id)
+        if status == http.HTTPStatus.INTERNAL_SERVER_ERROR
+        else form(
+            CODES.get(status, 'error'),
+            phrase,
+            _HINTS.get(status, ''),
+            request_id,
         )
-        body = json.dumps(answer).encode()
-        kept = [(k, v) for k, v in headers if k.lower() in _KEPT]
-        fresh = wsgiref.headers.Headers(kept)
-        fresh['Content-Type'] = 'application/json'
-        fresh['Content-Length'] = str(len(body))
-        start_response(f'{status} {phrase}', fresh.items())
-        return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]
+    )
+    kept = [(k, v) for k, v in headers if k.lower() in _KEPT]
+    formed: WSGIApplication = webob.Response(
+        json.dumps(answer).encode(),
+        f'{status} {phrase}',
+        [*kept, ('Content-Type', 'application/json')],
+    )
+    return formed

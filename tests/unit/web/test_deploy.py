@@ -217,7 +217,7 @@ class FormTest(app_case.SiteCase):
         def broken(environ, start_response):
             raise KeyError('secret-of-ours')
 
-        layers = request_id.RequestId(errors.OneForm(broken), None)
+        layers = request_id.RequestId(errors.one_form(broken), None)
         with self.assertLogs(errors.LOG.logger, 'ERROR') as logged:
             answer = test.Client(layers).get('/v1/services')
         self.assertIn('secret-of-ours', logged.output[0])
