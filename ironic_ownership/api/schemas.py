@@ -11,7 +11,7 @@ import enum
 import functools
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.api import operation
@@ -87,9 +87,29 @@ def code(
     return columns.Column(key, f'{path or key}.value', codes(of), text)
 
 
+def _read_if_there(path: str) -> Callable[[Any], Any]:
+    names = path.split('.')
+
+    def read(one: Any) -> Any:
+        for name in names:
+            if one is None:
+                return None
+            one = getattr(one, name)
+        return one
+
+    return read
+
+
+def maybe(
+    key: str, path: str, of: operation.Schema = TEXT_OR_NULL
+) -> columns.Column[Any]:
+    """Return the column of an attribute of something that may be missing."""
+    return columns.Column(key, _read_if_there(path), of)
+
+
 def moment(key: str, path: str = '', text: str = '') -> columns.Column[Any]:
     """Return the column of a time, which may be null."""
-    read = operator.attrgetter(path or key)
+    read = _read_if_there(path or key)
     return columns.Column(
         key, lambda one: columns.moment(read(one)), TEXT_OR_NULL, text
     )

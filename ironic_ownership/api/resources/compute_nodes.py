@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     Access,
@@ -12,9 +9,13 @@ from ironic_ownership.api.operation import (
     Operation,
     Parameter,
     Request,
-    Schema,
 )
-from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
+from ironic_ownership.api.schemas import (
+    FLAG_OR_NULL,
+    TEXT_OR_NULL,
+    TEXTS,
+    maybe,
+)
 from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
@@ -35,18 +36,6 @@ def _instance(status: NodeStatus) -> str | None:
     if status.node is not None:
         return status.node.instance_uuid
     return status.record.instance_uuid if status.record else None
-
-
-def _of_node(key: str, kind: Schema = TEXT_OR_NULL) -> Column[NodeStatus]:
-    return Column(key, lambda s: getattr(s.node, key, None), kind)
-
-
-def _of_record(
-    key: str, read: Callable[[model.ComputeNode], Any]
-) -> Column[NodeStatus]:
-    return Column(
-        key, lambda s: read(s.record) if s.record else None, TEXT_OR_NULL
-    )
 
 
 SHORT: Columns[NodeStatus] = (
@@ -74,8 +63,8 @@ _DECIDED: Columns[NodeStatus] = (
 LONG: Columns[NodeStatus] = (
     *SHORT,
     Column('driver', type=TEXT_OR_NULL),
-    _of_node('provision_state'),
-    _of_node('maintenance', FLAG_OR_NULL),
+    maybe('provision_state', 'node.provision_state'),
+    maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
     *_DECIDED,
 )
 DETAILS: Columns[NodeStatus] = (
@@ -88,19 +77,17 @@ DETAILS: Columns[NodeStatus] = (
     Column('explanation', 'decision.reason.help'),
     *_DECIDED,
     Column('driver', type=TEXT_OR_NULL),
-    _of_node('resource_class'),
-    _of_node('provision_state'),
-    _of_node('power_state'),
-    _of_node('maintenance', FLAG_OR_NULL),
-    _of_node('reservation'),
-    _of_node('retired', FLAG_OR_NULL),
-    _of_record('recorded_reason', lambda r: r.reason.value),
-    _of_record('recorded_instance_uuid', lambda r: r.instance_uuid),
-    _of_record('recorded_unavailable', lambda r: r.unavailable),
-    _of_record(
-        'unavailable_since', lambda r: columns.moment(r.unavailable_since)
-    ),
-    _of_record('recorded_at', lambda r: columns.moment(r.updated_at)),
+    maybe('resource_class', 'node.resource_class'),
+    maybe('provision_state', 'node.provision_state'),
+    maybe('power_state', 'node.power_state'),
+    maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
+    maybe('reservation', 'node.reservation'),
+    maybe('retired', 'node.retired', FLAG_OR_NULL),
+    maybe('recorded_reason', 'record.reason.value'),
+    maybe('recorded_instance_uuid', 'record.instance_uuid'),
+    maybe('recorded_unavailable', 'record.unavailable'),
+    schemas.moment('unavailable_since', 'record.unavailable_since'),
+    schemas.moment('recorded_at', 'record.updated_at'),
 )
 ACTION: Columns[NodeStatus] = (
     *SHORT[:3],
@@ -322,11 +309,6 @@ def _preferred(explanation: Explanation) -> _Row | None:
     }
 
 
-def _contest(explanation: Explanation) -> str | None:
-    contest = explanation.decision.contest
-    return contest.value if contest else None
-
-
 EXPLANATION: Columns[Explanation] = (
     Column('uuid', 'status.uuid'),
     Column('name', 'status.name', TEXT_OR_NULL),
@@ -342,7 +324,7 @@ EXPLANATION: Columns[Explanation] = (
     Column('decided_owner', 'decision.owner', TEXT_OR_NULL),
     Column('reason', 'decision.reason.value', help='Reason code, stable.'),
     Column('rule', advice.rule),
-    Column('contest', _contest, TEXT_OR_NULL),
+    maybe('contest', 'decision.contest.value'),
     Column('contenders', lambda e: list(e.decision.contenders), TEXTS),
     Column('filtered', 'decision.filtered', schemas.FLAG),
     Column('unavailable', 'status.unavailable', TEXT_OR_NULL, _UNAVAILABLE),

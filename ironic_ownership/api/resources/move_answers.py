@@ -30,10 +30,6 @@ _TRIAL = {
 }
 
 
-def _value(trial: Trial | None) -> str | None:
-    return trial.value if trial else None
-
-
 NODE: Columns[PlannedNode] = (
     Column('uuid', 'node.uuid'),
     Column('name', type=TEXT_OR_NULL),
@@ -43,7 +39,7 @@ NODE: Columns[PlannedNode] = (
     schemas.code('state', NodeState, 'node.state'),
     Column('detail', 'node.detail', TEXT_OR_NULL),
     Column('request_id'),
-    Column('trial', lambda n: _value(n.node.trial), _TRIAL),
+    schemas.maybe('trial', 'node.trial.value', _TRIAL),
 )
 """The result of one node."""
 
@@ -54,7 +50,7 @@ STORED_NODE: Columns[NodeMove] = (
     Column('instance_uuid', type=TEXT_OR_NULL),
     schemas.code('state', NodeState),
     Column('detail', type=TEXT_OR_NULL),
-    Column('trial', lambda n: _value(n.trial), _TRIAL),
+    schemas.maybe('trial', 'trial.value', _TRIAL),
 )
 """One node of a stored move."""
 

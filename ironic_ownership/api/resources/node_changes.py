@@ -274,13 +274,9 @@ MAX_IMPORTED = 1_000
 
 IMPORTED: Columns[ImportedNode] = (
     Column('uuid', 'entry.uuid'),
-    Column('name', lambda n: n.node and n.node.name, schemas.TEXT_OR_NULL),
+    schemas.maybe('name', 'node.name'),
     Column('service', 'entry.service'),
-    Column(
-        'instance_uuid',
-        lambda n: n.node and n.node.instance_uuid,
-        schemas.TEXT_OR_NULL,
-    ),
+    schemas.maybe('instance_uuid', 'node.instance_uuid'),
     result(*import_nodes.RESULTS, key='state'),
     *REFUSED,
     HINT,

@@ -13,7 +13,7 @@ from ironic_ownership.api.operation import (
     Parameter,
     Request,
 )
-from ironic_ownership.api.resources.services import options, policies
+from ironic_ownership.api.resources.services import advertised
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
@@ -74,8 +74,7 @@ SHORT: Columns[Peer] = (
 LONG: Columns[Peer] = (
     *SHORT,
     Column('peers', lambda p: list(p.peers), schemas.TEXTS),
-    Column('policies', lambda p: policies(p.settings), schemas.TEXTS),
-    Column('settings', lambda p: options(p.settings), schemas.THING),
+    *advertised('settings')[:2],
 )
 
 

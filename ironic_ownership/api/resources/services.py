@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
@@ -32,33 +33,13 @@ from ironic_ownership.observe.columns import Column, Columns, cells
 
 _Row = dict[str, columns.Cell]
 
-MEMBER_VALUES = schemas.described(
-    THING,
-    'Values that the service advertises for itself alone, such as a weight; '
-    'peers may have different ones.',
-)
 
-
-def policies(settings: model.MemberSettings) -> list[str]:
-    """Return the names of the policies, in their order."""
-    return [policy.name for policy in settings.policies]
-
-
-def options(settings: model.MemberSettings) -> _Row:
-    """Return the advertised options that are set, by name.
+def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
+    """Return the options that are set, by name.
 
     An option that two policies have is shown with the name of its policy
     before it.
     """
-    return _by_name(settings.policies)
-
-
-def member_values(settings: model.MemberSettings) -> _Row:
-    """Return the values that are advertised for this member alone."""
-    return _by_name(settings.values)
-
-
-def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
     found = [
         (policy.name, name, columns.plain(value))
         for policy in policies
@@ -70,6 +51,30 @@ def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
         name if names.count(name) == 1 else f'{policy}.{name}': value
         for policy, name, value in found
     }
+
+
+def advertised(path: str) -> Columns[Any]:
+    """Return the columns of settings that a process advertises.
+
+    :param path: of the settings.
+    """
+    of = operator.attrgetter(path)
+    return (
+        Column(
+            'policies', lambda one: [p.name for p in of(one).policies], TEXTS
+        ),
+        Column('settings', lambda one: _by_name(of(one).policies), THING),
+        Column(
+            'member_values',
+            lambda one: _by_name(of(one).values),
+            THING,
+            'Values that the service advertises for itself alone, such as a '
+            'weight; peers may have different ones.',
+        ),
+        Column(
+            'contract_version', f'{path}.contract_version', {'type': 'integer'}
+        ),
+    )
 
 
 def loops(report: ConditionReport | None) -> list[_Row]:
@@ -128,6 +133,7 @@ SHORT: Columns[ServiceStatus] = (
         'a process.',
     ),
 )
+_ADVERTISED = advertised('settings')
 _REST: Columns[ServiceStatus] = (
     Column('fenced', 'row.fenced', FLAG),
     Column(
@@ -140,11 +146,7 @@ _REST: Columns[ServiceStatus] = (
     Column(
         'standing_order', lambda s: standing_order(s.row), **STANDING_ORDER
     ),
-    Column('policies', lambda s: policies(s.settings), TEXTS),
-    Column('settings', lambda s: options(s.settings), THING),
-    Column(
-        'member_values', lambda s: member_values(s.settings), MEMBER_VALUES
-    ),
+    *_ADVERTISED[:3],
 )
 LONG: Columns[ServiceStatus] = (
     *SHORT,
@@ -161,19 +163,9 @@ LONG: Columns[ServiceStatus] = (
 DETAILS: Columns[ServiceStatus] = (
     *SHORT,
     *_REST,
-    Column(
-        'incarnation',
-        lambda s: s.member and s.member.incarnation,
-        TEXT_OR_NULL,
-    ),
-    Column(
-        'joined_at',
-        lambda s: columns.moment(s.member.joined_at) if s.member else None,
-        TEXT_OR_NULL,
-    ),
-    Column(
-        'contract_version', 'settings.contract_version', {'type': 'integer'}
-    ),
+    schemas.maybe('incarnation', 'member.incarnation'),
+    schemas.moment('joined_at', 'member.joined_at'),
+    _ADVERTISED[3],
     Column('view_checksum', 'row.view_checksum', TEXT_OR_NULL),
     Column('config_error', 'row.config_error', TEXT_OR_NULL),
     Column(
@@ -253,10 +245,7 @@ def _show(request: Request) -> Answer:
     return Answer(cells(DETAILS, one) | {'warnings': list(found.warnings)})
 
 
-def _of_process(name: str) -> Callable[[Reading], columns.Cell]:
-    return lambda reading: getattr(reading.member.settings.process, name, None)
-
-
+_PROCESS = 'member.settings.process'
 MEMBERS: Columns[Reading] = (
     Column('host', 'member.host'),
     Column(
@@ -265,9 +254,9 @@ MEMBERS: Columns[Reading] = (
         help='Role of the process for its host; unknown if the records do not '
         'answer.',
     ),
-    Column('machine', _of_process('machine'), TEXT_OR_NULL),
-    Column('pid', _of_process('pid'), schemas.NUMBER_OR_NULL),
-    Column('version', _of_process('version'), TEXT_OR_NULL),
+    schemas.maybe('machine', f'{_PROCESS}.machine'),
+    schemas.maybe('pid', f'{_PROCESS}.pid', schemas.NUMBER_OR_NULL),
+    schemas.maybe('version', f'{_PROCESS}.version'),
     schemas.moment(
         'last_heartbeat',
         'beaten_at',
@@ -276,18 +265,7 @@ MEMBERS: Columns[Reading] = (
     ),
     Column('incarnation', 'member.incarnation'),
     schemas.moment('joined_at', 'member.joined_at'),
-    Column('policies', lambda r: policies(r.member.settings), schemas.TEXTS),
-    Column('settings', lambda r: options(r.member.settings), schemas.THING),
-    Column(
-        'member_values',
-        lambda r: member_values(r.member.settings),
-        MEMBER_VALUES,
-    ),
-    Column(
-        'contract_version',
-        'member.settings.contract_version',
-        {'type': 'integer'},
-    ),
+    *advertised('member.settings'),
     Column(
         'readable',
         type=schemas.FLAG,

@@ -142,11 +142,16 @@ class ComputeNodeTest(unittest.TestCase):
             self.assertEqual((alive, None), (status.alive, status.conditions))
 
 
+def advertised(settings):
+    member = model.Member('h', 'i', 0.0, settings)
+    return shown(services.advertised('settings'), member)['settings']
+
+
 class ServiceTest(unittest.TestCase):
     def test_settings_that_are_set_are_shown(self) -> None:
         self.assertEqual(
             {'conductor_group': '', 'peer_list': ['a', 'b']},
-            services.options(SETTINGS),
+            advertised(SETTINGS),
         )
 
     def test_values_that_a_member_advertises_for_itself_are_shown(
@@ -178,9 +183,7 @@ class ServiceTest(unittest.TestCase):
                 model.PolicySettings.of('b', {'limit': 2}),
             )
         )
-        self.assertEqual(
-            {'a.limit': 1, 'b.limit': 2}, services.options(settings)
-        )
+        self.assertEqual({'a.limit': 1, 'b.limit': 2}, advertised(settings))
 
     def test_alive_is_unknown_without_a_view(self) -> None:
         row, member = model.Service('h'), model.Member('h', 'i')
