@@ -31,6 +31,8 @@ class Loop(DescribedEnum):
         'standing-orders',
         'move deployed nodes of dead services as ordered',
     )
+    COMMITS = 'commits', 'notice commits that the database has lost'
+    CLOCKS = 'clocks', 'compare the clocks of the database servers'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

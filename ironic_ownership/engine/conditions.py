@@ -37,6 +37,12 @@ MASS_LOSS = 'mass_loss'
 NODES_TAKEN = 'nodes_taken'
 """Condition and code of a service that returned without its nodes."""
 
+LOST_COMMITS = 'records_rewound'
+"""Condition and code of records that became older, until it is confirmed."""
+
+CLOCK_SKEW = 'clock_skew'
+"""Condition and code of database servers whose clocks differ."""
+
 _LOOPS = {
     'start': Loop.START,
     'heartbeat': Loop.HEARTBEAT,
@@ -58,6 +64,8 @@ _LOOPS = {
     'standing orders': Loop.ORDERS,
     'standing orders refused': Loop.ORDERS,
     NODES_TAKEN: Loop.ORDERS,
+    LOST_COMMITS: Loop.COMMITS,
+    CLOCK_SKEW: Loop.CLOCKS,
 }
 """The loop that a condition keeps from its work; others concern nodes."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterable, Iterator, Mapping
 
-from ironic_ownership.contracts import exceptions, texts
+from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.conditions import (
     Condition,
     ConditionReport,
     Loop,
 )
+from ironic_ownership.contracts.exceptions import PluginFaultError
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
     RECORDED,
@@ -26,8 +27,12 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
-from ironic_ownership.engine.conditions import MASS_LOSS, NODES_TAKEN
-from ironic_ownership.engine.host import health
+from ironic_ownership.engine.conditions import (
+    CLOCK_SKEW,
+    LOST_COMMITS,
+    MASS_LOSS,
+    NODES_TAKEN,
+)
 from ironic_ownership.engine.host.credential_probe import BLIND
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.worker import LOOP_ENDED
@@ -55,6 +60,9 @@ _BY_CONDITION: Mapping[str | None, tuple[str, Severity]] = {
     NODES_TAKEN: (NODES_TAKEN, _WARNING),
 }
 """Those that have a code of their own, instead of that of their loop."""
+
+_ELSEWHERE = (MASS_LOSS, LOST_COMMITS, CLOCK_SKEW)
+"""Codes that checks of their own find."""
 
 CODES = frozenset(
     code for code, _ in (*_CODES.values(), *_BY_CONDITION.values())
@@ -119,8 +127,10 @@ def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
     found: dict[tuple[str, str, str, bool], list[str]] = (
         collections.defaultdict(list)
     )
-    for host, report, one in _failing(seen):
-        if one.code == MASS_LOSS or _is_known(seen, host, one):
+    for host, report, one in failing(seen):
+        if one.code in _ELSEWHERE or (
+            one.code == PluginFaultError.code and host in seen.view.hosts
+        ):
             continue
         waits = one.since is not None and (
             report.now - one.since < report.interval
@@ -146,7 +156,7 @@ def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check('mass loss', RECORDED, _ERROR, _SERVICE, MASS_LOSS)
 def mass_loss(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find services that delete no records: too many nodes are missing."""
-    for host, _, one in _failing(seen):
+    for host, _, one in failing(seen):
         if one.code == MASS_LOSS:
             yield problem(
                 f'{host}: {one.error}', (host,), _LOSS.format(host=host)
@@ -192,9 +202,10 @@ def _is_active(seen: Deployment, report: ConditionReport) -> bool:
     return row is not None and row.incarnation == report.incarnation
 
 
-def _failing(
+def failing(
     seen: Deployment,
-) -> Iterable[tuple[str, ConditionReport, Condition]]:
+) -> Iterator[tuple[str, ConditionReport, Condition]]:
+    """Return the loops that fail, by host, of reports that are current."""
     for host, report in sorted(seen.reports.items()):
         if not report.is_outdated:
             for one in report.failing:
@@ -203,17 +214,6 @@ def _failing(
 
 def _has_ended(one: Condition) -> bool:
     return one.ended or one.code == LOOP_ENDED
-
-
-def _is_known(seen: Deployment, host: str, one: Condition) -> bool:
-    """Tell whether the check of failing policies reports it."""
-    row = seen.services.get(host)
-    return (
-        one.code == exceptions.PluginFaultError.code
-        and row is not None
-        and host in seen.view.hosts
-        and bool(health.parts_of(row.config_error).plugin_fault)
-    )
 
 
 @check(

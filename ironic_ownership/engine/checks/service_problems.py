@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ironic_ownership.contracts import model, reservations, texts
+from ironic_ownership.contracts.exceptions import PluginFaultError
+from ironic_ownership.engine.checks.host_problems import failing
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
     RECORDED,
@@ -21,12 +23,12 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
+from ironic_ownership.engine.conditions import CLOCK_SKEW, LOST_COMMITS
 from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
     settings_differences,
     why_unreadable,
 )
-from ironic_ownership.engine.host import health
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
 
@@ -195,18 +197,19 @@ def unreadable(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check('rejected configurations', RECORDED, _WARNING, _SERVICE, 'config_error')
 def config_errors(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that rejected their changed configuration."""
-    for host, error in _reported(seen, 'config_error').items():
-        yield problem(
-            f'{host} keeps its old configuration: {error}',
-            [host],
-            'Correct the file and send SIGHUP again',
-        )
+    for host, row in sorted(seen.services.items()):
+        if host in seen.view.hosts and row.config_error:
+            yield problem(
+                f'{host} keeps its old configuration: {row.config_error}',
+                [host],
+                'Correct the file and send SIGHUP again',
+            )
 
 
 @check('failing policies', RECORDED, _ERROR, _SERVICE, 'plugin_fault')
 def plugin_faults(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose policies fail, or take too long."""
-    for host, fault in _reported(seen, 'plugin_fault').items():
+    for host, fault in _reported(seen, PluginFaultError.code).items():
         yield problem(
             f'{host} cannot decide and changes no owner: {fault}',
             [host],
@@ -220,16 +223,14 @@ def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services that noticed lost commits."""
     found = {
         host: lost
-        for host, lost in _reported(seen, 'lost_commits').items()
+        for host, lost in _reported(seen, LOST_COMMITS).items()
         # One that is forced down neither acts nor reports: see --up.
         if not seen.services[host].forced_down
     }
     if found:
         yield problem(
-            'the database lost commits, by the promotion of a standby or the '
-            f'restore of a backup; noticed by '
-            f'{texts.listed(sorted(found))}: '
-            f'{next(iter(found.values()))}',
+            f'{next(iter(found.values()))}; noticed by '
+            f'{texts.listed(sorted(found))}',
             sorted(found),
             'The services have read everything again. Repeat what operators '
             'changed last, compared with "service list", "move list" and '
@@ -240,10 +241,9 @@ def records_rewound(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check('clocks of the database', RECORDED, _WARNING, _SERVICE, 'clock_skew')
 def clock_skew(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find live services whose database servers have different clocks."""
-    if found := _reported(seen, 'clock_skew'):
+    if found := _reported(seen, CLOCK_SKEW):
         yield problem(
-            'the clocks of the database servers differ by more than '
-            f'fence_margin: {"; ".join(found.values())}',
+            '; '.join(found.values()),
             sorted(found),
             'Correct the clocks of the database servers, for example by NTP, '
             'and use the same member_ttl for all services. The finding is '
@@ -251,14 +251,14 @@ def clock_skew(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
 
 
-def _reported(seen: Deployment, part: str) -> dict[str, str]:
-    """Return what live services report in one of the parts, in order."""
-    return {
-        host: text
-        for host, row in sorted(seen.services.items())
-        if host in seen.view.hosts
-        and (text := getattr(health.parts_of(row.config_error), part))
-    }
+def _reported(seen: Deployment, code: str) -> dict[str, str]:
+    """Return the errors of live services that report a code, in order."""
+    found: dict[str, str] = {}
+    live = seen.view.hosts & seen.services.keys()
+    for host, _, one in failing(seen):
+        if host in live and one.code == code:
+            found.setdefault(host, one.error)
+    return found
 
 
 @check('pauses', STORED, _WARNING, Kind.PAUSE, 'paused')

@@ -4,10 +4,8 @@ What the process itself knows, without a request to any server, so that it
 also answers while all of them are down.
 
 For ``check`` to find, it stores two reports in the records: the conditions of
-its loops, and its status. Besides the view of the service, the status explains
-why the service does not act by its configuration, and what it has observed of
-the database: a refused configuration, a failing policy, lost commits and
-clocks that differ share one text, which :func:`parts_of` splits again.
+its loops, and its status: the view of the service, and why it refused its
+configuration.
 """
 
 from __future__ import annotations
@@ -16,14 +14,13 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
-from ironic_ownership.engine.conditions import NODES_TAKEN
+from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.host.operator_log import Activity, Key
 from ironic_ownership.engine.host.refresh_result import Summary
@@ -36,45 +33,6 @@ SLOW = 10.0
 """Seconds that all policies together may take for one refresh: a hundred
 times what 100,000 nodes take."""
 
-_FAULT = 'plugin fault: '
-_LOST = 'lost commits: '
-_SKEW = 'clock skew: '
-
-
-class Parts(NamedTuple):
-    """The parts of the text that is stored; ``None`` if there is no such.
-
-    :param config_error: the reason why a new configuration was refused.
-    :param plugin_fault: the policy that fails, and its error.
-    :param lost_commits: the services whose records became older, and when.
-    :param clock_skew: hosts whose database server has another clock.
-    """
-
-    config_error: str | None = None
-    plugin_fault: str | None = None
-    lost_commits: str | None = None
-    clock_skew: str | None = None
-
-
-def text_of(status: Parts) -> str | None:
-    """Return all parts in one text."""
-    prefixes = ('', _FAULT, _LOST, _SKEW)
-    parts = zip(prefixes, status, strict=True)
-    return '; '.join(f'{name}{one}' for name, one in parts if one) or None
-
-
-def parts_of(text: str | None) -> Parts:
-    """Split a text into its parts."""
-    rest, _, skew = (text or '').partition(_SKEW)
-    rest, _, lost = rest.removesuffix('; ').partition(_LOST)
-    refused, _, fault = rest.removesuffix('; ').partition(_FAULT)
-    return Parts(
-        refused.removesuffix('; ') or None,
-        fault or None,
-        lost or None,
-        skew or None,
-    )
-
 
 @dataclasses.dataclass(eq=False)
 class StatusReport:
@@ -82,21 +40,15 @@ class StatusReport:
 
     Threading: any thread.
 
-    :ivar parts: explain why the service does not act as configured. A loss of
-        commits stays until an operator has confirmed it.
+    :ivar config_error: the reason why a new configuration was refused.
     """
 
     context: ServiceContext
 
     def __post_init__(self) -> None:
-        self.parts = Parts()
+        self.config_error: str | None = None
         self._lock = threading.Lock()
         self._stored: tuple[int, str, str | None] | None = None
-
-    def change(self, **parts: str | None) -> None:
-        """Replace some parts."""
-        with self._lock:
-            self.parts = self.parts._replace(**parts)
 
     def store(self, view: model.View) -> None:
         """Store the status, unless it is stored already.
@@ -107,68 +59,54 @@ class StatusReport:
             status = (
                 self.context.fence.epoch(),
                 view.checksum,
-                text_of(self.parts),
+                self.config_error,
             )
             if status == self._stored:
                 return
-            epoch, checksum, text = status
+            epoch, checksum, error = status
             self.context.ports.records.report(
                 self.context.host,
                 epoch,
                 view_checksum=checksum,
-                config_error=text,
+                config_error=error,
             )
             self._stored = status
 
 
-@dataclasses.dataclass(eq=False)
-class PolicyMonitor:
-    """Reports policies that fail or are slow.
+@contextlib.contextmanager
+def policies_monitored(
+    known: Conditions, slow_after: float = SLOW
+) -> Iterator[None]:
+    """Report it if the policies that are called in this context are slow.
 
     Interrupts nothing: a slow policy delays the refresh, while heartbeats
     go on and no owner changes. Fence and records are checked again when the
     refresh writes.
 
-    Threading: the refresh thread only.
-
     :param slow_after: seconds after which the policies count as slow.
+    :raises PluginFaultError: if a policy fails.
     """
 
-    status: StatusReport
-    slow_after: float = SLOW
+    def on_slow(call: str) -> None:
+        known.report(
+            'slow policies',
+            f'{call} takes longer than {slow_after:g} s: no owner changes '
+            'until it returns',
+            code=exceptions.PluginFaultError.code,
+        )
 
-    @contextlib.contextmanager
-    def monitored(self, view: model.View) -> Iterator[None]:
-        """Monitor the policies that are called in this context.
+    with plugin_guard.watched(slow_after, on_slow) as slow:
+        yield
+    if not slow.is_set():
+        known.clear('slow policies', 'policies return in time again')
 
-        :raises PluginFaultError: if a policy fails.
-        """
-        known = self.status.context.conditions
 
-        def on_slow(call: str) -> None:
-            fault = f'{call} takes longer than {self.slow_after:g} s'
-            known.report(
-                'slow policies', f'{fault}: no owner changes until it returns'
-            )
-            self._store(fault, view)
-
-        try:
-            with plugin_guard.watched(self.slow_after, on_slow) as slow:
-                yield
-        except exceptions.PluginFaultError as exc:
-            self._store(str(exc), view)
-            raise
-        if not slow.is_set():
-            known.clear('slow policies', 'policies return in time again')
-            self._store(None, view)
-
-    def _store(self, fault: str | None, view: model.View) -> None:
-        self.status.change(plugin_fault=fault)
-        try:
-            self.status.store(view)
-        except exceptions.OwnershipError as exc:
-            LOG.debug('status of the policies not stored: %s', exc)
-
+_AT_WORK = (
+    conditions.NODES_TAKEN,
+    conditions.LOST_COMMITS,
+    conditions.CLOCK_SKEW,
+)
+"""Codes of conditions with which a process does its work."""
 
 ROLES = (Role.STARTING, Role.ACTIVE, Role.STANDBY, Role.FORCED_DOWN)
 """Roles that a process shows. Heartbeats that fail are a fault, no role."""
@@ -211,7 +149,7 @@ class Health:
             f'{one.loop}: {one.error or "its thread has ended"}'
             for one in self.loops
             if one.fails
-            and one.code != NODES_TAKEN  # it does its work, with fewer nodes
+            and one.code not in _AT_WORK
             and (self.role != Role.STANDBY or one.loop == Loop.HEARTBEAT)
         ]
         if self.role == Role.STARTING and not found:

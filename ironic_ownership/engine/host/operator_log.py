@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import logging
 import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +26,11 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.contracts.texts import counted
-from ironic_ownership.engine.conditions import MASS_LOSS, Conditions
+from ironic_ownership.engine.conditions import (
+    LOST_COMMITS,
+    MASS_LOSS,
+    Conditions,
+)
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.deletion import missing_nodes
@@ -160,8 +165,8 @@ class OperatorLog:
                 change.reason.value,
             )
 
-    def lost_commits(self, lost: Mapping[str, int]) -> str:
-        """Log that records became older, and return the text for others.
+    def lost_commits(self, lost: Mapping[str, int]) -> None:
+        """Report that records became older, until that is confirmed.
 
         :param lost: changes that were lost, by service.
         """
@@ -170,13 +175,14 @@ class OperatorLog:
             f'{counted(number, "change")} of {host}'
             for host, number in sorted(lost.items())
         )
-        LOG.error(
+        self._conditions.report(
+            LOST_COMMITS,
             'the database lost commits, by the promotion of a standby or the '
-            'restore of a backup: %s. Everything is read again; what '
-            'operators changed last may be lost: "ironic-ownership check"',
-            services,
+            f'restore of a backup: {services}, at {now}. Everything is read '
+            'again; what operators changed last may be lost',
+            code=LOST_COMMITS,
+            level=logging.ERROR,
         )
-        return f'{services}, at {now}'
 
     def fails_for_others(
         self, hosts: Collection[str], error: exceptions.OwnershipError

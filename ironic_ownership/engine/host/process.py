@@ -55,7 +55,11 @@ GUARD_CLIENTS = 8
 database gives connections, which heartbeats need as well."""
 
 _OPTIONAL = frozenset(
-    {Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS, Loop.ORDERS}
+    {
+        *(Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS, Loop.ORDERS),
+        # Listed while there is something to report.
+        *(Loop.COMMITS, Loop.CLOCKS),
+    }
 )
 
 

@@ -11,6 +11,7 @@ from ironic_ownership.engine.availability import (
     AvailabilityTracker,
     FlapDamper,
 )
+from ironic_ownership.engine.conditions import LOST_COMMITS
 from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
@@ -18,7 +19,10 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 from ironic_ownership.engine.host import snapshot
 from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.health import PolicyMonitor, StatusReport
+from ironic_ownership.engine.host.health import (
+    StatusReport,
+    policies_monitored,
+)
 from ironic_ownership.engine.host.reconciler import (
     Planner,
     Reconciler,
@@ -88,7 +92,6 @@ class Refresher:
         self._clock_skew = ClockSkew(
             self._host, self.context.fence.margin, self.context.conditions
         )
-        self._monitor = PolicyMonitor(self._status)
         self._cache = RecordCache(self.context.ports.records, self._host)
         # Own nodes on record, and those of them that Ironic did not list.
         self._own: Set[str] | None = None
@@ -97,7 +100,9 @@ class Refresher:
     def reconfigure(self, tuning: Tuning) -> None:
         """Use another scope and other limits from the next refresh on."""
         # An operator who reloads has read the report.
-        self._status.change(lost_commits=None)
+        self.context.conditions.clear(
+            LOST_COMMITS, 'the loss of commits is confirmed'
+        )
         self._forget()
         self.follow(tuning.policies.scope)
         self._cleanup.reconfigure(tuning.limits)
@@ -141,7 +146,7 @@ class Refresher:
         :param store: now; the next successful refresh stores it anyway.
         :raises OwnershipError: if it could not be stored now.
         """
-        self._status.change(config_error=error)
+        self._status.config_error = error
         if store:
             self._status.store(self.context.ports.backend.view())
 
@@ -184,9 +189,8 @@ class Refresher:
         self._last = summary
         lost = self._lost_commits.observe(seen.services)
         if lost:
-            text = self.operator_log.lost_commits(lost)
-            self._status.change(lost_commits=text)
-        self._status.change(clock_skew=self._clock_skew.observe(seen.view))
+            self.operator_log.lost_commits(lost)
+        self._clock_skew.observe(seen.view)
         _check_epoch(self._host, epoch, seen.services.get(self._host))
         self._status.store(seen.view)
         companion = self.context.ports.companion
@@ -358,7 +362,7 @@ class Refresher:
         is_final = True
         plans = self._planner.plans(seen, self._refused)
         while True:
-            with self._monitor.monitored(seen.view):
+            with policies_monitored(self.context.conditions):
                 plan = next(plans, None)
             decided = self._planner.decided
             summary.waiting = decided.waiting.total()

@@ -16,11 +16,10 @@ from collections.abc import Mapping, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.calls import Clock
-from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.conditions import CLOCK_SKEW, Conditions
 
 _NEVER = float('-inf')
 
-_SKEW = 'clock skew'
 _STEADY = 2.0
 """Seconds by which a lead may change without another report."""
 
@@ -281,8 +280,8 @@ class ClockSkew:
         self._conditions = conditions
         self._reported: dict[str, float] = {}
 
-    def observe(self, view: model.View) -> str | None:
-        """Return the servers that are ahead, for ``check``; log a change."""
+    def observe(self, view: model.View) -> None:
+        """Report the servers that are ahead."""
         self._reported = {
             host: self._steady(host, lead)
             for host, lead in sorted(view.ahead.items())
@@ -290,19 +289,19 @@ class ClockSkew:
         }
         if not self._reported:
             self._conditions.clear(
-                _SKEW, 'the clocks of the database servers agree again'
+                CLOCK_SKEW, 'the clocks of the database servers agree again'
             )
-            return None
+            return
         text = ', '.join(
             f'that of {host} is {lead:.1f} s ahead of that of {self._host}'
             for host, lead in self._reported.items()
         )
         self._conditions.report(
-            _SKEW,
+            CLOCK_SKEW,
             f'the clocks of the database servers differ: {text}; tolerated '
             f'are {self._tolerated:g} s',
+            code=CLOCK_SKEW,
         )
-        return text
 
     def _steady(self, host: str, lead: float) -> float:
         """Return the lead as reported before, unless it really changed.

@@ -611,13 +611,6 @@ def _conditions_outdated(s: TestFindings) -> Story:
     _report(s, 'host1')
 
 
-def _status(s: TestFindings, **parts: str) -> None:
-    one = s.alive['host1']
-    for name, text in parts.items():
-        setattr(one.refresher._status, name, text)
-    s.settle()
-
-
 @case('config_error')
 def _config_error(s: TestFindings) -> Story:
     s.serve('host1')
@@ -636,9 +629,13 @@ def _plugin_fault(s: TestFindings) -> Story:
         world.PickyPolicy, 'admits', side_effect=LookupError('its own')
     )
     with broken:
-        s.serve('host1', world.runs(picky='fake'))
+        one = s.serve('host1', world.runs(picky='fake'))
+        one.process.refresh_loop.run_step()
+        _store(s, one)
         yield
-    s.settle()
+    one.process.refresh_loop.wake()
+    one.process.refresh_loop.run_step()
+    _store(s, one)
 
 
 @case('records_rewound')
@@ -646,20 +643,21 @@ def _records_rewound(s: TestFindings) -> Story:
     one = s.serve('host1')
     s.operator('UPDATE services SET revision = revision - 1')
     s.settle()
+    _store(s, one)
     found = yield
     s.assertIn('SIGHUP', found['hint'])
     one.refresher.reconfigure(service.tuning_of(s.settings['host1']))
+    _store(s, one)
 
 
 @case('clock_skew')
 def _clock_skew(s: TestFindings) -> Story:
     one = s.serve('host1')
-    with mock.patch.object(
-        type(one.refresher._clock_skew), 'observe', return_value='host1: 9 s'
-    ):
-        s.settle()
-        yield
+    one.refresher._clock_skew.observe(model.View(ahead={'host1': 9.0}))
+    _store(s, one)
+    yield
     s.settle()
+    _store(s, one)
 
 
 @case('reservation_left')

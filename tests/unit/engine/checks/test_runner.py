@@ -10,9 +10,14 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reservations
+from ironic_ownership.contracts.conditions import (
+    Condition,
+    ConditionReport,
+    Loop,
+)
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.checks import problem, runner
-from ironic_ownership.engine.host import health
+from ironic_ownership.engine.conditions import CLOCK_SKEW, LOST_COMMITS
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
 
@@ -53,6 +58,13 @@ class CheckCase(unittest.TestCase):
         self.reporting = False
         self.conductors: list[model.Conductor] | None = None
         self.unshown: exceptions.IronicError | None = None
+        self.reports: dict[str, ConditionReport] = {}
+
+    def report(self, host: str, *found: Any) -> None:
+        """Report a condition: the loop, its code and its error."""
+        loop, code, error = found
+        one = Condition(loop, code=code, error=error, since=-999.0)
+        self.reports[host] = ConditionReport(host, host, 60.0, (one,))
 
     def row(self, host: str, **values) -> None:
         self.services = [
@@ -83,6 +95,7 @@ class CheckCase(unittest.TestCase):
                 unlisted=self.unlisted,
                 unread=self.unread,
                 reservations=self.reservations,
+                reports=self.reports,
                 companion=self.companion(),
                 reporting=self.reporting,
             )
@@ -414,34 +427,26 @@ class Failing(policy.FilterPolicy):
 
 class TestReports(CheckCase):
     def test_skew_that_services_noticed_is_one_problem(self) -> None:
-        text = health.text_of(
-            health.Parts(clock_skew='that of host2 is 5.0 s ahead')
-        )
-        self.row('host1', config_error=text)
+        text = 'that of host2 is 5.0 s ahead'
+        self.report('host1', Loop.CLOCKS, CLOCK_SKEW, text)
         found = self.assert_found('clock_skew', 'host1')
-        self.assertIn('that of host2 is 5.0 s ahead', found.what)
-        self.assertNotIn('config_error', self.codes())
+        self.assertIn(text, found.what)
+        self.assertEqual(['clock_skew'], self.codes())
 
     def test_loss_that_services_noticed_is_one_problem(self) -> None:
-        text = health.text_of(
-            health.Parts(lost_commits='2 changes of host2, at 10:00')
-        )
         for host in ('host1', 'host2'):
-            self.row(host, config_error=text)
+            self.report(host, Loop.COMMITS, LOST_COMMITS, '2 changes of host2')
         found = self.assert_found('records_rewound', 'host1', 'host2')
         self.assertIn('2 changes of host2', found.what)
-        self.assertNotIn('config_error', self.codes())
-        for host in ('host1', 'host2'):
-            self.row(host, config_error=text, forced_down=host == 'host2')
+        self.assertEqual(['records_rewound'], self.codes())
+        self.row('host2', forced_down=True)
         self.assert_found('records_rewound', 'host1')
 
 
 class TestPolicies(CheckCase):
     def test_fault_that_a_service_reported_is_found(self) -> None:
-        both = health.text_of(
-            health.Parts('peer_list: half', 'P.assign failed')
-        )
-        self.row('host1', config_error=both)
+        self.row('host1', config_error='peer_list: half')
+        self.report('host1', Loop.REFRESH, 'plugin_fault', 'P.assign failed')
         fault = self.assert_found('plugin_fault', 'host1')
         self.assertIn('P.assign failed', fault.what)
         self.assertNotIn('half', fault.what)
@@ -449,6 +454,7 @@ class TestPolicies(CheckCase):
         error = self.assert_found('config_error', 'host1')
         self.assertIn('half', error.what)
         self.assertNotIn('assign', error.what)
+        self.assertEqual(['config_error', 'plugin_fault'], self.codes())
 
     def test_node_of_a_service_that_cannot_be_read_is_not_unserved(
         self,

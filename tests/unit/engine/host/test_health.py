@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import unittest
 from unittest.mock import ANY, Mock
 
@@ -16,10 +15,7 @@ from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import Conditions, hangs
 from ironic_ownership.engine.host.health import (
     ConditionMonitor,
-    Parts,
     StatusReport,
-    parts_of,
-    text_of,
 )
 from ironic_ownership.engine.host.operator_log import Activity
 from ironic_ownership.engine.membership import fence
@@ -39,9 +35,14 @@ class TestFaults(unittest.TestCase):
         found = health(loops=(WORKS, FAILS)).faults
         self.assertEqual(['refresh: Ironic does not answer'], found)
 
-    def test_loss_of_nodes_by_a_standing_order_is_none(self) -> None:
+    def test_what_it_only_has_to_tell_is_none(self) -> None:
         taken = Condition(Loop.ORDERS, code='nodes_taken', error='2 nodes')
-        self.assertEqual([], health(loops=(taken,)).faults)
+        for one in (
+            taken,
+            Condition(Loop.COMMITS, code=conditions.LOST_COMMITS, error='2'),
+            Condition(Loop.CLOCKS, code=conditions.CLOCK_SKEW, error='9 s'),
+        ):
+            self.assertEqual([], health(loops=(one,)).faults)
         other = dataclasses.replace(taken, code='not_enforced')
         self.assertEqual(
             ['standing-orders: 2 nodes'], health(loops=(other,)).faults
@@ -137,20 +138,6 @@ class TestStore(unittest.TestCase):
 VIEW = model.View()
 
 
-class TestText(unittest.TestCase):
-    def test_all_parts_come_back_as_they_were(self) -> None:
-        for parts in itertools.product(
-            (None, 'shard_key: no; really'),
-            (None, "policy 'x' from y 1: X.assign failed; z"),
-            (None, '2 changes of host1, at 10:00'),
-            (None, 'that of host1 is 5.0 s ahead of that of host2'),
-        ):
-            status = Parts(*parts)
-            text = text_of(status)
-            self.assertEqual(status, parts_of(text))
-        self.assertIsNone(text_of(Parts()))
-
-
 class TestSelfReport(sqlite.SqliteCase):
     def setUp(self) -> None:
         super().setUp()
@@ -177,22 +164,17 @@ class TestSelfReport(sqlite.SqliteCase):
         return row.config_error
 
     def test_status_is_stored_and_cleared(self) -> None:
-        self.status.change(plugin_fault='it fails')
+        self.status.config_error = 'no such option'
         self.status.store(VIEW)
-        self.assertEqual('plugin fault: it fails', self.stored())
-        self.status.change(config_error='no such option')
-        self.status.store(VIEW)
-        self.assertEqual(
-            'no such option; plugin fault: it fails', self.stored()
-        )
-        self.status.change(config_error=None, plugin_fault=None)
+        self.assertEqual('no such option', self.stored())
+        self.status.config_error = None
         self.status.store(VIEW)
         self.assertIsNone(self.stored())
 
     def test_same_status_is_stored_again_only_after_a_registration(
         self,
     ) -> None:
-        self.status.change(plugin_fault='it fails')
+        self.status.config_error = 'no such option'
         self.status.store(VIEW)
         self.records.report(
             'host1', self.fence.epoch(), view_checksum='', config_error=None
@@ -201,7 +183,7 @@ class TestSelfReport(sqlite.SqliteCase):
         self.assertIsNone(self.stored())
         self.register()
         self.status.store(VIEW)
-        self.assertEqual('plugin fault: it fails', self.stored())
+        self.assertEqual('no such option', self.stored())
 
     def test_fenced_service_stores_nothing(self) -> None:
         self.clock.elapse(60)

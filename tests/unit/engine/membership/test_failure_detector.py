@@ -334,7 +334,8 @@ class TestClockSkew(unittest.TestCase):
         )
 
     def observe(self, **ahead: float) -> str | None:
-        return self.detector.observe(model.View(ahead=ahead))
+        self.detector.observe(model.View(ahead=ahead))
+        return self.conditions.standing.get('clock_skew')
 
     def test_tolerated_skew_is_not_reported(self) -> None:
         with self.assertNoLogs(conditions.__name__, 'WARNING'):
@@ -344,8 +345,8 @@ class TestClockSkew(unittest.TestCase):
     def test_larger_skew_is_reported_once_until_it_changes(self) -> None:
         text = 'that of host1 is 30.2 s ahead of that of host2'
         with self.assertLogs(conditions.__name__, 'WARNING') as logs:
-            self.assertEqual(text, self.observe(host1=30.2, host3=0.5))
-            self.assertEqual(text, self.observe(host1=29.9))
+            self.assertIn(text, self.observe(host1=30.2, host3=0.5) or '')
+            self.assertIn(text, self.observe(host1=29.9) or '')
         self.assertEqual(1, len(logs.output))
         self.assertIn(text, logs.output[0])
         self.assertIn('5.0 s ahead', self.observe(host1=5.0) or '')
