@@ -31,6 +31,9 @@ _OUTAGES = (
 UNEXPECTED = 'unexpected_error'
 """Code of an error that is none of this package's."""
 
+HANGS = 'hangs'
+"""Code of a loop that stands still."""
+
 MASS_LOSS = 'mass_loss'
 """Code of a refresh that deletes nothing: too many nodes are missing."""
 
@@ -244,13 +247,14 @@ class Conditions:
             ]
             if loop not in loops and not of_loop:
                 continue
-            of_loop.sort(key=lambda one: one.since)
+            # What else is wrong with one that stands still is the cause.
+            of_loop.sort(key=lambda one: (one.code == HANGS, one.since))
             found.append(
                 dataclasses.replace(
                     before,
                     code=of_loop[0].code if of_loop else None,
                     error='; '.join(one.message for one in of_loop),
-                    since=of_loop[0].since if of_loop else None,
+                    since=min((one.since for one in of_loop), default=None),
                     ended=loop.value in dead,
                 )
             )

@@ -161,9 +161,6 @@ class Health:
 
 LOG = log.getLogger(__name__)
 
-HANGS = 'hangs'
-"""Code of the condition of a loop that stands still."""
-
 PATIENCE = 180.0
 """Seconds without a check of the loops after which the process stands still:
 much longer than a write of conditions to a frozen database takes."""
@@ -274,7 +271,7 @@ class ConditionMonitor(Worker):
                     conditions.hangs(one.loop),
                     f'the {one.loop} loop hangs: {busy[0]} has not '
                     f'returned for more than {one.limit():g} s',
-                    code=HANGS,
+                    code=conditions.HANGS,
                 )
             elif busy is None:
                 found.clear(

@@ -16,13 +16,9 @@ from ironic_ownership.engine.deletion.missing_nodes import (
     Findings,
     MissingNodes,
 )
-from ironic_ownership.engine.host import snapshot
+from ironic_ownership.engine.host import health, snapshot
 from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.health import (
-    StatusReport,
-    policies_monitored,
-)
 from ironic_ownership.engine.host.reconciler import (
     Planner,
     Reconciler,
@@ -87,7 +83,7 @@ class Refresher:
         self._cleanup = RecordCleanup(
             self.reconciler, self.missing_nodes, self.reporter
         )
-        self._status = StatusReport(self.context)
+        self._status = health.StatusReport(self.context)
         self._lost_commits = LostCommits()
         self._clock_skew = ClockSkew(
             self._host, self.context.fence.margin, self.context.conditions
@@ -362,7 +358,7 @@ class Refresher:
         is_final = True
         plans = self._planner.plans(seen, self._refused)
         while True:
-            with policies_monitored(self.context.conditions):
+            with health.policies_monitored(self.context.conditions):
                 plan = next(plans, None)
             decided = self._planner.decided
             summary.waiting = decided.waiting.total()

@@ -93,6 +93,15 @@ class TestCounts(unittest.TestCase):
             conditions.report(hangs(Loop.REFRESH), 'hangs', code='hangs')
         self.assertEqual({('refresh', 'hangs'): 1}, conditions.errors)
 
+    def test_code_of_a_loop_that_hangs_is_that_of_what_holds_it(self) -> None:
+        now = iter((1.0, 2.0))
+        conditions = Conditions(lambda: next(now))
+        conditions.report(hangs(Loop.REFRESH), 'it hangs', code='hangs')
+        conditions.report('slow policies', 'P hangs', code='plugin_fault')
+        (found,) = conditions.of_loops([Loop.REFRESH])
+        self.assertEqual(('plugin_fault', 1.0), (found.code, found.since))
+        self.assertEqual('P hangs; it hangs', found.error)
+
     def test_duration_of_the_last_success_is_kept(self) -> None:
         conditions = Conditions()
         conditions.succeeded(Loop.REFRESH, 2.5)
