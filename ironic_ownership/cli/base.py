@@ -63,6 +63,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     :cvar program: the words before a command.
     :cvar examples: lines for the end of its help.
     :cvar uses_api: whether it calls operations, or runs locally only.
+    :ivar text: replaces the cells, if it is not empty.
+    :ivar nothing: text that replaces an empty table, if it is not empty.
     :ivar exit_code: of the program, unless an error is raised.
     :ivar remarks: what --watch shows below the table; ``None`` without it.
     """
@@ -77,6 +79,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     uses_api: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ()
     notes: ClassVar[str] = ''
+    text = nothing = ''
     exit_code = errors.ExitCode.DONE
     remarks: list[str] | None = None
 
@@ -236,6 +239,13 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         data: Any,
     ) -> int:
         """Show the cells for people or for scripts, by the format."""
+        text = self.text
+        if self.nothing and parsed_args.formatter == 'table':
+            data = list(data)
+            text = '' if data else self.nothing
+        if text:
+            self.app.stdout.write(f'{text}\n')
+            return 0
         for option in ('columns', 'sort_columns'):
             for name in getattr(parsed_args, option, ()):
                 key = self._normalize_column_name(name)
@@ -253,12 +263,11 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 class Lister(Shown[base.ListFormatter], lister.Lister):
     """A command that shows many things of one kind.
 
-    :cvar nothing: text that replaces an empty table, if it is not empty.
     :cvar missing: warning if there are no things, if it is not empty.
     :cvar keys: of the columns, where the operation has others or is missing.
     """
 
-    nothing = missing = ''
+    missing = ''
     keys: ClassVar[Sequence[str]] = ()
 
     def get_epilog(self) -> str:
@@ -272,19 +281,6 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         if more:
             text += f'; with --long also {", ".join(more)}'
         return f'{textwrap.fill(text, 78)}\n\n{super().get_epilog()}'
-
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Any,
-    ) -> int:
-        if self.nothing and parsed_args.formatter == 'table':
-            data = list(data)
-            if not data:
-                self.app.stdout.write(f'{self.nothing}\n')
-                return 0
-        return super().produce_output(parsed_args, column_names, data)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         body = self.read(parsed_args)

@@ -154,22 +154,16 @@ done. The node is found in any shard and conductor group."""
             'in the DOT language of Graphviz',
         )
 
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Any,
-    ) -> int:
-        if not parsed_args.graph:
-            return super().produce_output(parsed_args, column_names, data)
-        if parsed_args.formatter != 'table' or parsed_args.columns:
-            raise errors.UsageError(
-                '--graph has a format of its own',
-                hint='Leave out --graph, or -f and -c',
-            )
-        chain = dict(zip(column_names, data, strict=True))
-        self.app.stdout.write(dot(chain))
-        return 0
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
+        body = self.read(parsed_args)
+        if parsed_args.graph:
+            if parsed_args.formatter != 'table' or parsed_args.columns:
+                raise errors.UsageError(
+                    '--graph has a format of its own',
+                    hint='Leave out --graph, or -f and -c',
+                )
+            self.text = '\n'.join(_dot(columns.printable(body)))
+        return self.cells(self.described.columns, body)
 
     def words(self, cell: Any) -> Any:
         return readable(cell)
@@ -197,11 +191,7 @@ not known."""
 def readable(cell: columns.Cell) -> str | int | float:
     """Return a cell as text for people, one line for each thing."""
     if isinstance(cell, Mapping):
-        # The empty conductor group is a value and has to be visible.
-        return '\n'.join(
-            f'{k}: {repr(v) if v == "" else columns.readable(v)}'
-            for k, v in cell.items()
-        )
+        return '\n'.join(_pairs(cell))
     if isinstance(cell, list) and cell:
         if isinstance(cell[0], Mapping):
             return '\n'.join(line for row in cell for line in _lines(row))
@@ -247,23 +237,15 @@ _DOT_WIDTH = 40
 _Row = Mapping[str, Any]
 
 
-def dot(explanation: _Row) -> str:
-    """Return the graph of an explanation, from the inputs to the decision.
-
-    :param explanation: the answer of the operation.
-    """
-    shown = columns.printable(dict(explanation))
-    return '\n'.join(_dot_lines(shown)) + '\n'
-
-
-def _dot_lines(shown: _Row) -> Iterator[str]:
-    yield f'digraph {_quoted(shown["name"] or shown["uuid"])} {{'
+def _dot(shown: _Row) -> Iterator[str]:
+    """Yield the graph of an explanation, from the inputs to the decision."""
+    yield f'digraph "{_escaped(shown["name"] or shown["uuid"])}" {{'
     yield '  rankdir=LR; node [shape=box];'
     yield _box('inputs', 'Inputs', _pairs(shown['inputs']))
     for number, one in enumerate(shown['members']):
         name, style = f'member{number}', '' if one['considered'] else 'dashed'
         yield _box(name, one['host'], _member(one), style)
-        yield f'  inputs -> {name}{_styled(style)};'
+        yield f'  inputs -> {name}{f" [style={style}]" if style else ""};'
         if one['considered']:
             yield f'  {name} -> want;'
     yield _box('want', 'Policies want', _want(shown))
@@ -304,6 +286,7 @@ def _record(record: _Row | None) -> list[str]:
 
 
 def _pairs(inputs: _Row) -> list[str]:
+    # The empty conductor group is a value and has to be visible.
     return [
         f'{key}: {repr(cell) if cell == "" else columns.readable(cell)}'
         for key, cell in inputs.items()
@@ -319,14 +302,6 @@ def _box(name: str, title: str, texts: Sequence[str], style: str = '') -> str:
     # \l ends a line that is aligned to the left.
     label = ''.join(f'{_escaped(line)}\\l' for line in lines)
     return f'  {name} [label="{label}"{f", style={style}" if style else ""}];'
-
-
-def _styled(style: str) -> str:
-    return f' [style={style}]' if style else ''
-
-
-def _quoted(text: str) -> str:
-    return f'"{_escaped(text)}"'
 
 
 def _escaped(text: str) -> str:

@@ -45,19 +45,9 @@ not be read."""
         body = self.read(parsed_args)
         if body['state'] != 'ok':
             self.exit_code = errors.ExitCode.DEGRADED
+        if parsed_args.formatter == 'table' and not parsed_args.columns:
+            self.text = '\n'.join(_lines(columns.printable(body)))
         return self.cells(self.described.columns, body, *self.more)
-
-    def produce_output(
-        self,
-        parsed_args: argparse.Namespace,
-        column_names: Sequence[str],
-        data: Any,
-    ) -> int:
-        if parsed_args.formatter != 'table' or parsed_args.columns:
-            return super().produce_output(parsed_args, column_names, data)
-        shown = columns.printable(dict(zip(column_names, data, strict=True)))
-        self.app.stdout.write('\n'.join(_lines(shown)) + '\n')
-        return 0
 
 
 def _lines(body: _Row) -> Iterator[str]:
