@@ -11,7 +11,7 @@ import contextlib
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ironic_ownership.cli import errors
 from ironic_ownership.contracts import exceptions, texts
@@ -61,11 +61,8 @@ class Captured(io.StringIO):
         return str(self._stream.encoding)
 
 
-class Screen(Protocol):
-    """Destination of the tables."""
-
-    def show(self, text: str, age: float, error: str) -> None:
-        """Show a table, its age in seconds and the error since then."""
+Show = Callable[[str, float, str], None]
+"""Shows a table, its age in seconds and the error since then."""
 
 
 class Lines:
@@ -88,18 +85,19 @@ class Lines:
         self._stream.flush()
 
 
-class Terminal:
-    """A terminal, redrawn in place by rich."""
+@contextlib.contextmanager
+def screen(stream: Any) -> Iterator[Show]:
+    """Yield what shows tables on a stream; rich redraws them on a terminal."""
+    if not stream.isatty():
+        yield Lines(stream).show
+        return
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
 
-    def __init__(self, live: Any) -> None:
-        self._live = live
-
-    def show(self, text: str, age: float, error: str) -> None:
+    def show(text: str, age: float, error: str) -> None:
         """Redraw the table as far as it fits, and below it its age."""
-        from rich.console import Group
-        from rich.text import Text
-
-        console, found = self._live.console, Text(f'{age:.0f} s old')
+        found = Text(f'{age:.0f} s old')
         if error:
             found.append(f': {error}').stylize('bold red')
         else:
@@ -110,23 +108,13 @@ class Terminal:
             fitting = max(room - 1, 0)
             more = f'{len(rows) - fitting} more lines do not fit'
             rows[fitting:] = [Text(more, 'dim')]
-        self._live.update(Group(*rows, found), refresh=True)
-
-
-@contextlib.contextmanager
-def screen(stream: Any) -> Iterator[Screen]:
-    """Return the screen for a stream."""
-    if not stream.isatty():
-        yield Lines(stream)
-        return
-    from rich.console import Console
-    from rich.live import Live
+        live.update(Group(*rows, found), refresh=True)
 
     console = Console(file=stream)
     with Live(
         console=console, auto_refresh=False, vertical_overflow='crop'
     ) as live:
-        yield Terminal(live)
+        yield show
 
 
 def run(command: Any, once: Callable[[], object], interval: float) -> None:
@@ -145,35 +133,29 @@ def run(command: Any, once: Callable[[], object], interval: float) -> None:
             command.app.stdout = stdout
         return captured.getvalue() + ''.join(f'{s}\n' for s in command.remarks)
 
-    with screen(stdout) as found:
-        repeat(read, found, interval)
+    with screen(stdout) as show:
+        repeat(read, show, interval)
 
 
-def repeat(
-    read: Callable[[], str],
-    shown: Screen,
-    interval: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], object] = time.sleep,
-) -> None:
+def repeat(read: Callable[[], str], show: Show, interval: float) -> None:
     """Read and show again and again, until the operator interrupts.
 
     :param read: returns the table as text.
     :param interval: seconds.
     :raises OwnershipError: if the first read fails.
     """
-    text, read_at, due = read(), clock(), clock() + interval
+    text, read_at = read(), time.monotonic()
+    due = read_at + interval
     error = ''
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            shown.show(text, clock() - read_at, error)
-            sleep(min(_TICK, interval))
-            if clock() < due:
+            show(text, time.monotonic() - read_at, error)
+            time.sleep(min(_TICK, interval))
+            if time.monotonic() < due:
                 continue
             try:
                 text, error = read(), ''
-                read_at = clock()
+                read_at = time.monotonic()
             except exceptions.OwnershipError as exc:
                 error = texts.printable(errors.line(exc))
-            due = clock() + interval
+            due = time.monotonic() + interval

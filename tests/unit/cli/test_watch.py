@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import io
 import logging
 import types
@@ -40,7 +39,9 @@ class RepeatTest(unittest.TestCase):
             if self.now > seconds:
                 raise KeyboardInterrupt
 
-        watch.repeat(read, self, 2, clock=lambda: self.now, sleep=sleep)
+        clock = mock.Mock(monotonic=lambda: self.now, sleep=sleep)
+        with mock.patch.object(watch, 'time', clock):
+            watch.repeat(read, self.show, 2)
 
     def test_table_ages_until_it_is_read_again(self) -> None:
         self.repeat(['a', 'b'], 2)
@@ -69,7 +70,7 @@ class RepeatTest(unittest.TestCase):
 class ScreenTest(unittest.TestCase):
     def test_pipe_gets_changes_only(self) -> None:
         stream = io.StringIO()
-        with watch.screen(stream) as screen:
+        with watch.screen(stream) as show:
             for text, error in (
                 ('a\n', ''),
                 ('a\n', ''),
@@ -77,15 +78,15 @@ class ScreenTest(unittest.TestCase):
                 ('a\n', 'down'),
                 ('b\n', ''),
             ):
-                screen.show(text, 1, error)
+                show(text, 1, error)
         self.assertEqual('a\nironic-ownership: down\nb\n', stream.getvalue())
 
     def test_terminal_is_redrawn_in_place_with_the_age(self) -> None:
         stream = watch.Captured(_Terminal())
-        with watch.screen(stream) as screen:
-            screen.show('first\n', 0, '')
+        with watch.screen(stream) as show:
+            show('first\n', 0, '')
             before = len(stream.getvalue())
-            screen.show('second\n', 7, 'down')
+            show('second\n', 7, 'down')
         redrawn = stream.getvalue()[before:]
         self.assertIn('\x1b[1A', redrawn)  # the cursor goes up
         self.assertIn('7 s old: down', redrawn)
@@ -95,9 +96,9 @@ class ScreenTest(unittest.TestCase):
         rows = [f'row{number}' for number in range(100)]
         with (
             mock.patch.dict('os.environ', LINES='10', COLUMNS='40'),
-            watch.screen(stream) as screen,
+            watch.screen(stream) as show,
         ):
-            screen.show('\n'.join([*rows, '']), 7, 'down')
+            show('\n'.join([*rows, '']), 7, 'down')
             shown = stream.getvalue()
         self.assertIn('row7', shown)
         self.assertNotIn('row8', shown)
@@ -137,15 +138,8 @@ class CommandTest(test_move.CommandCase):
             if rounds > 3:
                 raise KeyboardInterrupt
 
-        self.enterContext(
-            mock.patch.object(
-                watch,
-                'repeat',
-                functools.partial(
-                    watch.repeat, clock=lambda: rounds, sleep=sleep
-                ),
-            )
-        )
+        clock = mock.Mock(monotonic=lambda: rounds, sleep=sleep)
+        self.enterContext(mock.patch.object(watch, 'time', clock))
         args = command.get_parser('test').parse_args(['--watch', '1'])
         self.assertEqual(4, command.run(args))
         self.assertEqual(1, stdout.getvalue().count('Services'))
