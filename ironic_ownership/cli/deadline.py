@@ -12,16 +12,13 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
 
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
-from ironic_ownership.contracts.calls import PendingCalls, pending
+from ironic_ownership.contracts.calls import pending
 
 GRACE = 5.0
 """Seconds in which a move may finish the nodes that it has begun."""
-
-End = Callable[[str], None]
 
 
 def _end(text: str) -> None:
@@ -36,17 +33,12 @@ class Deadline:
     Threading: any thread.
 
     :param seconds: from :meth:`start` on.
-    :param end: receives the last words; does not return in a process.
     :ivar api: the client of operations, once there is one.
     """
 
-    def __init__(
-        self, seconds: float, *, end: End = _end, calls: PendingCalls = pending
-    ) -> None:
+    def __init__(self, seconds: float) -> None:
         self.api: OperationClient | None = None
         self._seconds = seconds
-        self._end = end
-        self._calls = calls
         self._grace = 0.0
         self._passed = False
         self._cancelled = threading.Event()
@@ -77,12 +69,12 @@ class Deadline:
         self._cancelled.wait(self._grace)
         with self._ending:
             if not self._cancelled.is_set():
-                self._end(f'{errors.PROG}: error: {self._text()}\n')
+                _end(f'{errors.PROG}: error: {self._text()}\n')
 
     def _text(self) -> str:
         waits = ', '.join(
             f'{server} ({seconds:.1f} s)'
-            for server, seconds in sorted(self._calls.durations().items())
+            for server, seconds in sorted(pending.durations().items())
         )
         waiting = 'It waits for no server: it is still computing'
         if waits:

@@ -32,7 +32,9 @@ class TestDeadline(unittest.TestCase):
         self.ended.set()
 
     def limit(self, seconds: float = 0.01) -> deadline.Deadline:
-        made = deadline.Deadline(seconds, end=self.end, calls=self.calls)
+        self.enterContext(mock.patch.object(deadline, '_end', self.end))
+        self.enterContext(mock.patch.object(deadline, 'pending', self.calls))
+        made = deadline.Deadline(seconds)
         self.addCleanup(made.cancel)
         return made
 

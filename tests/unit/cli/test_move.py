@@ -318,7 +318,8 @@ class LongMoveTest(CommandCase):
 
     def test_time_limit_stops_a_local_move_after_the_batch(self) -> None:
         ends: list[str] = []
-        limit = self.deadline = deadline.Deadline(0.0, end=ends.append)
+        self.enterContext(mock.patch.object(deadline, '_end', ends.append))
+        limit = self.deadline = deadline.Deadline(0.0)
         self.addCleanup(limit.cancel)
         carry_out, batches = SqlMoves.carry_out, iter(range(100))
 
