@@ -30,7 +30,7 @@ def execute(
     path: Mapping[str, str],
     body: Mapping[str, Any],
     stream: Any,
-    deadline: Deadline | None = None,
+    deadline: Deadline | None,
 ) -> Any:
     """Call an operation, and wait for moves that it runs in the background.
 
@@ -39,50 +39,63 @@ def execute(
     :returns: the answer, with the nodes as they are in the end.
     """
     began = time.monotonic()
-    with Interruption(deadline) as interruption:
-        progress = Progress(stream, interruption)
+    with Progress(stream, deadline) as progress:
         answer = api.call(
             name,
             path=path,
             body=body,
             progress=progress,
-            stopping=interruption.is_requested,
+            stopping=progress.is_to_stop,
         )
         moves = answer.get('moves', [answer])
         running = [move for move in moves if move['background']]
         if running:
-            _wait(api, running, progress, interruption, began)
-        elif not interruption.deferred and (done := sum(map(_done, moves))):
+            _wait(api, running, progress, began)
+        elif not progress.begun and (done := sum(map(_done, moves))):
             progress(done, done)  # the HTTP service has answered at the end
     for move in running:
         _refresh(api, move)
     return answer
 
 
-class Interruption:
-    """Take the first Ctrl-C as a request to stop, once nodes are moved.
+class Progress:
+    """Reports how many nodes are done, and takes the first Ctrl-C.
 
-    Before that, and at the second Ctrl-C, the command ends immediately. The
-    time limit, if there is one, is such a request as well.
+    Once nodes are moved, that is a request to stop. Before it, and at the
+    second Ctrl-C, the command ends immediately. The time limit, if there is
+    one, is such a request as well.
+
+    :param stream: standard error.
+    :ivar begun: whether nodes are moved.
     """
 
-    def __init__(self, deadline: Deadline | None = None) -> None:
-        self.deferred = False
-        self._requested = False
+    def __init__(self, stream: Any, deadline: Deadline | None) -> None:
+        self.begun = False
+        self._stream = stream
         self._deadline = deadline
+        self._interrupted = False
+        self._reported_at = time.monotonic()
 
-    def is_requested(self) -> bool:
+    def is_to_stop(self) -> bool:
         """Return whether the move is to stop."""
         late = self._deadline is not None and self._deadline.passed()
-        return self._requested or late
+        return self._interrupted or late
 
-    def defer(self) -> None:
-        """Let nodes that are being moved be completed."""
-        self.deferred = True
-        if self._deadline is not None:
-            self._deadline.allow_grace()
+    def __call__(self, done: int, total: int) -> None:
+        """Report, if the last time was long ago, and at the end."""
+        now = time.monotonic()
+        if done == 0:  # the nodes are about to be moved: let them complete
+            self.begun = True
+            if self._deadline is not None:
+                self._deadline.allow_grace()
+            self._reported_at = now
+        if now - self._reported_at < INTERVAL and done < total:
+            return
+        self._reported_at = now
+        self._stream.write(f'{errors.PROG}: {done} of {total} nodes done\n')
+        self._stream.flush()
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> Progress:
         """Replace the handler of SIGINT."""
         self._before = signal.signal(signal.SIGINT, self._handle)
         return self
@@ -92,40 +105,15 @@ class Interruption:
         signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: types.FrameType | None) -> None:
-        if self._requested or not self.deferred:
+        if self._interrupted or not self.begun:
             signal.default_int_handler(number, frame)
-        self._requested = True
-
-
-class Progress:
-    """Reports from time to time how many nodes of a move are done.
-
-    :param stream: standard error.
-    """
-
-    def __init__(self, stream: Any, interruption: Interruption) -> None:
-        self._stream = stream
-        self._interruption = interruption
-        self._reported_at = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Report, if the last time was long ago, and at the end."""
-        now = time.monotonic()
-        if done == 0:  # the nodes are about to be moved
-            self._interruption.defer()
-            self._reported_at = now
-        if now - self._reported_at < INTERVAL and done < total:
-            return
-        self._reported_at = now
-        self._stream.write(f'{errors.PROG}: {done} of {total} nodes done\n')
-        self._stream.flush()
+        self._interrupted = True
 
 
 def _wait(
     api: OperationClient,
     moves: list[dict[str, Any]],
     progress: Progress,
-    interruption: Interruption,
     began: float,
 ) -> None:
     """Poll moves until they are done, or the operator interrupts.
@@ -134,13 +122,13 @@ def _wait(
     :raises OwnershipError: if the HTTP service reports the end of its work
         with an error, or a move makes no progress any more.
     """
-    total = sum(_planned(move) for move in moves)
-    rows = (row for move in moves for row in move['nodes'])
+    rows = [row for move in moves for row in move['nodes']]
+    total = sum(row['state'] == NodeState.PLANNED for row in rows)
     patience = TRIAL_TIME if any(r.get('trial') for r in rows) else STALL_TIME
     remaining, changed_at = total, time.monotonic()
     runs = False
     progress(0, total)
-    while (remaining or runs) and not interruption.is_requested():
+    while (remaining or runs) and not progress.is_to_stop():
         time.sleep(INTERVAL)
         states = [
             api.call(
@@ -220,10 +208,6 @@ def on_trial(move: Mapping[str, Any]) -> bool:
         row.get('trial') == Trial.FIRST and row['state'] == NodeState.MOVED
         for row in move['nodes']
     )
-
-
-def _planned(move: Mapping[str, Any]) -> int:
-    return sum(row['state'] == NodeState.PLANNED for row in move['nodes'])
 
 
 def _refresh(api: OperationClient, move: dict[str, Any]) -> None:
