@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api import policy_options
 from ironic_ownership.api.resources.rings import FLOW, NODE
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base, change, errors
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.contracts.texts import counted
 from ironic_ownership.observe import columns
@@ -54,8 +54,8 @@ class Comparison(base.Lister):
     options: ClassVar = {'nodes': {'help': _NODES}}
     _outcome: dict[str, Any]
 
-    def compared(self, body: dict[str, Any]) -> base.Table:
-        """Return the table of what would change."""
+    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        body = self.read(parsed_args)
         self._outcome = {
             key: value
             for key, value in body.items()
@@ -74,12 +74,8 @@ class Comparison(base.Lister):
         stdout = self.app.stdout
         if parsed_args.formatter in _WHOLE and not parsed_args.columns:
             formatter: Any = self.formatter
-            formatter.emit_one(
-                list(self._outcome),
-                list(self._outcome.values()),
-                stdout,
-                parsed_args,
-            )
+            keys, cells = zip(*self._outcome.items(), strict=True)
+            formatter.emit_one(keys, cells, stdout, parsed_args)
             return 0
         code = super().produce_output(parsed_args, column_names, data)
         if parsed_args.formatter == 'table':
@@ -108,7 +104,7 @@ settings, unless --like says otherwise."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         _check_usage(parsed_args)
-        return self.compared(self.read(parsed_args))
+        return super().take_action(parsed_args)
 
 
 def _check_usage(parsed_args: argparse.Namespace) -> None:
@@ -147,6 +143,8 @@ same name, put POLICY. before it."""
         'policy compare peer_list all,peer_list --option peer_list=h1,h2',
     )
 
+    operation = 'policy:compare'
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for name in ('a', 'b'):
             parser.add_argument(
@@ -167,18 +165,11 @@ same name, put POLICY. before it."""
         )
         parser.add_argument('--nodes', action='store_true', help=_NODES)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        body = self.api.call(
-            'policy:compare',
-            body={
-                'a': parsed_args.a,
-                'b': parsed_args.b,
-                'options': parsed_args.options,
-                'nodes': parsed_args.nodes,
-            },
-        )
+    def read(self, parsed_args: argparse.Namespace) -> Any:
+        sent = change.body_of(self.described, vars(parsed_args))
+        body = self.api.call(self.operation, body=sent)
         self.warn(body)
-        return self.compared(body)
+        return body
 
 
 def _option(text: str) -> str:
