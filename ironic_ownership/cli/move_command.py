@@ -19,7 +19,6 @@ from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.observe import columns
 
 Row = Mapping[str, Any]
-Body = Mapping[str, Any]
 
 _BY_WEIGHT = (
     errors.ExitCode.DONE,
@@ -68,7 +67,7 @@ class MoveCommand(base.Lister):
         change.add_arguments(parser)
         change.add_body(parser, self.described, {**_OPTIONS, **self.options})
 
-    def summarize(self, answer: Body) -> None:
+    def summarize(self, answer: Row) -> None:
         """Report what a proposal has beyond its nodes."""
 
     def worsen(self, code: errors.ExitCode) -> None:
@@ -104,7 +103,7 @@ class MoveCommand(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         """Propose, unless ``--yes`` is given; confirm; execute; show."""
-        body: Body = self.body(parsed_args)
+        body: Row = self.body(parsed_args)
         one, name = self.described, self.operation
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         skips = parsed_args.skip_invalid
@@ -115,7 +114,7 @@ class MoveCommand(base.Lister):
             self.summarize(answer)
             moves, unplaceable = _parts(answer)
             rows = [*_rows(moves), *unplaceable]
-            refused = [row for row in rows if _is_refused(row)]
+            refused = _of_state(rows, NodeState.REFUSED)
             totals = collections.Counter(row['destination'] for row in rows)
             self._report_trial(rows)
             if parsed_args.dry_run:
@@ -125,7 +124,7 @@ class MoveCommand(base.Lister):
                 self._report_refusal(refused, totals, skips=False)
                 failed = map(move_answers.failed, refused)
                 return self.rows(self.plan, failed)
-            if planned := _planned(rows):
+            if planned := _of_state(rows, NodeState.PLANNED):
                 change.confirm(parsed_args, self.question(planned))
         try:
             answer = move_progress.execute(
@@ -137,7 +136,8 @@ class MoveCommand(base.Lister):
             # No node can be moved. Those that need not move are in no refusal.
             if skips:
                 proposal = self.api.call(name, path=path, body=trial)
-                if not _planned(_rows(_parts(proposal)[0])):
+                rows = _rows(_parts(proposal)[0])
+                if not _of_state(rows, NodeState.PLANNED):
                     return self._show(_unexecuted(proposal))
                 # The gates pass by now: the refusal tells what happened.
             found = exc.details
@@ -151,11 +151,11 @@ class MoveCommand(base.Lister):
         """Report which nodes move first, if some do."""
         first = _in_trial(rows, Trial.FIRST)
         if first:
-            rest = len(_planned(rows)) - len(_planned(first))
-            names = [row['name'] or row['uuid'] for row in first]
+            planned = _of_state(rows, NodeState.PLANNED)
+            rest = len(planned) - len(_of_state(first, NodeState.PLANNED))
             self.say(
                 f'trial: {texts.counted(len(first), "node")} first: '
-                f'{texts.listed(names)}; '
+                f'{_names(first)}; '
                 + (f'{rest} follow' if rest else 'these are all of them')
             )
 
@@ -186,12 +186,10 @@ class MoveCommand(base.Lister):
             self.say(
                 f'{texts.counted(len(unplaceable), "compute node")} of '
                 f'{unplaceable[0]["source"]} cannot be moved to any service: '
-                + texts.listed(
-                    [row['name'] or row['uuid'] for row in unplaceable]
-                )
+                f'{_names(unplaceable)}'
             )
 
-    def _show(self, answer: Body) -> base.Table:
+    def _show(self, answer: Row) -> base.Table:
         moves, unplaceable = _parts(answer)
         for move in moves:
             self._report(move)
@@ -204,7 +202,7 @@ class MoveCommand(base.Lister):
             self.worsen(errors.ExitCode.REFUSED)
         return self.rows(self.node, [*_rows(moves), *unplaceable])
 
-    def _report(self, move: Body) -> None:
+    def _report(self, move: Row) -> None:
         """Report the result of one move, and choose the exit code."""
         counts = collections.Counter(row['state'] for row in move['nodes'])
         if not counts:
@@ -259,25 +257,25 @@ def _in_trial(rows: Sequence[Row], part: Trial) -> list[Row]:
     return [row for row in rows if row.get('trial') == part]
 
 
-def _parts(answer: Body) -> tuple[Sequence[Body], Sequence[Row]]:
+def _parts(answer: Row) -> tuple[Sequence[Row], Sequence[Row]]:
     if 'moves' in answer:
         return answer['moves'], answer.get('unplaceable', [])
     return [answer], []
 
 
-def _rows(moves: Sequence[Body]) -> list[Row]:
+def _rows(moves: Sequence[Row]) -> list[Row]:
     return [row for move in moves for row in move['nodes']]
 
 
-def _planned(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if row['state'] == NodeState.PLANNED]
+def _of_state(rows: Sequence[Row], state: NodeState) -> list[Row]:
+    return [row for row in rows if row['state'] == state]
 
 
-def _is_refused(row: Row) -> bool:
-    return bool(row['state'] == NodeState.REFUSED)
+def _names(rows: Sequence[Row]) -> str:
+    return texts.listed([row['name'] or row['uuid'] for row in rows])
 
 
-def _unexecuted(proposal: Body) -> Body:
+def _unexecuted(proposal: Row) -> Row:
     """Return a proposal that moves no node in the form of a result."""
     request_id, rows = proposal['request_id'], proposal['nodes']
     return {
@@ -286,17 +284,15 @@ def _unexecuted(proposal: Body) -> Body:
             {**row, 'request_id': request_id, 'detail': _detail(row)}
             for row in rows
         ],
-        'skipped': sum(map(_is_refused, rows)),
+        'skipped': len(_of_state(rows, NodeState.REFUSED)),
         'background': False,
     }
 
 
 def _detail(row: Row) -> str | None:
-    return (
-        '; '.join(
-            f'{gate["gate"]}: {gate["detail"]}'
-            for gate in row['gates']
-            if gate['result'] == 'failed'
-        )
-        or None
-    )
+    failed = [
+        f'{gate["gate"]}: {gate["detail"]}'
+        for gate in row['gates']
+        if gate['result'] == 'failed'
+    ]
+    return '; '.join(failed) or None

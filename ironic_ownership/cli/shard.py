@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base, errors
-from ironic_ownership.cli.move_command import Body, MoveCommand, Row
+from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.observe import columns
 
 
@@ -84,7 +84,7 @@ class PlanShard(MoveCommand):
         parsed_args.dry_run = parsed_args.dry_run or not parsed_args.apply
         return super().take_action(parsed_args)
 
-    def summarize(self, answer: Body) -> None:
+    def summarize(self, answer: Row) -> None:
         for share in answer['shares']:
             self.say(
                 f'{share["shard"]}: {share["before"]} -> {share["after"]} '
