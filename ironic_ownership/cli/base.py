@@ -131,22 +131,16 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             self.exit_code = errors.ExitCode.REFUSED
 
     def warn(self, body: Mapping[str, Any]) -> None:
-        """Log the warnings of an answer; they make the result degraded."""
-        for text in body.get('warnings', ()):
-            self._remark(text)
+        """Log what an answer remarks; warnings make the result degraded."""
+        warnings, notes = body.get('warnings', ()), body.get('notes', ())
+        for text in (*warnings, *notes):
+            line = ' '.join(text.split())
+            if self.remarks is None:
+                LOG.warning('%s', line)
+            else:
+                self.say(line)
+        if warnings:
             self.exit_code = errors.ExitCode.DEGRADED
-        self.note(body)
-
-    def note(self, body: Mapping[str, Any]) -> None:
-        """Log the remarks of an answer; the exit code stays."""
-        for text in body.get('notes', ()):
-            self._remark(text)
-
-    def _remark(self, text: str) -> None:
-        if self.remarks is None:
-            LOG.warning('%s', ' '.join(text.split()))
-        else:
-            self.say(' '.join(text.split()))
 
     def words(self, cell: Any) -> Any:
         """Put a cell of a table into words."""
@@ -309,20 +303,17 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
     ) -> Table:
         keys = columns.keys(shown)
         # A service of an earlier release does not send what is newer.
-        return keys, [[item.get(key) for key in keys] for item in items]
+        return keys, ([item.get(key) for key in keys] for item in items)
 
-    def listed(
-        self, name: str, key: str, query: Mapping[str, Any]
-    ) -> Iterator[Mapping[str, Any]]:
+    def listed(self, name: str, query: Mapping[str, Any]) -> Iterator[Any]:
         """Call an operation that lists things, and yield them.
 
         Each page is read when it is needed. The first one is read now, so
         that nearly all errors come before the first line of output.
-
-        :param key: of the list in the answer.
         """
         pages = self.api.pages(name, query=query)
         first = next(pages)
+        key = next(iter(first))
         self.warn(first)
         return itertools.chain(
             first[key], itertools.chain.from_iterable(p[key] for p in pages)

@@ -126,7 +126,7 @@ class ValidateNode(base.Lister):
         body = self.api.call(
             self.operation, body=json.loads(json.dumps(document, default=str))
         )
-        self.note(body)
+        self.warn(body)
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])

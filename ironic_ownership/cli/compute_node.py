@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import operator
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -26,7 +25,6 @@ A table of what Ironic says now is in the order of the names, everything else
 in the order of the uuids. -f csv, -f json and -f value write each page when it
 is read. If an error comes after that, standard error says that the list is
 incomplete, the exit code is not 0, and JSON is not closed."""
-_RECORDS = 'compute_node_record:list'
 _WIDTH = 76
 _SCOPE = """\
 Without a shard key in the configuration every node that Ironic shows to the
@@ -72,42 +70,22 @@ class ListComputeNode(base.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        query = base.query_of(self.described, vars(parsed_args))
+        one, shown = self.described, self.chosen(parsed_args)
+        query = base.query_of(one, vars(parsed_args))
         if parsed_args.recorded:
-            return self._recorded(parsed_args, query)
-        found: Iterable[Mapping[str, Any]] = self.listed(
-            'compute_node:list', 'compute_nodes', query
-        )
-        if parsed_args.formatter == 'table':
-            found = sorted(found, key=_name_and_uuid)
-        return _rows(self.chosen(parsed_args), found)
-
-    def _recorded(
-        self, parsed_args: argparse.Namespace, query: Mapping[str, Any]
-    ) -> base.Table:
-        for name in ('state', 'long'):
-            if getattr(parsed_args, name):
-                raise errors.UsageError(
-                    f'--{name} needs what Ironic says now',
-                    hint=f'Leave out --{name} or --recorded',
-                )
-        query = {key: value for key, value in query.items() if key != 'state'}
-        return _rows(
-            find_operation(_RECORDS).columns,
-            self.listed(_RECORDS, 'compute_node_records', query),
-        )
-
-
-def _rows(
-    shown: Iterable[columns.Column[Any]], found: Iterable[Mapping[str, Any]]
-) -> base.Table:
-    """Return columns, and rows that are made when they are read."""
-    keys = columns.keys(shown)
-    return keys, map(operator.itemgetter(*keys), found)
-
-
-def _name_and_uuid(item: Mapping[str, Any]) -> tuple[str, str]:
-    return item['name'] or '', item['uuid']
+            for name in ('state', 'long'):
+                if getattr(parsed_args, name):
+                    raise errors.UsageError(
+                        f'--{name} needs what Ironic says now',
+                        hint=f'Leave out --{name} or --recorded',
+                    )
+            del query['state']
+            one = find_operation('compute_node_record:list')
+            shown = one.columns
+        found: Iterable[Any] = self.listed(one.name, query)
+        if parsed_args.formatter == 'table' and not parsed_args.recorded:
+            found = sorted(found, key=lambda n: (n['name'] or '', n['uuid']))
+        return self.rows(shown, found)
 
 
 class ShowComputeNode(base.ShowOne):
