@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -32,16 +31,9 @@ Entries = Mapping[str, str]
 """References to nodes, by their place: ``line 17``."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """The nodes that entries refer to.
-
-    :param uuids: in their order, in lower case, each once.
-    :param faults: one sentence for each entry that refers to no node.
-    """
-
-    uuids: Sequence[str]
-    faults: Sequence[str]
+Named = tuple[list[str], list[str]]
+"""The nodes that entries refer to, as uuids in lower case, each once, in their
+order; and one sentence for each entry that refers to no node."""
 
 
 class MoveComputeNode(MoveCommand):
@@ -132,17 +124,17 @@ class MoveComputeNode(MoveCommand):
         :raises EmptySelectionError: if there are none.
         """
         if parsed_args.file is not None:
-            named = of_file(self.api, parsed_args.file)
+            uuids, faults = of_file(self.api, parsed_args.file)
         else:
-            named = of_words(self.api, parsed_args.nodes)
+            uuids, faults = of_words(self.api, parsed_args.nodes)
         self.say_faults(
-            named.faults,
+            faults,
             'of the nodes cannot be used, see above; nothing was moved',
             skips=parsed_args.skip_invalid,
         )
-        if not named.uuids:
+        if not uuids:
             raise EmptySelectionError
-        return list(named.uuids)
+        return uuids
 
 
 def _check_usage(parsed_args: argparse.Namespace) -> None:
@@ -271,7 +263,7 @@ def of_words(api: OperationClient, words: Sequence[str]) -> Named:
         f'argument {n}': canonical_uuid(word) or word
         for n, word in enumerate(words, start=1)
     }
-    names = [text for text in entries.values() if not is_uuid(text)]
+    names = (text for text in entries.values() if not is_uuid(text))
     return _named(entries, _resolved(api, names))
 
 
@@ -282,15 +274,12 @@ def of_file(api: OperationClient, path: str) -> Named:
     :raises UsageError: if it cannot be read.
     """
     entries = read_file(path)
-    uuids = [text for text in entries.values() if is_uuid(text)]
-    others = {
-        text: {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
-        for text in entries.values()
-        if not is_uuid(text)
-    }
-    named = _named(entries, {**others, **_resolved(api, uuids)})
-    name = input_file.label(path)
-    return Named(named.uuids, [f'{name}: {fault}' for fault in named.faults])
+    resolved = _resolved(api, filter(is_uuid, entries.values()))
+    for text in entries.values():
+        fault = {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
+        resolved.setdefault(text, fault)
+    uuids, faults = _named(entries, resolved)
+    return uuids, [f'{input_file.label(path)}: {fault}' for fault in faults]
 
 
 def read_file(path: str) -> Entries:
@@ -333,4 +322,4 @@ def _named(
             faults.append(f'{place}: {text} is a duplicate of {first[uuid]}')
         else:
             first[uuid] = place
-    return Named(list(first), faults)
+    return list(first), faults

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import collections
 import csv
-import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources.node_changes import MAX_IMPORTED
@@ -106,16 +105,16 @@ resumed by running it again: nodes that are imported are unchanged."""
         return self._shown(parsed_args, done)
 
     def _entries(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        found = read_owners(parsed_args.file)
+        owners, faults = read_owners(parsed_args.file)
         self.say_faults(
-            found.faults,
+            faults,
             'of the entries cannot be used, see above; nothing was imported',
             skips=parsed_args.skip_invalid,
         )
-        if not found.owners:
+        if not owners:
             name = input_file.label(parsed_args.file)
             raise errors.UsageError(f'{name} names no node')
-        return found.owners
+        return owners
 
     def _send(
         self,
@@ -169,19 +168,7 @@ Pair = tuple[str, str, str]
 """Place, uuid and owner."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Owners:
-    """The content of a file.
-
-    :param owners: by the node's uuid in lower case, in the file's order.
-    :param faults: one sentence for each entry that cannot be used.
-    """
-
-    owners: dict[str, str]
-    faults: Sequence[str]
-
-
-def read_owners(path: str) -> Owners:
+def read_owners(path: str) -> tuple[dict[str, str], Sequence[str]]:
     """Read a file.
 
     JSON is a list of objects with ``uuid`` and ``owner``, or one object with
@@ -190,6 +177,8 @@ def read_owners(path: str) -> Owners:
     lines that begin with ``#`` are comments.
 
     :param path: of the file; ``-`` is standard input.
+    :returns: owners by the uuid of the node in lower case, in the order of
+        the file; and one sentence for each entry that cannot be used.
     :raises UsageError: if it cannot be read.
     """
     text, name = input_file.text_of(path), input_file.label(path)
@@ -208,7 +197,7 @@ def read_owners(path: str) -> Owners:
             faults.append(f'{name}: {place}: {fault}')
         else:
             owners[uuid], places[uuid] = owner, place
-    return Owners(owners, faults)
+    return owners, faults
 
 
 def _fault(uuid: str, owner: str, places: dict[str, str]) -> str | None:
@@ -231,11 +220,10 @@ def _of_csv(text: str, path: str) -> Iterator[Pair]:
             if not any(row) or row[0].lstrip().startswith('#'):
                 continue
             names = [cell.strip().lower() for cell in row]
-            if is_first and 'uuid' in names:
+            is_header, is_first = is_first and 'uuid' in names, False
+            if is_header:
                 uuid_at, owner_at = _columns(names, path)
-                is_first = False
                 continue
-            is_first = False
             uuid, owner = (
                 row[at] if at < len(row) else '' for at in (uuid_at, owner_at)
             )
@@ -258,28 +246,21 @@ def _columns(names: Sequence[str], path: str) -> tuple[int, int]:
 
 def _of_json(text: str, path: str) -> Iterator[Pair]:
     try:
-        data = json.loads(text, object_pairs_hook=_every_pair)
+        data = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as exc:
         raise errors.UsageError(f'{path} is not JSON: {exc}') from exc
     if isinstance(data, _Object):
-        for number, (uuid, owner) in enumerate(data.pairs, start=1):
+        for number, (uuid, owner) in enumerate(data, start=1):
             yield f'entry {number}', uuid, _word(owner)
         return
     for number, one in enumerate(data, start=1):
-        values = dict(one.pairs) if isinstance(one, _Object) else {}
+        values = dict(one) if isinstance(one, _Object) else {}
         owner = next((values[n] for n in _OWNER if values.get(n)), '')
         yield f'entry {number}', _word(values.get('uuid')), _word(owner)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Object:
+class _Object(list[tuple[str, Any]]):
     """A JSON object with all its pairs: one of equal names is not lost."""
-
-    pairs: Sequence[tuple[str, Any]]
-
-
-def _every_pair(pairs: Iterable[tuple[str, Any]]) -> _Object:
-    return _Object(list(pairs))
 
 
 def _word(value: Any) -> str:

@@ -60,45 +60,45 @@ class NodeArgumentsTest(unittest.TestCase):
         return move.of_words(_Caller(), words)
 
     def test_uuids_and_names_keep_their_order(self) -> None:
-        named = self.resolve('n2', ONE.upper())
-        self.assertEqual(([TWO, ONE], []), (named.uuids, named.faults))
+        uuids, faults = self.resolve('n2', ONE.upper())
+        self.assertEqual(([TWO, ONE], []), (uuids, faults))
 
     def test_uuids_alone_need_no_request(self) -> None:
         caller = _Caller()
-        named = move.of_words(caller, [MISSING, ONE])
-        self.assertEqual([MISSING, ONE], named.uuids)
+        uuids, _faults = move.of_words(caller, [MISSING, ONE])
+        self.assertEqual([MISSING, ONE], uuids)
         self.assertEqual(0, caller.calls)
 
     def test_uuid_without_hyphens_names_the_node(self) -> None:
-        self.assertEqual([ONE], self.resolve(ONE.replace('-', '')).uuids)
+        self.assertEqual(([ONE], []), self.resolve(ONE.replace('-', '')))
 
     def test_one_node_by_name_and_uuid_is_a_duplicate(self) -> None:
-        named = self.resolve('n1', ONE)
-        self.assertEqual([ONE], named.uuids)
-        (fault,) = named.faults
+        uuids, faults = self.resolve('n1', ONE)
+        self.assertEqual([ONE], uuids)
+        (fault,) = faults
         self.assertIn('argument 2', fault)
         self.assertIn('argument 1', fault)
 
     def test_ambiguous_and_unknown_names_are_faults(self) -> None:
-        named = self.resolve('twice', 'n3', 'n1')
-        self.assertEqual([ONE], named.uuids)
-        self.assertIn('name of 2 nodes', named.faults[0])
-        self.assertIn('Did you mean', named.faults[1])
+        uuids, faults = self.resolve('twice', 'n3', 'n1')
+        self.assertEqual([ONE], uuids)
+        self.assertIn('name of 2 nodes', faults[0])
+        self.assertIn('Did you mean', faults[1])
 
     def test_file_has_uuids_comments_and_nothing_else(self) -> None:
-        named = in_file(
+        uuids, faults = in_file(
             f'\ufeff# rack 1\r\n\r\n  {ONE}  # spare\n{TWO}'.encode()
         )
-        self.assertEqual(([ONE, TWO], []), (named.uuids, named.faults))
-        named = in_file(f'n1\n{ONE}\n{MISSING}\n{ONE}\n'.encode())
-        self.assertEqual([ONE], named.uuids)
+        self.assertEqual(([ONE, TWO], []), (uuids, faults))
+        uuids, faults = in_file(f'n1\n{ONE}\n{MISSING}\n{ONE}\n'.encode())
+        self.assertEqual([ONE], uuids)
         self.assertEqual(
             [
                 "line 1: 'n1' is not a uuid",
                 f'line 3: no compute node is on record for {MISSING}',
                 f'line 4: {ONE} is a duplicate of line 2',
             ],
-            [fault.partition(': ')[2] for fault in named.faults],
+            [fault.partition(': ')[2] for fault in faults],
         )
 
     def test_only_the_form_of_ironic_is_a_uuid(self) -> None:

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import tempfile
 import unittest
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -21,7 +22,9 @@ B = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a1'
 
 
 class TestOwnerFile(unittest.TestCase):
-    def read(self, content: str | bytes) -> node_import.Owners:
+    def read(
+        self, content: str | bytes
+    ) -> tuple[dict[str, str], Sequence[str]]:
         directory = self.enterContext(tempfile.TemporaryDirectory())
         path = pathlib.Path(directory) / 'owners'
         path.write_bytes(
@@ -44,15 +47,15 @@ class TestOwnerFile(unittest.TestCase):
             f'{{"{A}": "rack1", "{B}": "rack2"}}',
         ):
             with self.subTest(content=content):
-                found = self.read(content)
-                self.assertEqual({A: 'rack1', B: 'rack2'}, found.owners)
-                self.assertEqual([], found.faults)
+                owners, faults = self.read(content)
+                self.assertEqual({A: 'rack1', B: 'rack2'}, owners)
+                self.assertEqual([], faults)
 
     def test_every_fault_has_its_place(self) -> None:
-        found = self.read(
+        owners, faults = self.read(
             f'{A},rack1\nnonsense,rack1\n{A},rack2\n{B}\n{B},a b\n'
         )
-        self.assertEqual({A: 'rack1'}, found.owners)
+        self.assertEqual({A: 'rack1'}, owners)
         self.assertEqual(
             [
                 "line 2: 'nonsense' is not a uuid",
@@ -60,14 +63,16 @@ class TestOwnerFile(unittest.TestCase):
                 f'line 4: {B} has no owner',
                 "line 5: 'a b' cannot be the name of a service",
             ],
-            [fault.partition(': ')[2] for fault in found.faults],
+            [fault.partition(': ')[2] for fault in faults],
         )
-        found = self.read(
+        owners, faults = self.read(
             f'{{"{A}": "rack1", "{A}": "rack2", "{B}": 7, "x": null}}'
         )
-        self.assertEqual(3, len(found.faults))
-        found = self.read(f'[7, {{"uuid": "{B}"}}, {{"owner": "rack1"}}]')
-        self.assertEqual(({}, 3), (found.owners, len(found.faults)))
+        self.assertEqual(3, len(faults))
+        owners, faults = self.read(
+            f'[7, {{"uuid": "{B}"}}, {{"owner": "rack1"}}]'
+        )
+        self.assertEqual(({}, 3), (owners, len(faults)))
 
     def test_file_that_cannot_be_used_is_one_error(self) -> None:
         for content in (
@@ -79,10 +84,10 @@ class TestOwnerFile(unittest.TestCase):
         ):
             with self.subTest(content=content[:20]):
                 try:
-                    found = self.read(content)
+                    _owners, faults = self.read(content)
                 except errors.UsageError:
                     continue
-                self.assertTrue(found.faults)
+                self.assertTrue(faults)
         with self.assertRaises(errors.UsageError):
             node_import.read_owners('/nowhere/owners.csv')
 
