@@ -59,18 +59,10 @@ class SetService(change.ChangeOne):
             ('--disable', '--enable', 'disabled', 'cordon it: no more nodes'),
             ('--down', '--up', 'forced_down', 'force it down: fence it'),
         ):
-            group = parser.add_mutually_exclusive_group()
-            for option, value, text in (
-                (yes, True, what),
-                (no, False, f'undo {yes}'),
-            ):
-                group.add_argument(
-                    option,
-                    dest=dest,
-                    action='store_const',
-                    const=value,
-                    help=text,
-                )
+            add = parser.add_mutually_exclusive_group().add_argument
+            add(yes, dest=dest, action='store_true', default=None, help=what)
+            undo = f'undo {yes}'
+            add(no, dest=dest, action='store_false', default=None, help=undo)
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             '--take-over-deployed-after',
