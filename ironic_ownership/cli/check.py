@@ -11,14 +11,11 @@ from typing import Any
 from ironic_ownership.cli import base, errors, formatters, input_file
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.checks.problem import Kind, Severity
-from ironic_ownership.observe import columns
 
 LOG = logging.getLogger(__name__)
 
 _FEW = 3
 """Number of subjects that are named unless all are requested."""
-
-_WIDTH = 48
 
 
 _HELD = """\
@@ -59,7 +56,11 @@ without a shard are counted and not checked."""
     long = f'name all subjects of a problem, not only {_FEW}'
 
     def words(self, cell: Any) -> Any:
-        return _readable(cell)
+        """Return a cell as text for people, in narrow columns."""
+        if isinstance(cell, list) and cell:
+            return '\n'.join(cell)
+        text = super().words(cell)
+        return formatters.filled(text, 48) if isinstance(text, str) else text
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         found = self.read(parsed_args)['problems']
@@ -87,16 +88,6 @@ def _without_list(problem: Mapping[str, Any]) -> Mapping[str, Any]:
     if problem['kind'] != Kind.PART or not skipped:
         return problem
     return {**problem, 'hint': f'{counted} skipped (--long lists them)'}
-
-
-def _readable(cell: columns.Cell) -> str | int | float:
-    """Return a cell as text for people, in narrow columns."""
-    if isinstance(cell, list) and cell:
-        return '\n'.join(cell)
-    text = columns.readable(cell)
-    if not isinstance(text, str):
-        return text
-    return formatters.filled(text, _WIDTH)
 
 
 class ValidateNode(base.Lister):

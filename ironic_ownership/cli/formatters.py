@@ -159,14 +159,18 @@ class JSON(json_format.JSONFormatter):
         parsed_args: argparse.Namespace,
     ) -> None:
         """Format many rows, one after the other."""
-        item, begin, between, end = _item, '[\n', ',\n', '\n]\n'
-        keys = [f'    {_encode(name)}: ' for name in column_names]
+        begin, between, end = '[\n', ',\n', '\n]\n'
         if parsed_args.noindent:
-            item, begin, between, end = _plain, '[', ', ', ']\n'
-            keys = list(column_names)
+            begin, between, end = '[', ', ', ']\n'
+        keys = [f'    {_encode(name)}: ' for name in column_names]
         before = begin
         for row in _whole(data):
-            stdout.write(before + item(keys, row))
+            text = (
+                _encode(dict(zip(column_names, row, strict=True)))
+                if parsed_args.noindent
+                else _item(keys, row)
+            )
+            stdout.write(before + text)
             before = between
         stdout.write('[]\n' if before == begin else end)
 
@@ -174,10 +178,6 @@ class JSON(json_format.JSONFormatter):
 def _flat(row: Row) -> Row:
     cells = map(columns.printable, row)
     return [columns.text(c) if isinstance(c, _NESTED) else c for c in cells]
-
-
-def _plain(keys: Sequence[str], row: Row) -> str:
-    return _encode(dict(zip(keys, row, strict=True)))
 
 
 def _item(keys: Sequence[str], row: Row) -> str:
