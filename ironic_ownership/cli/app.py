@@ -27,7 +27,6 @@ from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.cli import errors, tasks
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
-from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.wiring import Wiring
 
 _DESCRIPTION = """\
@@ -67,20 +66,15 @@ INTERVAL = 2.0
 """Seconds before the first line of progress, and between two lines."""
 
 
-class Registry(commandmanager.CommandManager):
-    """The installed commands by name, imported when they run.
+def registry() -> commandmanager.CommandManager:
+    """Return the installed commands by name, imported when they run.
 
     cliff's own way imports every command to run one.
     """
-
-    def __init__(self) -> None:
-        super().__init__('ironic_ownership.cli')
-
-    def load_commands(self, namespace: str) -> None:
-        """Register the entry points of a group."""
-        self.group_list.append(namespace)
-        for entry_point in plugins.entry_points(namespace):
-            self.commands[entry_point.name] = entry_point
+    found = commandmanager.CommandManager()
+    for entry_point in plugins.entry_points('ironic_ownership.cli'):
+        found.commands[entry_point.name] = entry_point
+    return found
 
 
 class App(app.App):
@@ -100,7 +94,7 @@ class App(app.App):
         self.deadline: deadlines.Deadline | None = None
         self._failure: BaseException | None = None
         super().__init__(
-            _DESCRIPTION, program.version(), Registry(), deferred_help=True
+            _DESCRIPTION, program.version(), registry(), deferred_help=True
         )
         self.command_manager.add_command('help', tasks.Help)
         self.command_manager.add_command('complete', tasks.Complete)
@@ -118,8 +112,7 @@ class App(app.App):
         if self.is_remote:
             from ironic_ownership.clients import ownership
 
-            client = ownership.connect(self.options, new_request_id())
-            found = RemoteClient(client)
+            found = RemoteClient(ownership.connect(self.options))
         else:
             found = local(self.wiring)
         if self.deadline is not None:

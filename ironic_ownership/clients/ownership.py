@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions, refusals
-from ironic_ownership.contracts.calls import pending
+from ironic_ownership.contracts.calls import new_request_id, pending
 
 if TYPE_CHECKING:
     import requests
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
         raise _bad_options(exc) from exc
 
 
-def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
+def connect(options: argparse.Namespace) -> OwnershipClient:
     """Return a client for the parsed options; nothing is sent yet.
 
     :raises ConnectionOptionsError: if an option is missing or wrong.
@@ -101,7 +101,7 @@ def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
         region = configuration.get_one(argparse=options)
         return OwnershipClient(
             region.get_session(),
-            request_id,
+            new_request_id(),
             interface=region.get_interface(SERVICE_TYPE),
             region_name=region.get_region_name(SERVICE_TYPE),
             endpoint_override=region.get_endpoint(SERVICE_TYPE) or endpoint,
@@ -110,7 +110,7 @@ def connect(options: argparse.Namespace, request_id: str) -> OwnershipClient:
         raise _bad_options(exc) from exc
 
 
-def over_session(manager: Any, request_id: str) -> OwnershipClient:
+def over_session(manager: Any) -> OwnershipClient:
     """Return a client in a session of OpenStackClient.
 
     :param manager: the client manager, authenticated.
@@ -118,7 +118,7 @@ def over_session(manager: Any, request_id: str) -> OwnershipClient:
     config = manager.get_configuration()
     return OwnershipClient(
         manager.session,
-        request_id,
+        new_request_id(),
         interface=manager.interface,
         region_name=manager.region_name,
         endpoint_override=config.get(OVERRIDE)

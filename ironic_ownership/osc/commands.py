@@ -71,14 +71,11 @@ class UnderOpenStack(command.Command):
         """The client of operations, as the options choose it."""
         from ironic_ownership.api import operation_client
         from ironic_ownership.clients import ownership
-        from ironic_ownership.contracts.calls import new_request_id
 
         app: Any = self.app
         found: OperationClient
         if plugin.uses_http(app.options):
-            client = ownership.over_session(
-                app.client_manager, new_request_id()
-            )
+            client = ownership.over_session(app.client_manager)
             found = operation_client.RemoteClient(client)
         else:
             found = operation_client.local(self.wiring)

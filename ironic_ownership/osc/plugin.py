@@ -79,8 +79,15 @@ def uses_http(options: argparse.Namespace) -> bool:
     :raises OwnershipError: if the variable has another value.
     """
     chosen = options.ownership_api or os.environ.get(API_VARIABLE)
+    if chosen and chosen not in (DATABASE, HTTP):
+        from ironic_ownership.contracts import exceptions
+
+        raise exceptions.OwnershipError(
+            f'{API_VARIABLE} is {chosen!r}',
+            hint=f'It can be {DATABASE} or {HTTP}',
+        )
     if chosen:
-        return _is_http(chosen)
+        return chosen == HTTP
     if _arguments(options):
         return False
     from oslo_config import cfg
@@ -90,17 +97,6 @@ def uses_http(options: argparse.Namespace) -> bool:
     places = PROJECT, PROJECT
     found = cfg.find_config_files(*places) or cfg.find_config_dirs(*places)
     return not found
-
-
-def _is_http(chosen: str) -> bool:
-    if chosen not in (DATABASE, HTTP):
-        from ironic_ownership.contracts import exceptions
-
-        raise exceptions.OwnershipError(
-            f'{API_VARIABLE} is {chosen!r}',
-            hint=f'It can be {DATABASE} or {HTTP}',
-        )
-    return chosen == HTTP
 
 
 def wire(options: argparse.Namespace) -> wiring.Wiring:

@@ -36,7 +36,7 @@ class TestTroubleshooting(unittest.TestCase):
             self.assertIn(' '.join(quoted.split()), source)
 
     def test_commands_of_the_symptoms_exist(self) -> None:
-        known = {name for name, _ in app.Registry()}
+        known = {name for name, _ in app.registry()}
         objects = {name.split()[0] for name in known}
         text = ' '.join(_PAGE.read_text().split())
         found = [

@@ -23,7 +23,7 @@ class CommandsByTask(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""
-        names = [name for name, _ in cli.Registry()]
+        names = [name for name, _ in cli.registry()]
         return [
             self._section(task, of_task)
             for task, of_task in tasks.by_task(names).items()

@@ -118,7 +118,7 @@ class AppTest(unittest.TestCase):
             (('plugin', 'check'), 'ironic-ownership-plugin-kit'),
             (('nova', 'check'), 'ironic-ownership-nova'),
         ):
-            self.assertIn(' '.join(words), app.Registry().commands)
+            self.assertIn(' '.join(words), app.registry().commands)
             with mock.patch.object(app.plugins, 'entry_points', lambda _: ()):
                 code, out, err = self.run_app(*words)
             self.assertEqual((2, ''), (code, out))
@@ -199,7 +199,7 @@ class RegistryTest(unittest.TestCase):
             for name in modules:
                 del sys.modules[name]
             fresh = importlib.import_module('ironic_ownership.cli.app')
-            names = dict(fresh.Registry().commands)
+            names = dict(fresh.registry().commands)
             self.assertIn('compute node list', names)
             self.assertNotIn('ironic_ownership.cli.compute_node', sys.modules)
 
@@ -218,21 +218,21 @@ class RegistryTest(unittest.TestCase):
             self.assertEqual('', done.stderr, module)
 
     def test_every_command_of_ours_has_a_task(self) -> None:
-        names = [name for name, _ in app.Registry()]
+        names = [name for name, _ in app.registry()]
         self.assertNotIn('Other', tasks.by_task(names))
         self.assertEqual(
             ['thing list'], tasks.by_task([*names, 'thing list'])['Other']
         )
 
     def test_every_list_names_its_columns(self) -> None:
-        for name, entry_point in app.Registry():
+        for name, entry_point in app.registry():
             kind = entry_point.load()
             if issubclass(kind, base.Lister):
                 epilog = kind(mock.Mock(), None).get_epilog()
                 self.assertRegex(epilog, r'^columns: \w', name)
 
     def test_every_command_teaches(self) -> None:
-        for name, entry_point in app.Registry():
+        for name, entry_point in app.registry():
             kind = entry_point.load()
             shown = kind(mock.Mock(), None)
             parser = shown.get_parser(f'{errors.PROG} {name}')

@@ -412,7 +412,7 @@ class AdviceTest(unittest.TestCase):
         self.assertEqual({*ADVICE}, {*re.findall(r'^``(\w+)``$', text, re.M)})
 
     def test_every_command_exists(self) -> None:
-        commands = app.Registry()
+        commands = app.registry()
         for advice in ADVICE.values():
             for words in re.findall(
                 r'"ironic-ownership ([a-z ]+)', advice.repair
