@@ -58,6 +58,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     :cvar options: see :data:`Options`.
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
+    :cvar flags: further ones that no operation has, and their help.
     :cvar watches: whether it has --watch.
     :cvar bar: the column, relative to a mean, that has bars on a terminal.
     :cvar program: the words before a command.
@@ -73,6 +74,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     options: ClassVar[Options] = {}
     limit: ClassVar[int] = 0
     long: ClassVar[str] = ''
+    flags: ClassVar[Mapping[str, str]] = {}
     watches: ClassVar[bool] = False
     bar: ClassVar[str] = ''
     program: ClassVar[str] = errors.PROG
@@ -171,6 +173,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         if self.watches:
             parser.add_argument('--watch', **watch.OPTION)
         self.add_arguments(parser)
+        for flag, text in self.flags.items():
+            parser.add_argument(flag, action='store_true', help=text)
         return parser
 
     def _add_operation(self, parser: argparse.ArgumentParser) -> None:
@@ -278,7 +282,7 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         body = self.read(parsed_args)
-        items = body[next(iter(body))]
+        items = items_of(body)
         if self.missing and not items:
             LOG.warning(self.missing)
         return self.rows(self.chosen(parsed_args), items)
@@ -341,6 +345,11 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
     ) -> Record:
         keys = (*dict.fromkeys((*columns.keys(shown), *more)),)
         return keys, [body[key] for key in keys]
+
+
+def items_of(body: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the first list of an answer: what it is about."""
+    return next(part for part in body.values() if isinstance(part, list))
 
 
 def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:

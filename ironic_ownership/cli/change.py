@@ -154,7 +154,7 @@ class ItemsCommand(ChangeCommand, base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         parsed_args.uuids = uuids_of(self.api, parsed_args.names)
-        rows = _rows(self.operate(parsed_args))
+        rows = base.items_of(self.operate(parsed_args))
         if any(row['result'] == 'refused' for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
         return self.rows(self.described.columns, rows)
@@ -171,7 +171,7 @@ class ItemsCommand(ChangeCommand, base.Lister):
         if proposal:
             names = [
                 self.name(row)
-                for row in _rows(proposal)
+                for row in base.items_of(proposal)
                 if row['result'] == f'would_{self.verb}'
             ]
         if not names:
@@ -190,11 +190,6 @@ def one_each(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     return '\n'.join(dict.fromkeys(cell.split('; ')))
-
-
-def _rows(body: Body) -> Sequence[Body]:
-    rows: Sequence[Body] = body[next(iter(body))]
-    return rows
 
 
 def add_names(parser: argparse.ArgumentParser, text: str) -> None:

@@ -62,12 +62,9 @@ class ListComputeNode(base.Lister):
     )
     options: ClassVar = {'shard': {'type': _shard}}
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '--recorded',
-            action='store_true',
-            help='list what is on record, without asking Ironic',
-        )
+    flags: ClassVar = {
+        '--recorded': 'list what is on record, without asking Ironic'
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         one, shown = self.described, self.chosen(parsed_args)
@@ -124,13 +121,10 @@ done. The node is found in any shard and conductor group."""
     )
     operation = 'compute_node:explain'
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '--graph',
-            action='store_true',
-            help='write the chain from the inputs to the decision as a graph, '
-            'in the DOT language of Graphviz',
-        )
+    flags: ClassVar = {
+        '--graph': 'write the chain from the inputs to the decision as a '
+        'graph, in the DOT language of Graphviz'
+    }
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         body = self.read(parsed_args)

@@ -107,7 +107,6 @@ class MoveCommand(base.Lister):
         one, name = self.described, self.operation
         path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
         skips = parsed_args.skip_invalid
-        body = {**body, 'skip_invalid': skips}
         trial = {**body, 'dry_run': True}
         if parsed_args.dry_run or not parsed_args.yes:
             answer = self.api.call(name, path=path, body=trial)

@@ -39,6 +39,7 @@ A gate that refuses one node stops all of them, unless --skip-invalid is
 given; the exit code is 3 in both cases. An import that was interrupted is
 resumed by running it again: nodes that are imported are unchanged."""
     operation = 'compute_node:import'
+    flags: ClassVar = {'--all': 'show unchanged nodes as well'}
     options: ClassVar = {
         'nodes': None,
         'skip_invalid': {
@@ -58,9 +59,6 @@ resumed by running it again: nodes that are imported are unchanged."""
         change.add_body(parser, self.described, self.options)
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
-        )
-        parser.add_argument(
-            '--all', action='store_true', help='show unchanged nodes as well'
         )
 
     def words(self, cell: Any) -> Any:

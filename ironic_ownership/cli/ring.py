@@ -144,6 +144,7 @@ same name, put POLICY. before it."""
     )
 
     operation = 'policy:compare'
+    flags: ClassVar = {'--nodes': _NODES}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for name in ('a', 'b'):
@@ -163,7 +164,6 @@ same name, put POLICY. before it."""
             help='an option of these policies, for all members or for one; '
             'may be repeated, and one for a host takes precedence',
         )
-        parser.add_argument('--nodes', action='store_true', help=_NODES)
 
     def read(self, parsed_args: argparse.Namespace) -> Any:
         sent = change.body_of(self.described, vars(parsed_args))

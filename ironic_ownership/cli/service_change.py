@@ -149,11 +149,6 @@ class DeleteService(change.ChangeCommand, base.Lister):
         'service delete rack1 --reason CHG-42 --yes',
     )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        return self.rows(
-            self.described.columns, self.operate(parsed_args)['gates']
-        )
-
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         return f'delete service {proposal["host"]}'
 

@@ -39,6 +39,7 @@ class PlanShard(MoveCommand):
     """
 
     operation = 'shard:plan'
+    flags: ClassVar = {'--apply': 'carry the plan out'}
     plan, node = shards.PLAN, shards.NODE
     keys = (*columns.keys(shards.NODE), 'gates (without --apply)')
     options: ClassVar = {
@@ -61,12 +62,6 @@ class PlanShard(MoveCommand):
         'shard plan --apply --trial 2 --yes',
         'shard plan --weight rack1=0 --apply --yes',
     )
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            '--apply', action='store_true', help='carry the plan out'
-        )
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         if (parsed_args.max_moves or 0) < 0:
