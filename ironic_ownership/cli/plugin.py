@@ -21,6 +21,11 @@ _DETAILS = (
     *('target', 'contract_version', 'capabilities', 'status', 'remark'),
     'options',
 )
+_PLAIN = (
+    *('default', 'required', 'secret', 'minimum', 'maximum', 'regex'),
+    *('aliases', 'help'),
+)
+"""Attributes of an option that are shown as they are."""
 
 
 def _distribution(plugin: plugins.Plugin) -> tuple[str | None, str | None]:
@@ -82,14 +87,7 @@ def _options(name: str, target: type[Any]) -> list[dict[str, Any]]:
             'name': option.name,
             'group': configuration.group_of(name, target, option),
             'type': option.type.value,
-            'default': columns.plain(option.default),
-            'required': option.required,
-            'secret': option.secret,
-            'minimum': option.minimum,
-            'maximum': option.maximum,
-            'regex': option.regex,
-            'aliases': list(option.aliases),
-            'help': option.help,
+            **{key: columns.plain(getattr(option, key)) for key in _PLAIN},
         }
         for option in target.options
     ]
