@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from ironic_ownership import program
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
     from oslo_config import cfg
 
 PROG = 'ironic-ownership-api'
@@ -56,8 +55,8 @@ def _parse(argv: Sequence[str] | None) -> list[str]:
     return program.chosen(parser.parse_args(argv))
 
 
-def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
-    """Build the application.
+def _serve(files: Sequence[str]) -> None:
+    """Build the application, and serve it.
 
     :raises ConfigurationError: also if a library is not installed.
     """
@@ -72,11 +71,7 @@ def _build(files: Sequence[str]) -> tuple[cfg.ConfigOpts, WSGIApplication]:
         ) from exc
     conf = deploy.configure(files)
     check_address(conf)
-    return conf, deploy.build(conf)
-
-
-def _serve(files: Sequence[str]) -> None:
-    conf, application = _build(files)
+    application = deploy.build(conf)
     import waitress
     from oslo_log import log
 

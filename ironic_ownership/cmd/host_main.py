@@ -177,7 +177,9 @@ def _wait_for_signals(
     stopping: threading.Event,
 ) -> None:
     """Return as soon as the host has to stop, or has ended."""
-    manager.ready()
+    # The configuration is valid, and signals are handled. Servers that do not
+    # answer yet are waited for: the status tells.
+    manager.notify('READY=1')
     while worker.is_alive():
         caught = signal.sigtimedwait(SIGNALS, 0.5)
         manager.tick()
@@ -188,10 +190,10 @@ def _wait_for_signals(
         if caught.si_signo == signal.SIGHUP:
             manager.reloading()
             reload()
-            manager.ready()
+            manager.notify('READY=1')
         else:
             stopping.set()
-            manager.stopping()
+            manager.notify('STOPPING=1')
             LOG.info('stopping: %s', signal.Signals(caught.si_signo).name)
             return
 
@@ -253,6 +255,7 @@ class ServiceManager:
 
     :param read: returns the health of this moment.
     :param is_watched: whether the loops are still watched.
+    :ivar notify: sends the manager a state.
     """
 
     def __init__(
@@ -260,26 +263,15 @@ class ServiceManager:
     ) -> None:
         self._read = read
         self._is_watched = is_watched
-        self._notifier = sdnotify.SystemdNotifier()
+        self.notify = sdnotify.SystemdNotifier().notify
         self._interval = watchdog_interval()
         self._due = 0.0
         self._status = ''
 
-    def ready(self) -> None:
-        """Tell that the configuration is valid and signals are handled.
-
-        Servers that do not answer yet are waited for: the status tells.
-        """
-        self._notifier.notify('READY=1')
-
     def reloading(self) -> None:
-        """Tell that the configuration is read again, until :meth:`ready`."""
+        """Tell that the configuration is read again, until it is ready."""
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
-        self._notifier.notify(f'RELOADING=1\nMONOTONIC_USEC={now}')
-
-    def stopping(self) -> None:
-        """Tell that the process stops."""
-        self._notifier.notify('STOPPING=1')
+        self.notify(f'RELOADING=1\nMONOTONIC_USEC={now}')
 
     def tick(self) -> None:
         """Report once in half of the watchdog's time; call it often."""
@@ -289,10 +281,10 @@ class ServiceManager:
         self._due = now + self._interval
         status = status_of(self._read())
         if status != self._status:
-            self._notifier.notify(f'STATUS={status}')
+            self.notify(f'STATUS={status}')
             self._status = status
         if self._is_watched():
-            self._notifier.notify('WATCHDOG=1')
+            self.notify('WATCHDOG=1')
 
 
 def watchdog_interval() -> float:

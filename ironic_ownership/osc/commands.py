@@ -64,7 +64,11 @@ class UnderOpenStack(command.Command):
     @functools.cached_property
     def wiring(self) -> Wiring:
         """The objects behind the command, by the configuration."""
-        return plugin.wire(self.app.options)
+        from ironic_ownership import wiring
+        from ironic_ownership.conf.configuration import new
+
+        files = plugin.arguments(self.app.options)
+        return wiring.Wiring(new(files, plugin.PROGRAM, logs=False))
 
     @functools.cached_property
     def api(self) -> OperationClient:

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ironic_ownership import wiring
 
 API_NAME = 'baremetal_ownership'
 API_VERSION_OPTION = 'os_baremetal_ownership_api_version'
@@ -88,7 +84,7 @@ def uses_http(options: argparse.Namespace) -> bool:
         )
     if chosen:
         return chosen == HTTP
-    if _arguments(options):
+    if arguments(options):
         return False
     from oslo_config import cfg
 
@@ -99,19 +95,7 @@ def uses_http(options: argparse.Namespace) -> bool:
     return not found
 
 
-def wire(options: argparse.Namespace) -> wiring.Wiring:
-    """Return the objects behind the commands.
-
-    :param options: of the client, as parsed.
-    :raises cfg.Error: if the configuration can't be read.
-    """
-    from ironic_ownership import wiring
-    from ironic_ownership.conf.configuration import new
-
-    return wiring.Wiring(new(_arguments(options), PROGRAM, logs=False))
-
-
-def _arguments(options: argparse.Namespace) -> list[str]:
+def arguments(options: argparse.Namespace) -> list[str]:
     """Return the configuration that is named, as oslo.config reads it."""
     files = options.ownership_config_file or _named(FILE_VARIABLE)
     directories = options.ownership_config_dir or _named(DIRECTORY_VARIABLE)
