@@ -91,7 +91,7 @@ class App(app.App):
     def __init__(self, argv: Sequence[str] = ()) -> None:
         self.argv = list(argv)
         self.is_remote = _is_remote(self.argv)
-        self.deadline: deadlines.Deadline | None = None
+        self.deadline = deadlines.Deadline(lambda: self.__dict__.get('api'))
         self._failure: BaseException | None = None
         super().__init__(
             _DESCRIPTION, program.version(), registry(), deferred_help=True
@@ -115,8 +115,6 @@ class App(app.App):
             found = RemoteClient(ownership.connect(self.options))
         else:
             found = local(self.wiring)
-        if self.deadline is not None:
-            self.deadline.api = found
         return found
 
     def build_option_parser(
@@ -197,16 +195,13 @@ class App(app.App):
             root.addHandler(file)
 
     def initialize_app(self, argv: list[str]) -> None:
-        if self.options.timeout is not None:
-            self.deadline = deadlines.Deadline(self.options.timeout)
-            self.deadline.start()
+        self.deadline.start(self.options.timeout)
 
     def run(self, argv: list[str]) -> int:
         try:
             result = super().run(argv)
         finally:
-            if self.deadline is not None:
-                self.deadline.cancel()
+            self.deadline.cancel()
         if self._failure is not None:
             return errors.exit_code(self._failure)
         return result

@@ -12,6 +12,7 @@ import math
 import os
 import sys
 import threading
+from collections.abc import Callable
 
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import errors
@@ -32,27 +33,26 @@ class Deadline:
 
     Threading: any thread.
 
-    :param seconds: from :meth:`start` on.
-    :ivar api: the client of operations, once there is one.
+    :param client: returns the client of operations, once there is one.
+    :ivar passed: whether the time is over.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.api: OperationClient | None = None
-        self._seconds = seconds
+    def __init__(self, client: Callable[[], OperationClient | None]) -> None:
+        self.passed = False
+        self._client = client
         self._grace = 0.0
-        self._passed = False
         self._cancelled = threading.Event()
         self._ending = threading.Lock()
-        self._timer = threading.Timer(seconds, self._expire)
-        self._timer.daemon = True
 
-    def start(self) -> None:
-        """Begin to count."""
-        self._timer.start()
-
-    def passed(self) -> bool:
-        """Return whether the time is over."""
-        return self._passed
+    def start(self, seconds: float | None) -> None:
+        """Begin to count; with ``None`` the time is not limited."""
+        if seconds is not None:
+            threading.Thread(
+                name='time limit',
+                target=self._expire,
+                args=(seconds,),
+                daemon=True,
+            ).start()
 
     def allow_grace(self) -> None:
         """Let a move that has begun stop by itself."""
@@ -62,16 +62,17 @@ class Deadline:
         """Let the process live: the run has ended. Idempotent."""
         with self._ending:
             self._cancelled.set()
-        self._timer.cancel()
 
-    def _expire(self) -> None:
-        self._passed = True
+    def _expire(self, seconds: float) -> None:
+        if self._cancelled.wait(seconds):
+            return
+        self.passed = True
         self._cancelled.wait(self._grace)
         with self._ending:
             if not self._cancelled.is_set():
-                _end(f'{errors.PROG}: error: {self._text()}\n')
+                _end(f'{errors.PROG}: error: {self._text(seconds)}\n')
 
-    def _text(self) -> str:
+    def _text(self, limit: float) -> str:
         waits = ', '.join(
             f'{server} ({seconds:.1f} s)'
             for server, seconds in sorted(pending.durations().items())
@@ -80,15 +81,15 @@ class Deadline:
         if waits:
             waiting = f'No answer yet from: {waits}'
         text = (
-            f'no result within {self._seconds:g} s, the time limit of this '
-            f'command. {waiting}'
+            f'no result within {limit:g} s, the time limit of this command. '
+            f'{waiting}'
         )
-        if self.api is None or not self.api.has_written:
+        client = self._client()
+        if client is None or not client.has_written:
             return text
-        request_id = self.api.request_id
         return (
-            f'{text}. The change may have been made, completely or in '
-            f'part: "{errors.PROG} event list --request-id {request_id}" '
+            f'{text}. The change may have been made, completely or in part: '
+            f'"{errors.PROG} event list --request-id {client.request_id}" '
             f'shows the changes, and "{errors.PROG} move list --unfinished" '
             'the moves to resume'
         )

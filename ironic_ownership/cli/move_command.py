@@ -220,10 +220,9 @@ class MoveCommand(base.Lister):
                 else f'interrupted: "{errors.PROG} move resume {request_id}" '
                 'resumes the move'
             )
-            late = self.deadline is not None and self.deadline.passed()
             self.worsen(
                 errors.ExitCode.DEGRADED
-                if late
+                if self.deadline.passed
                 else errors.ExitCode.INTERRUPTED
             )
         passed = _in_trial(move['nodes'], Trial.PASSED)

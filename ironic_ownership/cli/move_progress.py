@@ -30,12 +30,12 @@ def execute(
     path: Mapping[str, str],
     body: Mapping[str, Any],
     stream: Any,
-    deadline: Deadline | None,
+    deadline: Deadline,
 ) -> Any:
     """Call an operation, and wait for moves that it runs in the background.
 
     :param stream: standard error.
-    :param deadline: the time limit, if there is one.
+    :param deadline: the time limit.
     :returns: the answer, with the nodes as they are in the end.
     """
     began = time.monotonic()
@@ -69,7 +69,7 @@ class Progress:
     :ivar begun: whether nodes are moved.
     """
 
-    def __init__(self, stream: Any, deadline: Deadline | None) -> None:
+    def __init__(self, stream: Any, deadline: Deadline) -> None:
         self.begun = False
         self._stream = stream
         self._deadline = deadline
@@ -78,16 +78,14 @@ class Progress:
 
     def is_to_stop(self) -> bool:
         """Return whether the move is to stop."""
-        late = self._deadline is not None and self._deadline.passed()
-        return self._interrupted or late
+        return self._interrupted or self._deadline.passed
 
     def __call__(self, done: int, total: int) -> None:
         """Report, if the last time was long ago, and at the end."""
         now = time.monotonic()
         if done == 0:  # the nodes are about to be moved: let them complete
             self.begun = True
-            if self._deadline is not None:
-                self._deadline.allow_grace()
+            self._deadline.allow_grace()
             self._reported_at = now
         if now - self._reported_at < INTERVAL and done < total:
             return

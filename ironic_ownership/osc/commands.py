@@ -36,20 +36,16 @@ class UnderOpenStack(command.Command):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        if self.deadline is not None:
-            # Before the client authenticates, which may take long.
-            self.deadline.start()
+        # Before the client authenticates, which may take long.
+        options = getattr(self.app, 'options', None)
+        self.deadline.start(getattr(options, 'ownership_timeout', None))
 
     @functools.cached_property
-    def deadline(self) -> Deadline | None:
-        """The time limit of this run, if it has one."""
-        options = getattr(self.app, 'options', None)
-        seconds = getattr(options, 'ownership_timeout', None)
-        if seconds is None:
-            return None
+    def deadline(self) -> Deadline:
+        """The time limit of this run."""
         from ironic_ownership.cli import deadline
 
-        return deadline.Deadline(seconds)
+        return deadline.Deadline(lambda: self.__dict__.get('api'))
 
     @property
     def auth_required(self) -> bool:
@@ -83,8 +79,6 @@ class UnderOpenStack(command.Command):
             found = operation_client.RemoteClient(client)
         else:
             found = operation_client.local(self.wiring)
-        if self.deadline is not None:
-            self.deadline.api = found
         return found
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -102,8 +96,7 @@ class UnderOpenStack(command.Command):
             LOG.error('%s', errors.line(exc), exc_info=exc if debug else None)
             return errors.exit_code(exc)
         finally:
-            if self.deadline is not None:
-                self.deadline.cancel()
+            self.deadline.cancel()
             opened = self.__dict__.get('wiring')
             if opened is not None:
                 opened.close()

@@ -157,7 +157,7 @@ class CallersTest(test_move.CommandCase):
             stderr=io.StringIO(),
             stdout=stdout,
             LOG=logging.getLogger('test'),
-            deadline=None,
+            deadline=self.limit,
             options=types.SimpleNamespace(ownership_timeout=None, debug=False),
         )
         command = kind(app, None)

@@ -62,7 +62,10 @@ class CommandCase(app_case.SiteCase):
     """Commands in this process, or at the application over HTTP."""
 
     remote = False
-    deadline: deadline.Deadline | None = None
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.limit = deadline.Deadline(lambda: None)
 
     def hurry_trials(self) -> None:
         """Let no trial wait for a service that does not refresh."""
@@ -99,7 +102,7 @@ class CommandCase(app_case.SiteCase):
             stderr=self.stderr,
             stdout=stdout,
             LOG=logging.getLogger('test'),
-            deadline=self.deadline,
+            deadline=self.limit,
         )
         command = kind(app, None)
         args = command.get_parser('test').parse_args([*words])
@@ -319,15 +322,15 @@ class LongMoveTest(CommandCase):
     def test_time_limit_stops_a_local_move_after_the_batch(self) -> None:
         ends: list[str] = []
         self.enterContext(mock.patch.object(deadline, '_end', ends.append))
-        limit = self.deadline = deadline.Deadline(0.0)
+        limit = self.limit
         self.addCleanup(limit.cancel)
         carry_out, batches = SqlMoves.carry_out, iter(range(100))
 
         def late(*args: Any) -> Any:
             found = carry_out(*args)
             if next(batches) == 0:
-                limit.start()
-                while not limit.passed():
+                limit.start(0.0)
+                while not limit.passed:
                     time.sleep(0.01)
             return found
 

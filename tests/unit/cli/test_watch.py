@@ -127,7 +127,7 @@ class CommandTest(test_move.CommandCase):
             stderr=io.StringIO(),
             stdout=stdout,
             LOG=logging.getLogger('test'),
-            deadline=None,
+            deadline=self.limit,
         )
         command = overview.Overview(app, None)
         rounds = 0
