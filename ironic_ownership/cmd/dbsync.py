@@ -7,6 +7,7 @@ Must not do anything else to the records.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 
@@ -167,10 +168,8 @@ def _run(args: argparse.Namespace) -> int:
         'stamp': lambda: schema.stamp(database, args.revision),
         'purge': lambda: _purge(database, args),
     }
-    try:
+    with contextlib.closing(database):
         result = commands[args.command]()
-    finally:
-        database.close()
     sys.stdout.write(f'{result or "none"}\n')
     return 0
 

@@ -91,8 +91,7 @@ def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
         conf = new(files, prog)
         log_format.read_levels(conf)  # reports their faults
         log_format.setup(conf, prog)
-        wired = wiring.Wiring(conf)
-        try:
+        with contextlib.closing(wiring.Wiring(conf)) as wired:
             host = wired.host()
             unknown = unknown_options.remarks(conf)
             for remark in (*wired.settings.remarks, *unknown):
@@ -101,8 +100,6 @@ def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
             again = sighup.Reloading(files, prog, conf, host.reload)
             with _healthcheck(conf, host):
                 _serve(host, again.reload, stopping)
-        finally:
-            wired.close()
     except (exceptions.OwnershipError, cfg.Error) as exc:
         sys.stderr.write(f'{prog}: error: {texts.text_of(exc)}\n')
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 
@@ -35,17 +36,15 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def configuration(self) -> Result:
         """Check that a service of this release accepts the configuration."""
-        wired = wiring.Wiring(self._conf)
-        try:
-            add_companions(self._conf)
-            remarks = (
-                *wired.settings.remarks,
-                *unknown_options.remarks(self._conf),
-            )
-        except exceptions.OwnershipError as exc:
-            return _failure(exc)
-        finally:
-            wired.close()
+        with contextlib.closing(wiring.Wiring(self._conf)) as wired:
+            try:
+                add_companions(self._conf)
+                remarks = (
+                    *wired.settings.remarks,
+                    *unknown_options.remarks(self._conf),
+                )
+            except exceptions.OwnershipError as exc:
+                return _failure(exc)
         if remarks:
             return Result(Code.WARNING, '. '.join(remarks))
         return Result(Code.SUCCESS)
@@ -68,10 +67,8 @@ class Checks(upgradecheck.UpgradeCommands):
                 database_url(self._conf),
                 **connection.engine_options(self._conf.database),
             )
-            try:
+            with contextlib.closing(database):
                 return check(database)
-            finally:
-                database.close()
         except exceptions.OwnershipError as exc:
             return _failure(exc)
 
