@@ -108,14 +108,11 @@ class App(app.App):
 
     @functools.cached_property
     def api(self) -> OperationClient:
-        found: OperationClient
         if self.is_remote:
             from ironic_ownership.clients import ownership
 
-            found = RemoteClient(ownership.connect(self.options))
-        else:
-            found = local(self.wiring)
-        return found
+            return RemoteClient(ownership.connect(self.options))
+        return local(self.wiring)
 
     def build_option_parser(
         self,

@@ -37,36 +37,6 @@ def _distribution(plugin: plugins.Plugin) -> tuple[str | None, str | None]:
     return name, version
 
 
-def _row(plugin: plugins.Plugin) -> dict[str, Any]:
-    """Return all that is shown of a plugin; a broken one declares nothing."""
-    distribution, version = _distribution(plugin)
-    error, target = plugin.error, plugin.target
-    row: dict[str, Any] = {
-        **dict.fromkeys(_DETAILS),
-        'name': plugin.name,
-        'distribution': distribution,
-        'version': version,
-        'capabilities': [],
-        'status': 'broken',
-        'remark': f'{error.cause}. {error.hint}' if error else None,
-        'options': [],
-    }
-    if target is not None:
-        deprecated = getattr(target, 'deprecated', '')
-        summary = (target.__doc__ or '').strip().partition('\n')[0]
-        row |= {
-            'kind': _kind(target),
-            'summary': summary or None,
-            'target': f'{target.__module__}:{target.__qualname__}',
-            'contract_version': target.contract_version,
-            'capabilities': _capabilities(target),
-            'status': 'deprecated' if deprecated else 'ok',
-            'remark': row['remark'] or deprecated or None,
-            'options': _options(plugin.name, target),
-        }
-    return row
-
-
 def _kind(target: type[Any]) -> str:
     if not issubclass(target, policy.Policy):
         return 'backend'
@@ -122,13 +92,39 @@ loaded."""
     group: ClassVar[str]
 
     def row(self, plugin: plugins.Plugin) -> dict[str, Any]:
-        """Return the cells of a plugin."""
+        """Return the cells of a plugin; a broken one declares nothing."""
         selected: Collection[str] = (
             self.wiring.policy_names
             if self.group == plugins.POLICIES
             else [self.wiring.backend_name]
         )
-        return {**_row(plugin), 'selected': plugin.name in selected}
+        distribution, version = _distribution(plugin)
+        error, target = plugin.error, plugin.target
+        row: dict[str, Any] = {
+            **dict.fromkeys(_DETAILS),
+            'name': plugin.name,
+            'distribution': distribution,
+            'version': version,
+            'selected': plugin.name in selected,
+            'capabilities': [],
+            'status': 'broken',
+            'remark': f'{error.cause}. {error.hint}' if error else None,
+            'options': [],
+        }
+        if target is not None:
+            deprecated = getattr(target, 'deprecated', '')
+            summary = (target.__doc__ or '').strip().partition('\n')[0]
+            row |= {
+                'kind': _kind(target),
+                'summary': summary or None,
+                'target': f'{target.__module__}:{target.__qualname__}',
+                'contract_version': target.contract_version,
+                'capabilities': _capabilities(target),
+                'status': 'deprecated' if deprecated else 'ok',
+                'remark': row['remark'] or deprecated or None,
+                'options': _options(plugin.name, target),
+            }
+        return row
 
 
 class _List(_OfPlugins, base.Lister):

@@ -141,14 +141,12 @@ class Complete(complete.CompleteCommand):
         A command may begin with the words of another one. For that one
         cliff's own would offer the name of a variable.
         """
-        following = collections.defaultdict[str, list[str]](list)
+        following = collections.defaultdict[str, dict[str, None]](dict)
         options: dict[str, list[str]] = {}
         for name in sorted(name for name, _ in self.app.command_manager):
             words = name.split()
             for number, word in enumerate(words):
-                known = following['_'.join(words[:number])]
-                if word not in known:
-                    known.append(word)
+                following['_'.join(words[:number])][word] = None
             options['_'.join(words)] = [
                 text
                 for action in self.get_actions(words)
@@ -161,7 +159,7 @@ class Complete(complete.CompleteCommand):
         # A word before the options: the script takes the words of a command
         # without one for file names.
         data = [
-            (key, ' '.join((*following.get(key, ()), *options.get(key, ()))))
+            (key, ' '.join((*following.get(key, {}), *options.get(key, ()))))
             for key in sorted({*following, *options})
         ]
         shell.write(' '.join(first), data)

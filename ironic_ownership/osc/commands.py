@@ -73,13 +73,10 @@ class UnderOpenStack(command.Command):
         from ironic_ownership.clients import ownership
 
         app: Any = self.app
-        found: OperationClient
         if plugin.uses_http(app.options):
             client = ownership.over_session(app.client_manager)
-            found = operation_client.RemoteClient(client)
-        else:
-            found = operation_client.local(self.wiring)
-        return found
+            return operation_client.RemoteClient(client)
+        return operation_client.local(self.wiring)
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; the exit codes are those of our own program."""
