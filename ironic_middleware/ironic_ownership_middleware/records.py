@@ -104,9 +104,10 @@ def _query(
         for column, values in ((_nodes.uuid, uuids), (_nodes.name, names))
         if values
     ]
-    named = sa.and_(_nodes.deleted_at.is_(None), sa.or_(*conditions))
+    # MariaDB would read all nodes to find that none is FALSE.
+    which = sa.or_(*conditions) if conditions else _nodes.uuid == ''
     joined = tables.services.outerjoin(
-        tables.compute_nodes, named if conditions else sa.false()
+        tables.compute_nodes, sa.and_(_nodes.deleted_at.is_(None), which)
     )
     return (
         sa.select(

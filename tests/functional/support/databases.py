@@ -166,6 +166,21 @@ class MariaDB(DatabaseServer[mariadb.MariaDB]):
     def _dump(self) -> bytes:
         return self.server.dump(self._migrated)
 
+    def rows_read(
+        self, database: str, work: Callable[[], object]
+    ) -> dict[str, int]:
+        """Return how many rows of each table of a database some work reads."""
+        self.server.query('SET GLOBAL userstat = 1', 'FLUSH TABLE_STATISTICS')
+        work()
+        return dict(
+            self.server.query(
+                'SET GLOBAL userstat = 0',
+                'SELECT table_name, rows_read FROM '
+                'information_schema.table_statistics WHERE table_schema = '
+                f"'{database}'",
+            )
+        )
+
     def _grant(self, database: str) -> None:
         root = "'root'@'127.0.0.1'"
         grants = _grants('mariadb', database).split(';\n')
