@@ -6,27 +6,37 @@ unit test compares these tables with what the migrations make.
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 
-metadata = sa.MetaData()
+metadata = sa.MetaData(
+    naming_convention={
+        'ix': 'ix_%(table_name)s_%(column_0_name)s',
+        'uq': 'uq_%(table_name)s_%(column_0_name)s',
+    }
+)
 
 _HOST = sa.String(255)
 _UUID = sa.String(36)
 _SHORT = sa.String(64)
-# Shards compare exactly, so nothing may be folded: neither case nor accents.
-_EXACT: dict[str, Any] = {
-    'mysql_engine': 'InnoDB',
-    'mysql_charset': 'utf8mb4',
-    'mysql_collate': 'utf8mb4_bin',
-}
 # SQLite counts up by itself only in a column of exactly this type.
 _COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
 
-services = sa.Table(
+
+def _table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
+    return sa.Table(
+        name,
+        metadata,
+        *items,
+        mysql_engine='InnoDB',
+        # Shards compare exactly, so nothing may be folded: neither case nor
+        # accents.
+        mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin',
+    )
+
+
+services = _table(
     'services',
-    metadata,
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('epoch', sa.BigInteger, nullable=False),
     sa.Column('disabled', sa.Boolean, nullable=False),
@@ -52,12 +62,10 @@ services = sa.Table(
     sa.Column('standing_order', sa.Text),
     sa.Column('fence_epoch', sa.BigInteger),
     sa.Column('fence_seen_at', sa.Double),
-    **_EXACT,
 )
 
-condition_reports = sa.Table(
+condition_reports = _table(
     'condition_reports',
-    metadata,
     # Apart from the service's row, which every decision locks and writes.
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('incarnation', _SHORT, nullable=False),
@@ -66,12 +74,10 @@ condition_reports = sa.Table(
     sa.Column('due_after', sa.Double, nullable=False),
     # As JSON, with times by the database's clock.
     sa.Column('conditions', sa.Text, nullable=False),
-    **_EXACT,
 )
 
-compute_nodes = sa.Table(
+compute_nodes = _table(
     'compute_nodes',
-    metadata,
     # Ironic's uuid of the node. It never changes: not with the owner, and
     # not when the node returns after its record was deleted.
     sa.Column('uuid', _UUID, primary_key=True),
@@ -83,7 +89,7 @@ compute_nodes = sa.Table(
     sa.Column('reason', _SHORT, nullable=False),
     sa.Column('created_at', sa.Double, nullable=False),
     sa.Column('updated_at', sa.Double, nullable=False),
-    sa.Column('deleted_at', sa.Double),
+    sa.Column('deleted_at', sa.Double, index=True),
     # The reason why nothing can be scheduled to it, as last evaluated.
     sa.Column('unavailable', _SHORT),
     sa.Column('unavailable_since', sa.Double),
@@ -103,95 +109,75 @@ compute_nodes = sa.Table(
     sa.Index('ix_compute_nodes_host_uuid', 'host', 'uuid'),
     sa.Index('ix_compute_nodes_revision', 'revision_host', 'revision', 'uuid'),
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
-    sa.Index('ix_compute_nodes_deleted_at', 'deleted_at'),
-    **_EXACT,
 )
 
-instances = sa.Table(
+instances = _table(
     'instances',
-    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
-    sa.Column('uuid', _UUID, nullable=False),
+    sa.Column('uuid', _UUID, nullable=False, index=True),
     sa.Column(
         'node_uuid',
         _UUID,
         sa.ForeignKey('compute_nodes.uuid', name='fk_instances_node_uuid'),
         nullable=False,
+        index=True,
     ),
     # The node's uuid while the instance is open, else null: unique, it
     # allows one open instance a node on every database.
-    sa.Column('open_node_uuid', _UUID),
+    sa.Column('open_node_uuid', _UUID, unique=True),
     sa.Column('host', _HOST),
     sa.Column('created_at', sa.Double, nullable=False),
-    sa.Column('deleted_at', sa.Double),
+    sa.Column('deleted_at', sa.Double, index=True),
     sa.Column('reason', _SHORT),
-    sa.UniqueConstraint('open_node_uuid', name='uq_instances_open_node_uuid'),
-    sa.Index('ix_instances_uuid', 'uuid'),
-    sa.Index('ix_instances_node_uuid', 'node_uuid'),
-    sa.Index('ix_instances_deleted_at', 'deleted_at'),
-    **_EXACT,
 )
 
-events = sa.Table(
+events = _table(
     'events',
-    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column('at', sa.Double, nullable=False),
     sa.Column('actor', _HOST, nullable=False),
     sa.Column('kind', _SHORT, nullable=False),
-    sa.Column('node_uuid', _UUID),
-    sa.Column('from_host', _HOST),
-    sa.Column('to_host', _HOST),
+    sa.Column('node_uuid', _UUID, index=True),
+    sa.Column('from_host', _HOST, index=True),
+    sa.Column('to_host', _HOST, index=True),
     sa.Column('instance_uuid', _UUID),
     sa.Column('reason', sa.String(255)),
     # Of the operator's request that caused it, if one did.
-    sa.Column('request_id', _SHORT),
+    sa.Column('request_id', _SHORT, index=True),
     # The operator's reason, beside the facts in "reason".
     sa.Column('note', sa.String(255)),
     sa.Index('ix_events_at', 'at', 'id'),
-    sa.Index('ix_events_node_uuid', 'node_uuid'),
-    sa.Index('ix_events_from_host', 'from_host'),
-    sa.Index('ix_events_to_host', 'to_host'),
-    sa.Index('ix_events_request_id', 'request_id'),
-    **_EXACT,
 )
 
-members = sa.Table(
+members = _table(
     'members',
-    metadata,
     # Members are processes, and a host may have several.
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('incarnation', _SHORT, primary_key=True),
     sa.Column('settings', sa.Text, nullable=False),
     sa.Column('joined_at', sa.Double, nullable=False),
     sa.Column('expires_at', sa.Double, nullable=False),
-    **_EXACT,
 )
 
-moves = sa.Table(
+moves = _table(
     'moves',
-    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
-    sa.Column('request_id', _SHORT, nullable=False),
+    sa.Column('request_id', _SHORT, nullable=False, unique=True),
     sa.Column('destination', _HOST, nullable=False),
     sa.Column('actor', _HOST, nullable=False),
     sa.Column('reason', sa.Text),
     # Codes of gates, separated by blanks.
     sa.Column('overrides', sa.Text, nullable=False),
-    sa.Column('created_at', sa.Double, nullable=False),
+    sa.Column('created_at', sa.Double, nullable=False, index=True),
     # By a standing order: a pause holds it back.
     sa.Column(
         'automatic', sa.Boolean, nullable=False, server_default=sa.false()
     ),
     sa.Column('shard', sa.String(255)),
-    sa.UniqueConstraint('request_id', name='uq_moves_request_id'),
-    sa.Index('ix_moves_created_at', 'created_at'),
-    **_EXACT,
 )
 
-node_moves = sa.Table(
+node_moves = _table(
     'node_moves',
-    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column(
         'request_id',
@@ -209,18 +195,16 @@ node_moves = sa.Table(
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.UniqueConstraint('request_id', 'node_uuid', name='uq_node_moves_node'),
     sa.Index('ix_node_moves_unfinished', 'state', 'trial', 'request_id'),
-    **_EXACT,
 )
 
-reservations = sa.Table(
+reservations = _table(
     'reservations',
-    metadata,
     sa.Column('number', _COUNTER, primary_key=True, autoincrement=True),
-    sa.Column('id', _UUID, nullable=False),
+    sa.Column('id', _UUID, nullable=False, unique=True),
     sa.Column('instance_uuid', _UUID, nullable=False),
     # The instance's uuid while the reservation is open, else null: unique,
     # it allows one open reservation an instance on every database.
-    sa.Column('open_instance_uuid', _UUID),
+    sa.Column('open_instance_uuid', _UUID, unique=True),
     sa.Column('host', _HOST, nullable=False),
     sa.Column('node_uuid', _UUID),
     sa.Column('state', _SHORT, nullable=False),
@@ -233,30 +217,22 @@ reservations = sa.Table(
     sa.Column('created_at', sa.Double, nullable=False),
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.Column('expires_at', sa.Double),
-    sa.UniqueConstraint('id', name='uq_reservations_id'),
-    sa.UniqueConstraint(
-        'open_instance_uuid', name='uq_reservations_open_instance_uuid'
-    ),
     sa.Index('ix_reservations_host', 'host', 'state'),
     sa.Index('ix_reservations_state', 'state', 'updated_at'),
-    **_EXACT,
 )
 
-outbox = sa.Table(
+outbox = _table(
     'outbox',
-    metadata,
     sa.Column('name', _SHORT, primary_key=True),
     # Until when all events were sent as notifications.
     sa.Column('position', sa.Double, nullable=False),
     # The process that sends them, and how long no other one does.
     sa.Column('sender', sa.String(255), nullable=False),
     sa.Column('sender_until', sa.Double, nullable=False),
-    **_EXACT,
 )
 
-pauses = sa.Table(
+pauses = _table(
     'pauses',
-    metadata,
     sa.Column('request_id', _SHORT, primary_key=True),
     # Of the nodes that keep their owner; null for those of any.
     sa.Column('shard', sa.String(255)),
@@ -265,13 +241,10 @@ pauses = sa.Table(
     sa.Column('ends_at', sa.Double, nullable=False),
     sa.Column('actor', _HOST, nullable=False),
     sa.Column('reason', sa.String(255), nullable=False),
-    **_EXACT,
 )
 
-schema_compatibility = sa.Table(
+schema_compatibility = _table(
     'schema_compatibility',
-    metadata,
     # The oldest revision whose release can still use this schema: one row.
     sa.Column('oldest', sa.String(32), primary_key=True),
-    **_EXACT,
 )
