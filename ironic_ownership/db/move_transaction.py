@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
-    change_set,
     connection,
     rows,
     service_admin,
     tables,
     transaction,
 )
-from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
@@ -39,30 +37,64 @@ PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
 UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
 
-@dataclasses.dataclass(frozen=True)
 class _Locked:
-    tx: Transaction
-    move: moves.Move
-    now: float
-    services: Mapping[str, change_set.ServiceState]
-    owners: Mapping[str, str | None]
-    """Owner of each node that has a record."""
-    released: Collection[str]
-    """Unowned nodes that this move has released."""
-    held: Mapping[str, str]
-    """Objections against unowned nodes that another request has released."""
-    instances: Mapping[str, str]
-    results: Mapping[str, moves.NodeMove]
-    """Result of each node on record for this move."""
-    linked_nodes: LockedNodes
-    is_back: bool
-    due: Collection[str]
-    paused: Collection[str]
-    """See :func:`service_admin.limits`."""
+    """Rows that one transaction of a move holds locked.
 
-    @property
-    def origin(self) -> Origin:
-        return Origin(self.move.actor, self.move.request_id)
+    :ivar owners: of each node that has a record.
+    :ivar released: unowned nodes that this move has released.
+    :ivar results: of each node on record for this move.
+    :ivar due: see :func:`service_admin.limits`, also for ``paused``.
+    """
+
+    def __init__(
+        self,
+        tx: Transaction,
+        move: moves.Move,
+        nodes: Sequence[moves.NodeMove],
+        *,
+        is_back: bool,
+    ) -> None:
+        self.tx, self.move, self.is_back = tx, move, is_back
+        self.origin = Origin(move.actor, move.request_id)
+        # The owners change, so the rows of both services are written.
+        hosts = {move.destination, *(n.source for n in nodes if n.source)}
+        self.services = tx.lock_services(hosts)
+        for host in sorted(hosts - self.services.keys()):
+            service_admin.keep_unregistered(tx, host)
+        uuids = sorted({node.uuid for node in nodes})
+        self.records, self.instances = tx.lock_recorded(uuids)
+        self.owners = {u: row['host'] for u, row in self.records.items()}
+        self.released = {
+            uuid
+            for uuid, row in self.records.items()
+            if row['host'] is None and row['held_by'] == move.request_id
+        }
+        self.results: dict[str, moves.NodeMove] = {}
+        for some in connection.chunks(uuids):
+            # Not locked: a result changes only under the lock of its node.
+            for result in tx.conn.execute(
+                sa.select(tables.node_moves).where(
+                    _node_moves.request_id == move.request_id,
+                    _node_moves.node_uuid.in_(some),
+                )
+            ):
+                self.results[result.node_uuid] = rows.node_move(result)
+        flags = tx.linked.flags(tx.conn, sorted(self.services))
+        for host, one in flags.items():
+            self.services[host] = dataclasses.replace(
+                self.services[host],
+                disabled=one.disabled,
+                forced_down=one.forced_down,
+            )
+        self.linked_nodes = tx.linked.lock(tx.conn, self.owners)
+        # No other move has limits.
+        self.due, self.paused = (
+            service_admin.limits(tx, self.services, self.records)
+            if move.automatic
+            else ((), ())
+        )
+        # Later than all locks.
+        self.now = tx.now()
 
 
 def carry_out(  # Model: Move
@@ -85,7 +117,7 @@ def carry_out(  # Model: Move
             reason='; '.join(filter(None, (move.reason, 'the trial failed'))),
         )
         nodes = [dataclasses.replace(n, source=former) for n in nodes]
-    locked = _lock(tx, move, nodes, is_back=back_to is not None)
+    locked = _Locked(tx, move, nodes, is_back=back_to is not None)
     results = [_evaluate(node, locked) for node in nodes]
     # A node that is resumed again keeps the result on record.
     done = [
@@ -96,7 +128,7 @@ def carry_out(  # Model: Move
     if done:
         _write(done, locked)
     moved = {result.uuid for result in done if result.state is MOVED}
-    tx.end_release(move.request_id, {*locked.released} - moved)
+    tx.end_release(move.request_id, locked.released - moved)
     return [_result(result, locked) for result in results]
 
 
@@ -109,61 +141,6 @@ def _result(node: moves.NodeMove, locked: _Locked) -> moves.NodeMove:
         return dataclasses.replace(before, state=REFUSED)
     detail = f'{before.detail}; it did not go back: {node.detail}'
     return dataclasses.replace(before, state=MOVED, detail=detail)
-
-
-def _lock(
-    tx: Transaction,
-    move: moves.Move,
-    nodes: Sequence[moves.NodeMove],
-    *,
-    is_back: bool,
-) -> _Locked:
-    # The owners change, so the rows of both services are written.
-    hosts = {move.destination, *(n.source for n in nodes if n.source)}
-    services = tx.lock_services(hosts)
-    for host in sorted(hosts - services.keys()):
-        service_admin.keep_unregistered(tx, host)
-    now = tx.now()
-    owners: dict[str, str | None] = {}
-    released: set[str] = set()
-    held: dict[str, str] = {}
-    results: dict[str, moves.NodeMove] = {}
-    uuids = sorted({node.uuid for node in nodes})
-    known, instances = tx.lock_recorded(uuids)
-    for uuid, row in known.items():
-        owners[uuid] = row['host']
-        objection = rows.against_held(row, now, move.request_id)
-        if objection:
-            held[uuid] = objection
-        elif row['host'] is None and row['held_by'] == move.request_id:
-            released.add(uuid)
-    for some in connection.chunks(uuids):
-        # Not locked: a result changes only under the lock of its node.
-        for result in tx.conn.execute(
-            sa.select(tables.node_moves).where(
-                _node_moves.request_id == move.request_id,
-                _node_moves.node_uuid.in_(some),
-            )
-        ):
-            results[result.node_uuid] = rows.node_move(result)
-    flags = tx.linked.flags(tx.conn, sorted(services))
-    for host, one in flags.items():
-        services[host] = dataclasses.replace(
-            services[host], disabled=one.disabled, forced_down=one.forced_down
-        )
-    linked_nodes = tx.linked.lock(tx.conn, owners)
-    # No other move has limits.
-    due, paused = (
-        service_admin.limits(tx, services, known)
-        if move.automatic
-        else ((), ())
-    )
-    # Later than all locks.
-    now = tx.now()
-    return _Locked(
-        *(tx, move, now, services, owners, released, held, instances),
-        *(results, linked_nodes, is_back, due, paused),
-    )
 
 
 def _is_planned(uuid: str, locked: _Locked) -> bool:
@@ -219,8 +196,9 @@ def _destination(locked: _Locked) -> str | None:
 def _record(node: moves.NodeMove, locked: _Locked) -> str | None:
     if node.uuid not in locked.owners:
         return 'record_exists: its record was deleted'
-    if node.uuid in locked.held:
-        return locked.held[node.uuid]
+    record, request_id = locked.records[node.uuid], locked.move.request_id
+    if held := rows.against_held(record, locked.now, request_id):
+        return held
     owner = locked.owners[node.uuid]
     if owner != node.source and node.uuid not in locked.released:
         return (
@@ -319,47 +297,37 @@ def _record_instances(
     moved: Sequence[moves.NodeMove], locked: _Locked
 ) -> None:
     """Open the instances that only linked tables have, in place of others."""
-    tx, move, now = locked.tx, locked.move, locked.now
-    found = {
-        node.uuid: node.instance_uuid
-        for node in moved
-        if node.instance_uuid is not None
-        and node.instance_uuid != locked.instances.get(node.uuid)
-    }
-    if not found:
-        return
-    before = {u: locked.instances[u] for u in found if u in locked.instances}
-    tx.close_instances(list(before), now)
-    tx.add_rows(
-        tables.instances,
-        [
-            rows.new_instance(instance, uuid, move.destination, now, _ADOPTED)
-            for uuid, instance in found.items()
-        ],
-    )
+    tx, host, now = locked.tx, locked.move.destination, locked.now
     event = functools.partial(rows.new_event, now, locked.origin)
-    tx.add_rows(
-        tables.events,
-        [
-            event(
-                EventKind.INSTANCE_CLOSED,
-                node_uuid=uuid,
-                from_host=locked.owners[uuid],
-                instance_uuid=instance,
+    closed, opened, found = [], [], []
+    for node in moved:
+        uuid, before = node.uuid, locked.instances.get(node.uuid)
+        if node.instance_uuid in (None, before):
+            continue
+        if before is not None:
+            closed.append(
+                event(
+                    EventKind.INSTANCE_CLOSED,
+                    node_uuid=uuid,
+                    from_host=locked.owners[uuid],
+                    instance_uuid=before,
+                )
             )
-            for uuid, instance in before.items()
-        ]
-        + [
+        found.append(
+            rows.new_instance(node.instance_uuid, uuid, host, now, _ADOPTED)
+        )
+        opened.append(
             event(
                 EventKind.INSTANCE_OPENED,
                 node_uuid=uuid,
-                to_host=move.destination,
-                instance_uuid=instance,
+                to_host=host,
+                instance_uuid=node.instance_uuid,
                 reason=_ADOPTED,
             )
-            for uuid, instance in found.items()
-        ],
-    )
+        )
+    tx.close_instances([one['node_uuid'] for one in closed], now)
+    tx.add_rows(tables.instances, found)
+    tx.add_rows(tables.events, closed + opened)
 
 
 def _fence(sources: Collection[str | None], locked: _Locked) -> None:
