@@ -274,8 +274,11 @@ def _take(
         tx.update_node(node.uuid, **owned)
     if instance is None:
         opened = rows.new_instance(
-            *(reservation.instance_uuid, node.uuid, reservation.host),
-            *(now, reasons.Reason.RESERVED.value),
+            reservation.instance_uuid,
+            node.uuid,
+            reservation.host,
+            now,
+            reasons.Reason.RESERVED.value,
         )
         tx.add_rows(tables.instances, [opened])
     tx.add_event(

@@ -37,10 +37,7 @@ T = TypeVar('T')
 UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
 """Stands for settings that this release cannot read."""
 
-_OF_EVENT = (
-    *('node_uuid', 'from_host', 'to_host', 'instance_uuid', 'reason'),
-    *('request_id', 'note'),
-)
+_EVENT = {c.name: None for c in tables.events.c if not c.primary_key}
 _LONGEST_REASON = 255
 _ASKED_BY = 'asked_by'
 _REASONS = {reason.value: reason for reason in reasons.Reason}
@@ -97,6 +94,12 @@ def _built(kind: Callable[..., T], row: Any, **values: Any) -> T:
 @functools.cache
 def _fields(kind: type[Any]) -> frozenset[str]:
     return frozenset(field.name for field in dataclasses.fields(kind))
+
+
+def _columns(value: Any, table: sa.Table) -> dict[str, Any]:
+    """Return the fields of a value that are columns of a table."""
+    names = _fields(type(value)).intersection(table.c.keys())
+    return {name: getattr(value, name) for name in names}
 
 
 def settings(text: str) -> model.MemberSettings:
@@ -219,12 +222,18 @@ def new_event(
 
     :param values: columns; a reason or note that is too long is cut.
     """
-    values = {'request_id': origin.request_id, **values}
-    found = {name: values.get(name) for name in _OF_EVENT}
+    found: dict[str, Any] = {
+        **_EVENT,
+        'at': at,
+        'actor': origin.actor,
+        'kind': kind.value,
+        'request_id': origin.request_id,
+        **values,
+    }
     for name in 'reason', 'note':
         if text := found[name]:
             found[name] = text[:_LONGEST_REASON]
-    return {'at': at, 'actor': origin.actor, 'kind': kind.value, **found}
+    return found
 
 
 def new_instance(
@@ -258,14 +267,9 @@ def move(row: Any, **counted: Any) -> moves.Move:
 def new_move(move: moves.Move, now: float) -> dict[str, Any]:
     """Return the row of a new move."""
     return {
-        'request_id': move.request_id,
-        'destination': move.destination,
-        'actor': move.actor,
-        'reason': move.reason,
+        **_columns(move, tables.moves),
         'overrides': ' '.join(move.overrides),
-        'shard': move.shard,
         'created_at': now,
-        'automatic': move.automatic,
     }
 
 
@@ -274,27 +278,21 @@ def new_node_move(
 ) -> dict[str, Any]:
     """Return the row of a node of a new move."""
     return {
+        **_columns(node, tables.node_moves),
         'request_id': request_id,
         'node_uuid': node.uuid,
-        'source': node.source,
-        'source_epoch': node.source_epoch,
-        'instance_uuid': node.instance_uuid,
         'state': node.state.value,
-        'detail': node.detail,
-        'trial': node.trial,
         'updated_at': now,
     }
 
 
 def node_move(row: Any) -> moves.NodeMove:
     """Build a node's move from a row of ``node_moves``."""
-    return moves.NodeMove(
+    return _built(
+        moves.NodeMove,
+        row,
         uuid=row.node_uuid,
-        source=row.source,
-        source_epoch=row.source_epoch,
-        instance_uuid=row.instance_uuid,
         state=moves.NodeState(row.state),
-        detail=row.detail,
         trial=moves.Trial(row.trial) if row.trial else None,
     )
 
@@ -325,7 +323,7 @@ def new_reservation(
     :param lifetime: seconds after which it expires.
     """
     return {
-        **dataclasses.asdict(reservation),
+        **_columns(reservation, tables.reservations),
         'open_instance_uuid': reservation.instance_uuid,
         'state': reservation.state.value,
         'request': json.dumps(reservation.request.to_mapping()),
