@@ -11,7 +11,7 @@ Without a budget nothing is read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import sqlalchemy as sa
 
@@ -65,22 +65,15 @@ def apply(
     for batch in _without_repeats(changes):
         owners = {c.seen_host for c in batch if isinstance(c, Claim)}
         hosts = {host, *filter(None, owners)}
-        is_limited = budget.is_limited and any(
-            _spends(host, change) for change in batch
-        )
+        handed_over = {c.uuid for c in batch if _takes_away(host, c)}
+        is_limited = budget.is_limited and bool(handed_over)
         if is_limited:
             hosts.update(tx.conn.scalars(sa.select(tables.services.c.host)))
-        # Not written yet: if every change is refused, nothing is written.
-        services = tx.lock_services(hosts, write=False)
-        transaction.check_right(host, epoch, services.get(host))
-        decided = _lock(tx, host, services, batch, origin)
-        if absent := hosts - services.keys():
-            # One that registers now writes its nodes, which are locked here.
-            services |= tx.lock_services(absent, write=False)
+        decided = _lock(tx, host, epoch, hosts, batch, origin)
         # What an operator requests is not paused, and few batches change an
         # owner.
         lasting: Sequence[records.Pause] = ()
-        if origin is None and any(map(hands_over, batch)):
+        if origin is None and handed_over:
             lasting = pauses.current(tx.conn)
         if is_limited:
             allowance = _allowance(
@@ -88,22 +81,27 @@ def apply(
             )
         for change in batch:
             row = decided.nodes.get(change.uuid)
-            if pauses.hold(lasting, host, row, change):
+            spends = change.uuid in handed_over
+            if spends and pauses.hold(lasting, row, change):
                 paused.append(change)
-            elif allowance.delays(host, row, change):
+            elif spends and allowance.delays(row, change):
                 delayed.append(change)
             elif decided.accept(change):
                 applied.append(change)
-                allowance.spend(host, row, change)
+                if spends:
+                    allowance.spend(row, change)
             else:
                 refused.append(change)
         decided.finish()
         _write(tx, decided)
         fenced += decided.writes.fenced
     return records.Outcome(
-        *(tuple(applied), tuple(refused), tuple(fenced), tuple(paused)),
-        delayed=tuple(delayed),
-        retry_in=allowance.retry_in,
+        tuple(applied),
+        tuple(refused),
+        tuple(fenced),
+        tuple(paused),
+        tuple(delayed),
+        allowance.retry_in,
     )
 
 
@@ -124,10 +122,14 @@ def _without_repeats(changes: Iterable[Change]) -> Iterable[Sequence[Change]]:
 def _lock(
     tx: Transaction,
     host: str,
-    services: Mapping[str, change_set.ServiceState],
+    epoch: int,
+    hosts: Set[str],
     batch: Sequence[Change],
     origin: Origin | None,
 ) -> change_set.ChangeSet:
+    # Not written yet: if every change is refused, nothing is written.
+    services = tx.lock_services(hosts, write=False)
+    transaction.check_right(host, epoch, services.get(host))
     nodes, open_instances = tx.lock_nodes([change.uuid for change in batch])
     linked_nodes = tx.linked.lock(
         tx.conn,
@@ -135,6 +137,9 @@ def _lock(
     )
     # Read after the locks, for which the transaction may have waited.
     now = tx.now()
+    if absent := hosts - services.keys():
+        # One that registers now writes its nodes, which are locked here.
+        services |= tx.lock_services(absent, write=False)
     return change_set.ChangeSet(
         host, now, services, nodes, open_instances, linked_nodes, origin
     )
@@ -197,22 +202,14 @@ class Allowance:
     room: dict[_Place, int] = dataclasses.field(default_factory=dict)
     retry_in: float = 0.0
 
-    def delays(
-        self, host: str, row: change_set.Row | None, change: Change
-    ) -> bool:
+    def delays(self, row: change_set.Row | None, change: Change) -> bool:
         """Tell whether a service's change of owner has to wait."""
-        if not _spends(host, change):
-            return False
         if self.nodes is not None and self.nodes <= 0:
             return True
         return any(self.room.get(one, 1) <= 0 for one in _freed(row, change))
 
-    def spend(
-        self, host: str, row: change_set.Row | None, change: Change
-    ) -> None:
-        """Count a change that was accepted."""
-        if not _spends(host, change):
-            return
+    def spend(self, row: change_set.Row | None, change: Change) -> None:
+        """Count a change of owner that was accepted."""
         if self.nodes is not None:
             self.nodes -= 1
         for place in _freed(row, change):
@@ -220,7 +217,7 @@ class Allowance:
                 self.room[place] -= 1
 
 
-def _spends(host: str, change: Change) -> bool:
+def _takes_away(host: str, change: Change) -> bool:
     """Tell whether a change takes a node from an owner to another one."""
     own = isinstance(change, Claim) and change.seen_host == host
     return hands_over(change) and not own

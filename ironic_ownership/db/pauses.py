@@ -14,13 +14,7 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from ironic_ownership.contracts.events import EventKind, Origin
-from ironic_ownership.contracts.records import (
-    Change,
-    Claim,
-    Pause,
-    Release,
-    hands_over,
-)
+from ironic_ownership.contracts.records import Change, Claim, Pause, Release
 from ironic_ownership.db import change_set, dialects, tables
 from ironic_ownership.db.transaction import Transaction
 
@@ -44,18 +38,13 @@ def current(conn: sa.Connection) -> list[Pause]:
 
 
 def hold(
-    pauses: Sequence[Pause],
-    host: str,
-    row: change_set.Row | None,
-    change: Change,
+    pauses: Sequence[Pause], row: change_set.Row | None, change: Change
 ) -> bool:
     """Tell whether a service's change of owner waits for the end of a pause.
 
     :param row: of the node, if it has one.
     """
-    if not pauses or row is None or not hands_over(change):
-        return False
-    if isinstance(change, Claim) and change.seen_host == host:
+    if row is None:
         return False
     places = [(row['shard'], row['conductor_group'])]
     if isinstance(change, Claim | Release) and change.node is not None:

@@ -98,7 +98,7 @@ def _fields(kind: type[Any]) -> frozenset[str]:
 
 def _columns(value: Any, table: sa.Table) -> dict[str, Any]:
     """Return the fields of a value that are columns of a table."""
-    names = _fields(type(value)).intersection(table.c.keys())
+    names = _fields(value.__class__).intersection(table.c.keys())
     return {name: getattr(value, name) for name in names}
 
 
