@@ -161,10 +161,6 @@ class SqlRecords(transaction.Port):
             tx.update_rows(reports.host, [host], **values)
         return True
 
-    def now(self) -> float:
-        """Return the database's clock, in seconds since the epoch."""
-        return self._database.read(transaction.now_of)
-
     def pauses(self) -> Sequence[records.Pause]:
         """Return the pauses that last, the next to end first. One query."""
         return self._database.select(pauses.CURRENT, pauses.read)

@@ -210,10 +210,6 @@ class SqlReservations(transaction.Port):
             statement = statement.where(number > after.scalar_subquery())
         return self._database.select(statement, rows.reservation)
 
-    def now(self) -> float:
-        """Return the time of the database's clock, which decides expiry."""
-        return self._database.read(transaction.now_of)
-
 
 def _version(
     reservation: Reservation,

@@ -313,3 +313,7 @@ class Port(connection.Port):
     """Base of the ports whose methods write the records."""
 
     begins = Transaction
+
+    def now(self) -> float:
+        """Return the database's clock, in seconds since the epoch."""
+        return self._database.read(now_of)
