@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
                 _fill(opened[0], services)
                 for node in cluster.nodes:
                     node.applied()
-                for name, operation in _operations().items():
+                for name, operation in _operations(opened).items():
                     busiest, every = _cost(
                         cluster, opened, operation, args.times
                     )
@@ -74,8 +74,19 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _operations() -> dict[str, Operation]:
-    row = heartbeats.MemberRow('service-0000', 'one', _TTL)
+def _join(database: connection.Database) -> heartbeats.DatabaseBackend:
+    url = database.engine.url.render_as_string(hide_password=False)
+    member = heartbeats.DatabaseBackend(
+        {'connection': url}, member_ttl=_TTL, call_timeout=60
+    )
+    member.join('service-0000', 'one', _SETTINGS)
+    return member
+
+
+def _operations(
+    opened: Sequence[connection.Database],
+) -> dict[str, Operation]:
+    members = {database: _join(database) for database in opened}
     numbers = itertools.count()
 
     def write(database: connection.Database) -> None:
@@ -89,7 +100,7 @@ def _operations() -> dict[str, Operation]:
         )
 
     return {
-        'heartbeat': row.beat,
+        'heartbeat': lambda db: members[db].beat(),
         'own row': lambda db: records.SqlRecords(db).service('service-0000'),
         'members': heartbeats.last,
         'services': lambda db: records.SqlRecords(db).services(),
@@ -127,7 +138,7 @@ def _fill(database: connection.Database, services: int) -> None:
     schema.upgrade(database)
     port = records.SqlRecords(database)
     epoch = port.register('service-0000', _SETTINGS)
-    heartbeats.MemberRow('service-0000', 'one', _TTL).join(database, _SETTINGS)
+    _join(database).close()
     nodes = [
         model.Node(f'00000000-0000-0000-0000-{n:012d}', shard='shard-0001')
         for n in range(NODES_OF_A_SERVICE)

@@ -68,10 +68,14 @@ def _moves(ports: Ports, host: str, rounds: int) -> None:
 
 
 def _beats(ports: Ports, host: str, rounds: int) -> None:
-    row = heartbeats.MemberRow(host, 'one', 60)
-    row.join(ports.database, model.MemberSettings())
+    url = ports.database.engine.url.render_as_string(hide_password=False)
+    member = heartbeats.DatabaseBackend(
+        {'connection': url}, member_ttl=60, call_timeout=60
+    )
+    member.join(host, 'one', model.MemberSettings())
     for _ in range(rounds):
-        row.beat(ports.database)
+        member.beat()
+    member.close()
 
 
 _WORKS: dict[str, Work] = {

@@ -40,81 +40,6 @@ hours may delete that of a live process."""
 
 
 @dataclasses.dataclass(frozen=True)
-class MemberRow:
-    """The row of one process; ``ttl`` is in seconds."""
-
-    host: str
-    incarnation: str
-    ttl: float
-
-    def join(
-        self, database: connection.Database, settings: model.MemberSettings
-    ) -> None:
-        """Write the row; other processes of the host stay.
-
-        Rows of the host that expired long ago are deleted, so that they do
-        not pile up.
-        """
-
-        def work(conn: sa.Connection) -> None:
-            now = dialects.EpochSeconds()
-            # First, while this transaction holds no row for which another one
-            # that joins would wait.
-            conn.execute(
-                sa.delete(_table).where(
-                    _members.host == self.host,
-                    _members.expires_at <= now - KEPT,
-                )
-            )
-            values = {
-                'settings': settings.to_json(),
-                'expires_at': now + self.ttl,
-            }
-            renewed = conn.execute(
-                sa.update(_table).where(self._is_own).values(**values)
-            )
-            if renewed.rowcount == 0:
-                conn.execute(
-                    sa.insert(_table).values(
-                        host=self.host,
-                        incarnation=self.incarnation,
-                        joined_at=now,
-                        **values,
-                    )
-                )
-
-        database.write(work)
-
-    def beat(self, database: connection.Database) -> bool:
-        """Extend the life of a member; ``False`` if it has no row."""
-        return self._change(
-            database, expires_at=dialects.EpochSeconds() + self.ttl
-        )
-
-    def advertise(
-        self, database: connection.Database, settings: model.MemberSettings
-    ) -> bool:
-        """Replace the settings of a member; ``False`` if it has no row."""
-        return self._change(database, settings=settings.to_json())
-
-    def leave(self, database: connection.Database) -> None:
-        statement = sa.delete(_table).where(self._is_own)
-        database.write(lambda conn: conn.execute(statement))
-
-    @property
-    def _is_own(self) -> sa.ColumnElement[bool]:
-        return (_members.host == self.host) & (
-            _members.incarnation == self.incarnation
-        )
-
-    def _change(self, database: connection.Database, **values: object) -> bool:
-        statement = sa.update(_table).where(self._is_own).values(**values)
-        return database.write(
-            lambda conn: conn.execute(statement).rowcount == 1
-        )
-
-
-@dataclasses.dataclass(frozen=True)
 class Heartbeat:
     """The last heartbeat of one member.
 
@@ -289,30 +214,63 @@ class DatabaseBackend(backend.MembershipBackend):
         self._alive_until = float('-inf')
         self._opening = threading.Lock()
         self._database: connection.Database | None = None
-        self._row = MemberRow('', '', member_ttl)
+        self._host = self._incarnation = ''
         self._log = HeartbeatLog(member_ttl)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
     ) -> None:
-        row = self._row = MemberRow(host, incarnation, self.member_ttl)
+        self._host, self._incarnation = host, incarnation
+        is_own = self._is_own()
+        now = dialects.EpochSeconds()
+        values = {
+            'settings': settings.to_json(),
+            'expires_at': now + self.member_ttl,
+        }
+
+        def work(conn: sa.Connection) -> None:
+            # First, while this transaction holds no row for which another one
+            # that joins would wait: rows of the host that expired long ago do
+            # not pile up.
+            conn.execute(
+                sa.delete(_table).where(
+                    _members.host == host, _members.expires_at <= now - KEPT
+                )
+            )
+            renewed = conn.execute(
+                sa.update(_table).where(is_own).values(**values)
+            )
+            if renewed.rowcount == 0:
+                conn.execute(
+                    sa.insert(_table).values(
+                        host=host,
+                        incarnation=incarnation,
+                        joined_at=now,
+                        **values,
+                    )
+                )
+
         started = self._clock()
-        self._call(lambda database: row.join(database, settings))
+        self._call(lambda database: database.write(work))
         self._alive_until = started + self.member_ttl
 
     def beat(self) -> None:
         # From before the call, whose answer may be late.
         started = self._clock()
-        self._change(self._row.beat)
+        self._change(expires_at=dialects.EpochSeconds() + self.member_ttl)
         self._alive_until = started + self.member_ttl
 
     def advertise(self, settings: model.MemberSettings) -> None:
-        row = self._row
-        self._change(lambda database: row.advertise(database, settings))
+        self._change(settings=settings.to_json())
 
     def leave(self) -> None:
         self._alive_until = float('-inf')
-        self._call(self._row.leave)
+        statement = sa.delete(_table).where(self._is_own())
+        self._call(
+            lambda database: database.write(
+                lambda conn: conn.execute(statement)
+            )
+        )
 
     def view(self) -> model.View:
         started = self._clock()
@@ -325,12 +283,24 @@ class DatabaseBackend(backend.MembershipBackend):
                 self._database.close()
                 self._database = None
 
-    def _change(self, work: Callable[[connection.Database], bool]) -> None:
+    def _is_own(self) -> sa.ColumnElement[bool]:
+        return (_members.host == self._host) & (
+            _members.incarnation == self._incarnation
+        )
+
+    def _change(self, **values: object) -> None:
+        """Change the row, if there is one."""
+        statement = sa.update(_table).where(self._is_own()).values(**values)
+
+        def work(database: connection.Database) -> bool:
+            return database.write(
+                lambda conn: conn.execute(statement).rowcount == 1
+            )
+
         # Others may have seen it expire, also while the call waited.
         if not (self._is_alive() and self._call(work) and self._is_alive()):
             raise exceptions.NotMemberError(
-                f'{self._row.host or "this process"} is not a member '
-                '(any more)'
+                f'{self._host or "this process"} is not a member (any more)'
             )
 
     def _is_alive(self) -> bool:

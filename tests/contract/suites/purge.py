@@ -74,11 +74,18 @@ class PurgeContract(records.RecordsContract):
                 Update(records.node(n)),
             )
 
+    def join(self, host: str, incarnation: str, ttl: float) -> None:
+        url = self.database.engine.url.render_as_string(hide_password=False)
+        member = heartbeats.DatabaseBackend(
+            {'connection': url}, member_ttl=ttl, call_timeout=60
+        )
+        self.addCleanup(member.close)
+        member.join(host, incarnation, model.MemberSettings(()))
+
     def test_members_that_will_not_return_go(self) -> None:
         """A host whose name no process has again leaves rows for ever."""
         for host, incarnation in (('gone', 'i1'), ('gone', 'i2'), ('on', 'i')):
-            row = heartbeats.MemberRow(host, incarnation, 60.0)
-            row.join(self.database, model.MemberSettings(()))
+            self.join(host, incarnation, 60.0)
         members = tables.members
         self.database.write(
             lambda conn: conn.execute(
@@ -92,8 +99,7 @@ class PurgeContract(records.RecordsContract):
         self.assertEqual('on', left.member.host)
 
     def test_member_that_expired_today_stays(self) -> None:
-        row = heartbeats.MemberRow('host1', 'i', -3600.0)
-        row.join(self.database, model.MemberSettings(()))
+        self.join('host1', 'i', -3600.0)
         purge.run(self.database, purge.now(self.database))
         self.assertEqual(1, len(heartbeats.last(self.database)))
 

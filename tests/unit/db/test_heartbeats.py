@@ -5,7 +5,7 @@ import unittest
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.db import heartbeats
+from ironic_ownership.db import connection, heartbeats
 from ironic_ownership.db.heartbeats import Heartbeat, HeartbeatLog
 from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.contract import newer_schema
@@ -323,16 +323,13 @@ class TestClockOfTheDatabase(sqlite.SqliteCase):
         self,
     ) -> None:
         self.live(INTERVAL, self.member)
-        beat = self.member._row.beat
+        write = self.member._database.write
 
-        class Slow:
-            host = 'host1'
+        def late(work: connection.Work[bool]) -> bool:
+            self.clock.elapse(TTL)
+            return write(work)
 
-            def beat(slow, database: object) -> bool:  # noqa: N805
-                self.clock.elapse(TTL)
-                return beat(database)
-
-        self.member._row = Slow()
+        self.member._database.write = late
         with self.assertRaises(exceptions.NotMemberError):
             self.member.beat()
 

@@ -59,13 +59,18 @@ class TestStatements(sqlite.SqliteCase):
         return len(self.statements)
 
     def test_statements_are_compiled_once(self) -> None:
+        member = heartbeats.DatabaseBackend(
+            {'connection': self.url}, member_ttl=60, call_timeout=60
+        )
+        member._database = self.database
+        member.join('host1', 'one', model.MemberSettings())
         for number in range(2):
             self.compiled.clear()
             self.records.service_and_node('host1', uuid(number))
             self.records.service('host1')
             self.records.services()
             self.records.condition_reports()
-            heartbeats.MemberRow('host1', 'one', 60).beat(self.database)
+            member.beat()
         self.assertEqual([], self.compiled)
 
     def test_number_of_statements_does_not_grow_with_the_nodes(self) -> None:
