@@ -53,11 +53,10 @@ class Driver:
     """
 
     name: ClassVar[str]
+    """Also the extra of this package that installs the library."""
     schemes: ClassVar[tuple[str, ...]]
     library: ClassVar[str]
     """The client library, as imported."""
-    extra: ClassVar[str]
-    """The extra of this package that installs the library."""
     capabilities: ClassVar[Capabilities]
     takes_several_servers: ClassVar[bool] = False
     lives_without_beats: ClassVar[bool] = False
@@ -163,14 +162,7 @@ class Driver:
     def reader(
         self, coordinator: Coordinator, group: bytes, parse: members.Parse
     ) -> members.Reader:
-        return self.reader_class(
-            coordinator,
-            group,
-            parse,
-            timeout=self.request_timeout,
-            ignored=self.foreign_ids,
-            in_bulk=self.reads_in_bulk,
-        )
+        return self.reader_class(self, coordinator, group, parse)
 
     def watcher(self, coordinator: Coordinator, group: bytes) -> Watcher:
         """Return a watcher, of a driver that declares ``WATCH``."""

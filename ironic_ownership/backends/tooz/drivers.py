@@ -44,7 +44,7 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
     if importlib.util.find_spec(kind.library) is None:
         raise _refused(
             f'{kind.name} needs the library {kind.library}: '
-            f'{extras.hint(kind.extra)}'
+            f'{extras.hint(kind.name)}'
         )
     found = kind(where, ttl, call_timeout)
     faults = found.faults()
@@ -61,7 +61,7 @@ def _refused(*faults: str) -> exceptions.ConfigurationError:
 
 def _supported() -> str:
     return ', '.join(
-        f'{scheme}:// (extra {kind.extra})'
+        f'{scheme}:// (extra {kind.name})'
         for kind in _DRIVERS
         for scheme in kind.schemes
     )

@@ -23,7 +23,6 @@ class EtcdDriver(driver.Driver):
     name = 'etcd'
     schemes = ('etcd3+http', 'etcd3+https')
     library = 'etcd3gw'
-    extra = 'etcd'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
 

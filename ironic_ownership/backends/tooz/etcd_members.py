@@ -251,9 +251,8 @@ def _end(prefix: bytes) -> bytes:
     return prefix[:-1] + bytes([prefix[-1] + 1])
 
 
-def _rows(answer: Any) -> list[Any]:
-    rows: list[Any] = answer.get('kvs', [])
-    return rows
+def _rows(answer: Any) -> Any:
+    return answer.get('kvs', [])
 
 
 def _key(row: Any) -> bytes:

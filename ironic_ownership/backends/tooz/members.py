@@ -14,11 +14,14 @@ import json
 import urllib.parse
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tooz import coordination
 
 from ironic_ownership.contracts import member_settings, model
+
+if TYPE_CHECKING:
+    from ironic_ownership.backends.tooz.driver import Driver
 
 _KEY = 'ironic_ownership'
 
@@ -145,33 +148,25 @@ class Reader(abc.ABC):
 
 
 class ToozReader(Reader):
-    """The reader that works with every driver of tooz.
-
-    :param ignored: ids that tooz lists although they are no members.
-    :param in_bulk: see :attr:`Driver.reads_in_bulk`.
-    """
+    """The reader that works with every driver of tooz."""
 
     def __init__(
         self,
+        driver: Driver,
         coordinator: coordination.CoordinationDriver,
         group: bytes,
         parse: Parse,
-        *,
-        timeout: float,
-        ignored: frozenset[bytes] = frozenset(),
-        in_bulk: bool = False,
     ) -> None:
         super().__init__(parse)
-        self._coordinator, self._group = coordinator, group
-        self._timeout, self._ignored = timeout, ignored
-        self._in_bulk = in_bulk
+        self._driver, self._coordinator = driver, coordinator
+        self._group = group
 
     def _ids(self) -> set[bytes]:
         ids = self._answer(self._coordinator.get_members(self._group))
-        return set(ids) - self._ignored
+        return set(ids) - self._driver.foreign_ids
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
-        if ids and self._in_bulk:
+        if ids and self._driver.reads_in_bulk:
             all_data = self._answer(
                 self._coordinator.get_members_with_capabilities(self._group)
             )
@@ -189,4 +184,4 @@ class ToozReader(Reader):
         return found
 
     def _answer(self, result: Any) -> Any:
-        return result.get(timeout=self._timeout)
+        return result.get(timeout=self._driver.request_timeout)

@@ -26,7 +26,6 @@ class RedisDriver(driver.Driver):
     name = 'redis'
     schemes = ('redis',)
     library = 'redis'
-    extra = 'redis'
     capabilities: ClassVar[driver.Capabilities] = driver.SERVER
     reads_in_bulk = True
     reserved = driver.Driver.reserved | {

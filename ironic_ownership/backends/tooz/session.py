@@ -30,17 +30,28 @@ from ironic_ownership.backends.tooz.members import MemberRecord, newest
 from ironic_ownership.contracts import exceptions, model
 
 
-class Observer:
-    """The members as the store sees them.
-
-    Threading: any; the calls wait for each other.
-    """
+class _Client:
+    """A connection to the store. Threading: any; calls wait for each other."""
 
     def __init__(self, driver: Driver, group: bytes) -> None:
         self._driver = driver
         self._group = group
         self._lock = threading.Lock()
         self._coordinator: Coordinator | None = None
+
+    def failed(self) -> None:
+        """Note a call without an answer."""
+        # Without the lock, which the call that got no answer may hold.
+        coordinator = self._coordinator
+        if coordinator is not None:
+            self._driver.failed(coordinator)
+
+
+class Observer(_Client):
+    """The members as the store sees them."""
+
+    def __init__(self, driver: Driver, group: bytes) -> None:
+        super().__init__(driver, group)
         self._reader: members.Reader | None = None
         self._watcher: Watcher | None = None
         # None for an entry that cannot be read, which was logged.
@@ -70,10 +81,7 @@ class Observer:
     def failed(self) -> None:
         """Note a call without an answer."""
         self._note_failure()
-        # Without the lock, which the call that got no answer may hold.
-        coordinator = self._coordinator
-        if coordinator is not None:
-            self._driver.failed(coordinator)
+        super().failed()
 
     def close(self) -> None:
         coordinator, self._coordinator = self._coordinator, None
@@ -143,39 +151,33 @@ _ATTEMPTS = 3
 """Each further one is needed only if the store is emptied in between."""
 
 
-class Session:
+class Session(_Client):
     """One membership.
 
-    Threading: any; the calls wait for each other, so that a leave undoes a
-    join that was abandoned but is still under way. A call raises
-    :class:`NotMemberError` if the store has lost the member.
+    A leave waits for a join that was abandoned but is still under way, and
+    undoes it. A call raises :class:`NotMemberError` if the store has lost the
+    member.
+
+    :ivar is_over: true once it was left, or ended because no beat came.
     """
 
     def __init__(
         self, driver: Driver, group: bytes, member: model.Member, revision: int
     ) -> None:
+        super().__init__(driver, group)
         self.record = MemberRecord(member, revision)
         self.id = self.record.new_id()
-        self._driver = driver
-        self._group = group
-        self._lock = threading.Lock()
-        self._coordinator: Coordinator | None = None
-        self._over = False
+        self.is_over = False
         self._timer: threading.Timer | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """True once it was left, or ended because no beat came."""
-        return self._over
 
     def join(self) -> None:
         with self._lock:
-            if self._over:
+            if self.is_over:
                 return
             # Before it connects: from then on, a client may keep it alive by
             # itself.
             self._renew()
-            coordinator = self._opened()
+            coordinator = self._coordinator = self._driver.open(self.id)
             for _ in range(_ATTEMPTS):
                 self._enter(coordinator)
                 # If many join together, it can take longer than a member
@@ -200,7 +202,7 @@ class Session:
     def leave(self) -> None:
         """Stop being a member, forever."""
         # Before the lock: a join that waits for it must not begin.
-        self._over = True
+        self.is_over = True
         with self._lock:
             coordinator, self._coordinator = self._coordinator, None
             if self._timer is not None:
@@ -221,12 +223,6 @@ class Session:
         coordinator = self._coordinator
         if coordinator is not None:
             self._driver.disconnect(coordinator)
-
-    def failed(self) -> None:
-        """Note a call without an answer."""
-        coordinator = self._coordinator
-        if coordinator is not None:
-            self._driver.failed(coordinator)
 
     def _renew(self) -> None:
         """Let the member live for its time from now, and no longer."""
@@ -255,11 +251,6 @@ class Session:
             coordination.GroupNotCreated,
         ) as exc:
             raise errors.not_a_member() from exc
-
-    def _opened(self) -> Coordinator:
-        if self._coordinator is None:
-            self._coordinator = self._driver.open(self.id)
-        return self._coordinator
 
     def _started(self) -> Coordinator:
         if self._coordinator is None:

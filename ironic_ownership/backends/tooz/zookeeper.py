@@ -26,7 +26,7 @@ class _SyncedReader(members.ToozReader):
     """Reads nothing that is older than the call."""
 
     def read(self) -> Mapping[bytes, members.MemberRecord | None]:
-        _sync(self._coordinator, self._timeout)
+        _sync(self._coordinator, self._driver.request_timeout)
         return super().read()
 
 
@@ -36,7 +36,6 @@ class ZooKeeperDriver(driver.Driver):
     name = 'zookeeper'
     schemes = ('zookeeper', 'kazoo')
     library = 'kazoo'
-    extra = 'zookeeper'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
     # kazoo's own threads would keep the session of a process that hangs.

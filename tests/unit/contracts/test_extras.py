@@ -45,7 +45,7 @@ class TestExtras(unittest.TestCase):
             for words in re.findall(r'extras\.hint\((.*)\)', path.read_text()):
                 named |= set(re.findall(r'[\'"](\w+)[\'"]', words))
         self.assertLessEqual({'api', 'health', 'etcd'}, named)
-        named |= {kind.extra for kind in drivers._DRIVERS}
+        named |= {kind.name for kind in drivers._DRIVERS}
         named |= set(dialects._EXTRAS.values())
         known = set(project['project']['optional-dependencies'])
         self.assertEqual(set(), named - known)

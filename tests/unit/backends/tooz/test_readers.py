@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+import types
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -124,6 +125,11 @@ class Etcd:
         return {'header': header, 'kvs': rows}
 
 
+DRIVER = types.SimpleNamespace(
+    foreign_ids=set(), reads_in_bulk=False, request_timeout=1
+)
+
+
 def parse(_id: bytes, data: object) -> object:
     return data
 
@@ -131,7 +137,7 @@ def parse(_id: bytes, data: object) -> object:
 class TestReaders(unittest.TestCase):
     def readers(self, members: Changing) -> list[Any]:
         return [
-            ToozReader(members, b'g', parse, timeout=1),
+            ToozReader(DRIVER, members, b'g', parse),
             etcd_members.MemberReader(Etcd(members), PREFIX, parse),
         ]
 
