@@ -359,14 +359,8 @@ def committing(where: str) -> Iterator[None]:
 
 
 def _cause(exc: BaseException) -> BaseException:
-    cause: BaseException = exc
-    while True:
-        inner = getattr(cause, 'inner_exception', None) or getattr(
-            cause, 'orig', None
-        )
-        if inner is None or inner is cause:
-            return cause
-        cause = inner
+    found = getattr(exc, 'inner_exception', None) or getattr(exc, 'orig', None)
+    return exc if found in (None, exc) else _cause(found)
 
 
 def _one_line(exc: BaseException) -> str:

@@ -199,15 +199,11 @@ def with_timeouts(
     defaults: dict[str, str] = {}
     if backend == SQLITE:
         defaults = {'timeout': str(lock)}
-    elif backend in MYSQL and url.get_driver_name() == 'pymysql':
-        defaults = {
-            'charset': 'utf8mb4',
-            'connect_timeout': whole(connect),
-            'read_timeout': whole(longest_call(statement)),
-            'write_timeout': whole(longest_call(statement)),
-        }
     elif backend in MYSQL:
         defaults = {'charset': 'utf8mb4', 'connect_timeout': whole(connect)}
+        if url.get_driver_name() == 'pymysql':
+            for name in ('read_timeout', 'write_timeout'):
+                defaults[name] = whole(longest_call(statement))
     elif url.get_driver_name() in ('psycopg2', 'psycopg'):
         defaults = {
             'connect_timeout': whole(connect),

@@ -259,7 +259,6 @@ def move(row: Any, **counted: Any) -> moves.Move:
         moves.Move,
         row,
         overrides=tuple(row.overrides.split()),
-        automatic=bool(row.automatic),
         **counted,
     )
 
@@ -304,7 +303,6 @@ def reservation(row: Any) -> Reservation:
         row,
         request=_request(row),
         state=ReservationState(row.state),
-        confirmed=bool(row.confirmed),
     )
 
 

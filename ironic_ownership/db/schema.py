@@ -53,10 +53,7 @@ def version(database: connection.Database) -> str | None:
 def _version(conn: sa.Connection) -> str | None:
     if not sa.inspect(conn).has_table(_VERSIONS.name):
         return None
-    found: str | None = conn.execute(
-        sa.select(_VERSIONS.c.version_num)
-    ).scalar()
-    return found
+    return conn.scalar(sa.select(_VERSIONS.c.version_num))
 
 
 def ensure(database: connection.Database, *, create: bool = True) -> None:
@@ -243,7 +240,7 @@ def _locked(conn: sa.Connection) -> Iterator[None]:
     # SQLite needs no lock: it has one writer at a time.
     if conn.dialect.name == POSTGRESQL:
         lock = sa.func.pg_try_advisory_xact_lock(_NUMBER)
-        _poll(lambda: _try(conn, lock))
+        _poll(lambda: conn.scalar(sa.select(lock)))
         # It ends with the transaction.
         yield
     elif conn.dialect.name not in MYSQL:
@@ -254,7 +251,7 @@ def _locked(conn: sa.Connection) -> Iterator[None]:
     else:
         # Changing a table ends the transaction there, so this lock belongs
         # to the connection.
-        _poll(lambda: _try(conn, sa.func.get_lock(_NAME, 0)))
+        _poll(lambda: conn.scalar(sa.select(sa.func.get_lock(_NAME, 0))))
         try:
             yield
         finally:
@@ -294,11 +291,7 @@ def _is_galera(conn: sa.Connection) -> bool:
         return servers.is_galera(cursor)
 
 
-def _try(conn: sa.Connection, lock: sa.ColumnElement[bool]) -> bool:
-    return bool(conn.execute(sa.select(lock)).scalar())
-
-
-def _poll(attempt: Callable[[], bool]) -> None:
+def _poll(attempt: Callable[[], object]) -> None:
     # A wait inside the server would end with the time-out of the statement,
     # and an upgrade may take longer.
     deadline = time.monotonic() + _TIMEOUT

@@ -95,7 +95,7 @@ def _wait_for_other_nodes(engine: sqlalchemy.Engine) -> None:
 def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
     from ironic_ownership.db import watchdog
 
-    factory = watchdog.connection_factory(longest)
+    factory = functools.partial(watchdog.Connection, longest=longest)
 
     @event.listens_for(engine, 'do_connect')
     def connect(

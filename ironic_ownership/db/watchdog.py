@@ -93,15 +93,10 @@ os.register_at_fork(after_in_child=_watchdog.reset)
 
 class _Cursor(extensions.cursor):  # type: ignore[misc]  # is untyped
     def execute(self, *args: Any, **kwargs: Any) -> None:
-        self._connection.bounded(super().execute)(*args, **kwargs)
+        self.connection.bounded(super().execute)(*args, **kwargs)
 
     def executemany(self, *args: Any, **kwargs: Any) -> None:
-        self._connection.bounded(super().executemany)(*args, **kwargs)
-
-    @property
-    def _connection(self) -> Connection:
-        assert isinstance(self.connection, Connection)
-        return self.connection
+        self.connection.bounded(super().executemany)(*args, **kwargs)
 
 
 class Connection(extensions.connection):  # type: ignore[misc]  # is untyped
@@ -155,11 +150,3 @@ class Connection(extensions.connection):  # type: ignore[misc]  # is untyped
         """Close the connection. Idempotent."""
         super().close()
         self._socket.close()
-
-
-def connection_factory(longest: float) -> Callable[..., Connection]:
-    """Return a connection factory for psycopg2.
-
-    :param longest: seconds that one call may take.
-    """
-    return functools.partial(Connection, longest=longest)
