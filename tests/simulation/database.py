@@ -63,6 +63,8 @@ class Database(Server):
         self._writers: dict[int, Connection] = {}
         self._waiting: list[Any] = []
         Connection.database = self
+        for one in Connection.opened:
+            one.user = None  # it would keep all of an earlier schedule
         for file in self.files:
             file.restore(file_of(0).empty)
         self.query = self.files[0].reader.execute
