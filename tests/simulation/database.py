@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import gc
 import itertools
 import pathlib
 import re
@@ -333,8 +334,14 @@ class File:
         source = sqlite3.connect(':memory:')
         # Memory has no write-ahead log, as the header of a copy demands.
         source.deserialize(copy[:18] + b'\x01\x01' + copy[20:])
-        source.backup(self.reader)
+        source.backup(self.reader, progress=_free, sleep=0.01)
         source.close()
+
+
+def _free(status: int, *_: int) -> None:
+    """Free what reads the file since an earlier schedule, if it is busy."""
+    if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        assert gc.collect(), 'nothing can be freed that keeps the file busy'
 
 
 _numbers = itertools.count(1)
