@@ -55,16 +55,21 @@ def main(argv: list[str] | None = None) -> int:
             f'no such benchmark: {", ".join(unknown)}; there are: '
             f'{", ".join(_BENCHMARKS)}'
         )
-    failed = [
-        name
-        for name in names or _BENCHMARKS
-        if subprocess.run(
-            [sys.executable, '-m', f'benchmarks.{name}'], check=False
-        ).returncode
-    ]
+    failed = [name for name in names or _BENCHMARKS if _run(name)]
     if failed:
         print(f'\nerror, or a target missed: {", ".join(failed)}')
     return 1 if failed else 0
+
+
+def _run(name: str) -> int:
+    with subprocess.Popen(
+        [sys.executable, '-m', f'benchmarks.{name}']
+    ) as child:
+        try:
+            return child.wait()
+        finally:
+            # It ends its servers before it ends: it is not killed.
+            child.terminate()
 
 
 if __name__ == '__main__':
