@@ -176,16 +176,8 @@ def register(conf: cfg.ConfigOpts, name: str, target: plugins.Class) -> None:
         of that name differently.
     """
     for group, option in declared(name, target):
-        with _faults_of(name, target, option.name):
-            try:
-                conf.register_opt(option, group)
-            except cfg.DuplicateOptError as exc:
-                raise _fault(
-                    name,
-                    target,
-                    f'its option [{group}] {option.name} has the name of '
-                    'another option',
-                ) from exc
+        with _faults_of(name, target, group, option.name):
+            conf.register_opt(option, group)
 
 
 def declared(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:
@@ -197,35 +189,28 @@ def declared(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:
     """
     found = []
     for option in target.options:
-        with _faults_of(name, target, option.name):
+        group = group_of(name, target, option)
+        with _faults_of(name, target, group, option.name):
             made = to_oslo(option)
             made.mutable = issubclass(target, policy.Policy)
-            found.append((group_of(name, target, option), made))
+            found.append((group, made))
     return found
 
 
 @contextlib.contextmanager
 def _faults_of(
-    name: str, target: plugins.Class, option: str
+    name: str, target: plugins.Class, group: str, option: str
 ) -> Iterator[None]:
     try:
         yield
-    except exceptions.PluginError:
-        raise
     except Exception as exc:
-        raise _fault(
-            name,
-            target,
-            f'its option {option!r} is invalid: {texts.described(exc)}',
-        ) from exc
-
-
-def _fault(
-    name: str, target: plugins.Class, cause: str
-) -> exceptions.PluginError:
-    is_policy = issubclass(target, policy.Policy)
-    group = plugins.POLICIES if is_policy else plugins.BACKENDS
-    return plugins.broken(group, name, cause)
+        cause = f'its option {option!r} is invalid: {texts.described(exc)}'
+        if isinstance(exc, cfg.DuplicateOptError):
+            place = f'[{group}] {option}'
+            cause = f'its option {place} has the name of another option'
+        is_policy = issubclass(target, policy.Policy)
+        kind = plugins.POLICIES if is_policy else plugins.BACKENDS
+        raise plugins.broken(kind, name, cause) from exc
 
 
 def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
