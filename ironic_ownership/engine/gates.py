@@ -87,7 +87,8 @@ class Gate(Generic[C]):
     :param hint: the action after a failure, with attributes of the case in
         braces: ``{case.uuid}``.
     :param check: returns ``None`` if the case passes, or the cause of the
-        failure, or more than that.
+        failure, or more than that; not of a gate that is evaluated with
+        others.
     :param overridable: whether an operator may go on regardless.
     :param unknown_hint: the action if the gate cannot be evaluated.
     """
@@ -95,7 +96,7 @@ class Gate(Generic[C]):
     code: str
     help: str
     hint: str
-    check: Callable[[C], Found | str | None]
+    check: Callable[[C], Found | str | None] = lambda case: None
     overridable: bool = False
     unknown_hint: str = UNKNOWN_HINT
 

@@ -148,7 +148,7 @@ class DeleteNodes:
     def _evaluate(
         self, record: model.ComputeNode, batch: Batch, passed: Result
     ) -> NodeDeletion:
-        results = gates.evaluate(self._remover.examine(record, batch))
+        results = self._remover.examine(record, batch)
         if passed is Result.WOULD_FORGET:
             # The operator confirms this one.
             results = tuple(r for r in results if r.gate != gates.NO_INSTANCE)
@@ -163,7 +163,7 @@ def _forget(
     uuid, instance = node.record.uuid, node.record.instance_uuid or ''
     objection = removals.forget_instance(uuid, instance, seen, origin)
     if objection is not None:
-        return node.refused_by(gates.late(uuid, gates.STILL_OWNER, objection))
+        return node.late(gates.STILL_OWNER, objection)
     LOG.info('forgot instance %s of node %s', instance, uuid)
     return dataclasses.replace(node, result=Result.FORGOTTEN)
 

@@ -180,6 +180,18 @@ class Batch:
     found: dict[str, Found] = dataclasses.field(default_factory=dict)
     silent: dict[str, str] = dataclasses.field(default_factory=dict)
 
+    def unknown(self, service: str, error: Exception) -> Found:
+        """Return that a gate is unknown because of an error of a service."""
+        if isinstance(error, _DOWN):
+            self.silent[service] = str(error)
+        return Found(Outcome.UNKNOWN, str(error))
+
+
+_DOWN = (
+    exceptions.IronicUnavailableError,
+    exceptions.PlacementUnavailableError,
+)
+
 
 def evaluate(
     ironic: bare_metal.BareMetal,
@@ -197,17 +209,13 @@ def evaluate(
     """
     batch = Batch()
     try:
-        listed = _list(
-            ironic, scope, owned, batch, trusted=limits.trusts_credential
-        )
+        listed = _list(ironic, limits, scope, owned, batch)
         missing = {record.uuid for record in owned} - listed
         gone, is_lost = _look_up(ironic, limits, missing, len(owned))
     except exceptions.IronicError as exc:
-        unknown = Found(Outcome.UNKNOWN, str(exc))
+        unknown = batch.unknown('ironic', exc)
         for gate in (gates.NO_MASS_LOSS, gates.SEES_ALL_NODES):
             batch.found.setdefault(gate, unknown)
-        if isinstance(exc, exceptions.IronicUnavailableError):
-            batch.silent['ironic'] = str(exc)
         return batch
     host = (owned[0].host if owned else None) or 'no service'
     at_least = ' at least' if is_lost else ''
@@ -252,12 +260,12 @@ def compare_counts(
 
 def _list(
     ironic: bare_metal.BareMetal,
+    limits: Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
     batch: Batch,
-    *,
-    trusted: bool,
 ) -> set[str]:
+    trusted = limits.trusts_credential
     shards: set[str | None] = {scope.shard}
     if scope.shard is not None:
         # Law 4: with a shard key set, every list names a shard.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Self
 
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.placement import Placement
@@ -43,6 +44,11 @@ class NodeDeletion(Item):
         """True if the record is deleted."""
         return self.result is Result.DELETED
 
+    def late(self, code: str, found: Found | str) -> Self:
+        """Return it as refused by what was found after all gates."""
+        (gate,) = (gate for gate in gates.GATES if gate.code == code)
+        return self.refused_by(gate.result(self.record, found))
+
 
 @dataclasses.dataclass(frozen=True)
 class Remover:
@@ -57,8 +63,10 @@ class Remover:
     ironic: bare_metal.BareMetal
     placement: Placement | None
 
-    def examine(self, seen: model.ComputeNode, batch: Batch) -> gates.Evidence:
-        """Gather the evidence about one record; Ironic is asked last.
+    def examine(
+        self, seen: model.ComputeNode, batch: Batch
+    ) -> tuple[GateResult, ...]:
+        """Evaluate the gates of one record; Ironic is asked last.
 
         :param seen: the record to delete.
         :raises RecordsUnavailableError: if the record can't be read.
@@ -66,17 +74,16 @@ class Remover:
         uuid, fact = seen.uuid, gates.fact
         found = dict(batch.found)
         found[gates.NO_ALLOCATION] = self._allocations(uuid, batch)
-        now = self.records.compute_nodes_by_uuid([uuid])
-        owner = now[0].host if now else None
-        is_same = bool(now) and owner == seen.host
-        if is_same:
-            who = 'the owner on record is the same'
-        elif now:
-            who = f'the owner on record is now {owner or "no service"}'
+        now = next(iter(self.records.compute_nodes_by_uuid([uuid])), None)
+        if now is None:
+            found[gates.STILL_OWNER] = fact(False, 'the record is gone')
         else:
-            who = 'the record is gone'
-        found[gates.STILL_OWNER] = fact(is_same, who)
-        instance = (now[0] if now else seen).instance_uuid
+            is_same = now.host == seen.host
+            who = 'the same' if is_same else f'now {now.host or "no service"}'
+            found[gates.STILL_OWNER] = fact(
+                is_same, f'the owner on record is {who}'
+            )
+        instance = (now or seen).instance_uuid
         found[gates.NO_INSTANCE] = fact(
             instance is None,
             f'instance {instance} is on record'
@@ -85,7 +92,7 @@ class Remover:
         )
         # Last, so that the 404 is the newest answer.
         found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)
-        return gates.Evidence(uuid, found)
+        return gates.evaluate(seen, found)
 
     def remove(
         self,
@@ -105,7 +112,7 @@ class Remover:
         :raises RecordsError: if the records can't be read or written; the
             next attempt finishes the deletion.
         """
-        results = gates.evaluate(self.examine(seen, batch))
+        results = self.examine(seen, batch)
         item = NodeDeletion(
             record=seen,
             result=proposed(results, Result.DELETED),
@@ -116,19 +123,17 @@ class Remover:
         # Before the provider: after a crash, the next attempt finds the marked
         # record, but would never find a provider without a record.
         if objection := begin():
-            return item.refused_by(_late(seen, objection))
+            return item.late(gates.STILL_OWNER, objection)
         try:
             deleted = (
                 self.placement is not None
                 and self.placement.delete_provider(seen.uuid)
             )
         except exceptions.PlacementError as exc:
-            unknown = _unknown('placement', batch, exc)
-            return item.refused_by(
-                gates.late(seen.uuid, gates.NO_ALLOCATION, unknown)
-            )
+            unknown = batch.unknown('placement', exc)
+            return item.late(gates.NO_ALLOCATION, unknown)
         item = dataclasses.replace(item, provider_deleted=deleted)
-        return item if delete() else item.refused_by(_late(seen, CHANGED))
+        return item if delete() else item.late(gates.STILL_OWNER, CHANGED)
 
     def _allocations(self, uuid: str, batch: Batch) -> Found:
         placement = self.placement
@@ -168,20 +173,4 @@ def _answer(service: str, batch: Batch, ask: Callable[[], Found]) -> Found:
     try:
         return ask()
     except (exceptions.IronicError, exceptions.PlacementError) as exc:
-        return _unknown(service, batch, exc)
-
-
-def _unknown(service: str, batch: Batch, error: Exception) -> Found:
-    if isinstance(error, _DOWN):
-        batch.silent[service] = str(error)
-    return Found(Outcome.UNKNOWN, str(error))
-
-
-_DOWN = (
-    exceptions.IronicUnavailableError,
-    exceptions.PlacementUnavailableError,
-)
-
-
-def _late(record: model.ComputeNode, objection: str) -> GateResult:
-    return gates.late(record.uuid, gates.STILL_OWNER, objection)
+        return batch.unknown(service, exc)

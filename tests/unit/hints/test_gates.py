@@ -350,7 +350,9 @@ def _no_allocation(s: TestGates) -> Story:
 
 @case('delete', 'still_owner')
 def _still_owner(s: TestGates) -> Story:
-    result = deletion_gates.late(NODE, 'still_owner', 'another')
+    record = model.ComputeNode(NODE)
+    (gate,) = (g for g in deletion_gates.GATES if g.code == 'still_owner')
+    result = gate.result(record, 'another')
     real = s.failing
     s.failing = lambda kind: {  # type: ignore[method-assign]
         'still_owner': result.hint

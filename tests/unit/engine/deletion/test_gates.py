@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ironic_ownership.contracts import model
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.gates import Found, Outcome, codes, refusals
 
 CODES = codes(gates.GATES)
+RECORD = model.ComputeNode('u')
 PASSED = {code: gates.fact(True, 'seen') for code in CODES}
 
 
 def failed(found: Mapping[str, Found]) -> list[str]:
-    evidence = gates.Evidence('u', found)
-    return [result.gate for result in refusals(gates.evaluate(evidence))]
+    return [one.gate for one in refusals(gates.evaluate(RECORD, found))]
 
 
 class TestGates(unittest.TestCase):
@@ -30,7 +31,7 @@ class TestGates(unittest.TestCase):
 
     def test_refusal_names_every_obstacle(self) -> None:
         self.assertEqual(CODES, failed({}))
-        for result in gates.evaluate(gates.Evidence('u')):
+        for result in gates.evaluate(RECORD, {}):
             self.assertIs(Outcome.UNKNOWN, result.outcome)
             self.assertEqual('not known', result.detail)
 
