@@ -327,6 +327,15 @@ def read_errors(group: str) -> Iterator[None]:
         raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
 
 
+@contextlib.contextmanager
+def odd_values(error: exceptions.OwnershipError) -> Iterator[None]:
+    """Raise this error where an answer has other values than expected."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise error from exc
+
+
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     """Return the value of one option."""
     with read_errors(group):

@@ -176,7 +176,7 @@ class IronicAllocations(reservations.Allocations):
 
 def _read(data: object) -> reservations.Allocation:
     if not isinstance(data, dict) or not nodes.is_uuid(data.get('uuid')):
-        raise exceptions.IronicError("Ironic's answer is not an allocation")
+        raise errors.unusable('an allocation')
     try:
         state = State(data.get('state') or State.ALLOCATING)
     except ValueError as exc:

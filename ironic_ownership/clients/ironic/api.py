@@ -314,9 +314,7 @@ def pages(
             raise ListChangedError(f'{marker} was deleted') from exc
         page = body.get(collection)
         if not isinstance(page, list):
-            raise exceptions.IronicError(
-                f"Ironic's answer is not a list of {collection}"
-            )
+            raise errors.unusable(f'a list of {collection}')
         yield page
         # The server's link is only a sign that there is a next page: it lacks
         # the filters.

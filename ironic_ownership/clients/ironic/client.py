@@ -267,15 +267,11 @@ class IronicClient(bare_metal.BareMetal):
         if not is_uuid(instance_uuid):
             return None
         rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
-        try:
+        with transport.odd_values(errors.unusable('a list of nodes')):
             for row in rows['nodes']:
                 # A server that ignored the filter would list all nodes.
                 if row['instance_uuid'].lower() == instance_uuid.lower():
                     return str(row['uuid'])
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise exceptions.IronicError(
-                "Ironic's answer is not a list of nodes"
-            ) from exc
         return None
 
     def node_named(self, name: str) -> str | None:
@@ -290,14 +286,10 @@ class IronicClient(bare_metal.BareMetal):
 
     def shard_counts(self) -> Mapping[str | None, int]:
         counts: dict[str | None, int] = {}
-        try:
+        with transport.odd_values(errors.unusable('a count of shards')):
             for row in self._api.get('/shards')['shards']:
                 name = None if row['name'] == 'None' else str(row['name'])
                 counts[name] = counts.get(name, 0) + int(row['count'])
-        except (KeyError, TypeError, ValueError) as exc:
-            raise exceptions.IronicError(
-                "Ironic's answer is not a count of shards"
-            ) from exc
         return counts
 
     def set_shard(self, uuid: str, shard: str) -> str | None:

@@ -55,6 +55,11 @@ _WRITE_ERRORS: Mapping[int, type[exceptions.IronicError]] = {
 }
 
 
+def unusable(what: str) -> exceptions.IronicError:
+    """Return the error of an answer that is none of a kind."""
+    return exceptions.IronicError(f"Ironic's answer is not {what}")
+
+
 def code_of(answer: requests.Response) -> str | None:
     """Return the reason code in an error of the middleware."""
     try:

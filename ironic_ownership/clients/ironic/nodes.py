@@ -18,6 +18,7 @@ from typing import Any
 
 from oslo_log import log
 
+from ironic_ownership.clients.ironic import errors
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.bare_metal import ChangedNode
 
@@ -245,7 +246,7 @@ def rows_of(rows: object) -> Sequence[dict[str, Any]]:
     if not isinstance(rows, list) or not all(
         isinstance(data, dict) for data in rows
     ):
-        raise exceptions.IronicError("Ironic's answer is not a list of nodes")
+        raise errors.unusable('a list of nodes')
     return rows
 
 

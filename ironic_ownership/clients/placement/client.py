@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.placement import api
 from ironic_ownership.contracts import exceptions, placement
 
@@ -131,12 +132,10 @@ class PlacementClient(placement.Placement):
 
     def _with(self, trait: str) -> frozenset[str]:
         data = self._send('GET', f'/resource_providers?required={trait}')
-        try:
+        with transport.odd_values(_unexpected('list of providers')):
             return frozenset(
                 str(p['uuid']) for p in data['resource_providers']
             )
-        except (KeyError, TypeError) as exc:
-            raise _unexpected('list of providers') from exc
 
     def put_disabled(self, uuid: str, disabled: bool) -> bool:
         def change(seen: frozenset[str]) -> frozenset[str]:
@@ -248,7 +247,7 @@ def _replace(
 
 def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
     known = {field.name for field in dataclasses.fields(placement.Resource)}
-    try:
+    with transport.odd_values(_unexpected('inventory')):
         return placement.Inventory(
             int(data['resource_provider_generation']),
             {
@@ -258,18 +257,14 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
                 for name, values in data['inventories'].items()
             },
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as exc:
-        raise _unexpected('inventory') from exc
 
 
 def _traits(data: Mapping[str, Any]) -> placement.Traits:
-    try:
+    with transport.odd_values(_unexpected('traits')):
         return placement.Traits(
             int(data['resource_provider_generation']),
             frozenset(map(str, data['traits'])),
         )
-    except (KeyError, TypeError, ValueError) as exc:
-        raise _unexpected('traits') from exc
 
 
 def _unexpected(what: str) -> exceptions.PlacementError:
