@@ -39,6 +39,7 @@ from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import events, exceptions, model, reservations
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.db import heartbeats as backend_db
+from ironic_ownership.engine.ports import Allocations
 from ironic_ownership.engine.reservations import reserver
 from lab import conductors, mariadb
 
@@ -221,7 +222,7 @@ class ClientThreads:
 
 def _bare(
     threads: ClientThreads,
-    opened: Sequence[reservations.Allocations],
+    opened: Sequence[Allocations],
     nodes: Sequence[str],
 ) -> float:
     """Allocate nodes, each among its own candidates."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.reasons import Evaluation
+
+if TYPE_CHECKING:
+    from ironic_ownership.clients.placement.client import PlacementClient
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -289,7 +291,7 @@ class Companion(Protocol):
     def read(
         self,
         attempt: Callable[..., Any],
-        placement: Callable[[], Placement | None],
+        placement: Callable[[], PlacementClient | None],
     ) -> Any:
         """Read what its checks evaluate.
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.reasons import Evaluation, Unavailable
 from ironic_ownership.contracts.records import Change, Claim, Update
 from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.ports import BareMetal
 
 Place = tuple[str, str]
 """A driver, and the conductor group of a conductor that has it."""
@@ -106,7 +107,7 @@ class Known:
     error: exceptions.IronicError | None = None
 
 
-def read_conductors(ironic: bare_metal.BareMetal) -> Known:
+def read_conductors(ironic: BareMetal) -> Known:
     """Read the conductors, in one list."""
     try:
         found = ironic.conductors()
@@ -115,7 +116,7 @@ def read_conductors(ironic: bare_metal.BareMetal) -> Known:
         return Known(error=exc)
 
 
-def required_conductors(ironic: bare_metal.BareMetal) -> Conductors | None:
+def required_conductors(ironic: BareMetal) -> Conductors | None:
     """Return the conductors; ``None`` if Ironic does not show them.
 
     :raises IronicUnavailableError: if it does not answer.
@@ -311,7 +312,7 @@ class AvailabilityTracker:
     :ivar conductors: at the last observation; ``None`` if not known.
     """
 
-    ironic: bare_metal.BareMetal
+    ironic: BareMetal
     conditions: Conditions
     damper: FlapDamper
     clock: Clock = monotonic

@@ -16,13 +16,11 @@ from oslo_config import cfg
 from ironic_ownership import plugins
 from ironic_ownership.conf.configuration import backend, database_url
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.calls import is_interrupt
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import BareMetal, Placement, Ports
 from ironic_ownership.settings import (
     Settings,
     policy_building,

@@ -10,12 +10,10 @@ from ironic_ownership.wiring.container import Container, built
 
 if TYPE_CHECKING:
     from ironic_ownership.contracts import model
-    from ironic_ownership.contracts.bare_metal import BareMetal
-    from ironic_ownership.contracts.reservations import Allocations
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,
     )
-    from ironic_ownership.engine.ports import Outbox
+    from ironic_ownership.engine.ports import Allocations, BareMetal, Outbox
     from ironic_ownership.engine.reservations.recovery import Recovery
     from ironic_ownership.engine.reservations.reserver import Reserver
 

@@ -13,7 +13,6 @@ from ironic_ownership.api.resources.services import (
     standing_order,
 )
 from ironic_ownership.contracts.moves import StandingOrder
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
     DeleteService,
@@ -28,6 +27,7 @@ from ironic_ownership.engine.changes.standing_orders import (
     require_enforcement,
 )
 from ironic_ownership.engine.gates import GateResult
+from ironic_ownership.engine.ports import Placement
 from ironic_ownership.observe.columns import Column, Columns, cells
 
 _EXAMPLES = 5

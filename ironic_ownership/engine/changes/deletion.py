@@ -16,9 +16,8 @@ from functools import partial
 
 from oslo_log import log
 
-from ironic_ownership.contracts import bare_metal, exceptions, model, texts
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import SeenOwner
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.deletion import gates, missing_nodes
@@ -33,7 +32,12 @@ from ironic_ownership.engine.gates import (
     no_progress,
     proposed,
 )
-from ironic_ownership.engine.ports import Records, Removals
+from ironic_ownership.engine.ports import (
+    BareMetal,
+    Placement,
+    Records,
+    Removals,
+)
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]
@@ -63,7 +67,7 @@ class DeleteNodes:
     """
 
     records: Records
-    ironic: bare_metal.BareMetal
+    ironic: BareMetal
     placement: Placement | None
     limits: Limits
     scope: model.Scope

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes.case import ChangeSnapshot, PlannedNode
-from ironic_ownership.engine.ports import Moves, Ports
+from ironic_ownership.engine.ports import BareMetal, Moves, Ports
 
 FEW = 20
 """The maximum number of nodes that are read one by one."""
@@ -194,7 +194,7 @@ def _uuids(
 
 
 def read_nodes(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     uuids: Collection[str],
     shards: Collection[str | None],
     sharded: bool,
@@ -230,7 +230,7 @@ def read_nodes(
 
 
 def _listed(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     scope: model.Scope,
     wanted: Collection[str],
     summary: bool,
@@ -250,7 +250,7 @@ def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
 
 
 def _in_scope(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     records: Mapping[str, model.ComputeNode],
     scope: model.Scope,
     sharded: bool,

@@ -14,7 +14,6 @@ from typing import Any
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.gates import (
@@ -24,7 +23,7 @@ from ironic_ownership.engine.gates import (
     Outcome,
     refusals,
 )
-from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.ports import Placement, Records
 
 PATIENCE = 30.0
 """Seconds to wait for the standby to register."""

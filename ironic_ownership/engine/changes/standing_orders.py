@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, texts
-from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, StandingOrder
@@ -28,7 +28,7 @@ from ironic_ownership.engine.changes.services import ServiceChange, known
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import Outbox, Records
+from ironic_ownership.engine.ports import BareMetal, Outbox, Records
 from ironic_ownership.engine.worker import Worker
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.gates import Found, Outcome
+from ironic_ownership.engine.ports import BareMetal
 
 LOOKUPS_A_ROUND = 200
 """Nodes that a round may look up, however long that takes."""
@@ -80,7 +81,7 @@ class MissingNodes:
 
     def __init__(
         self,
-        ironic: bare_metal.BareMetal,
+        ironic: BareMetal,
         limits: Limits,
         clock: Clock = monotonic,
     ) -> None:
@@ -194,7 +195,7 @@ _DOWN = (
 
 
 def evaluate(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     limits: Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
@@ -229,7 +230,7 @@ def evaluate(
 
 
 def compare_counts(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     shard: str | None,
     listed: int,
     *,
@@ -259,7 +260,7 @@ def compare_counts(
 
 
 def _list(
-    ironic: bare_metal.BareMetal,
+    ironic: BareMetal,
     limits: Limits,
     scope: model.Scope,
     owned: Sequence[model.ComputeNode],
@@ -285,7 +286,7 @@ def _list(
 
 
 def _look_up(
-    ironic: bare_metal.BareMetal, limits: Limits, missing: set[str], owned: int
+    ironic: BareMetal, limits: Limits, missing: set[str], owned: int
 ) -> tuple[int, bool]:
     """Ask for each node that was not listed, until a mass loss is certain."""
     memory = MissingNodes(

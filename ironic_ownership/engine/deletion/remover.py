@@ -11,8 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Self
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.placement import Placement
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine.deletion import gates
 from ironic_ownership.engine.deletion.missing_nodes import Batch
 from ironic_ownership.engine.gates import (
@@ -23,7 +22,7 @@ from ironic_ownership.engine.gates import (
     Result,
     proposed,
 )
-from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.ports import BareMetal, Placement, Records
 
 CHANGED = 'the record changed in the last moment'
 """Objection to a deletion: the record is not as it was seen."""
@@ -60,7 +59,7 @@ class Remover:
     """
 
     records: Records
-    ironic: bare_metal.BareMetal
+    ironic: BareMetal
     placement: Placement | None
 
     def examine(

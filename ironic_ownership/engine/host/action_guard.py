@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, request_header
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.client_pool import ClientPool
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.ports import BareMetal
 
 LOG = log.getLogger(__name__)
 

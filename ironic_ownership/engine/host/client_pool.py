@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.bare_metal import BareMetal
+from ironic_ownership.engine.ports import BareMetal
 
 
 class ClientPool:

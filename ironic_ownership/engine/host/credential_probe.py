@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.ports import BareMetal
 
 LIMITED = 'credential_limited'
 """Code of the condition of a credential that may not read enough."""

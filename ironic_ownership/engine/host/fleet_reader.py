@@ -22,12 +22,12 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
-    BareMetal,
     ChangedNode,
     LatestChanges,
 )
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.deletion.missing_nodes import expected
+from ironic_ownership.engine.ports import BareMetal
 
 T = TypeVar('T')
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.action_guard import Guard
@@ -32,6 +31,7 @@ from ironic_ownership.engine.membership.heartbeat import (
     Heartbeat,
 )
 from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.ports import BareMetal
 from ironic_ownership.engine.worker import Scheduler, Worker, back_off
 
 LOG = log.getLogger(__name__)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.bare_metal import NO_NODES, BareMetal
+from ironic_ownership.contracts.bare_metal import NO_NODES
 from ironic_ownership.contracts.records import Change, Release, Update
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.fleet_reader import (
@@ -19,7 +19,7 @@ from ironic_ownership.engine.host.fleet_reader import (
     FleetReader,
     with_changes,
 )
-from ironic_ownership.engine.ports import Ports, Records
+from ironic_ownership.engine.ports import BareMetal, Ports, Records
 
 
 @dataclasses.dataclass(frozen=True)

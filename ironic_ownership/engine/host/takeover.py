@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.host import fleet_reader
@@ -23,6 +22,7 @@ from ironic_ownership.engine.host.reconciler import Written
 from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Scan
 from ironic_ownership.engine.host.snapshot import read_members
+from ironic_ownership.engine.ports import BareMetal
 from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
 
 LOG = log.getLogger(__name__)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.membership.fence import Fence
-from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.ports import BareMetal, Ports
 
 
 @dataclasses.dataclass(frozen=True)

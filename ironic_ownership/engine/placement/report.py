@@ -23,13 +23,14 @@ from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.placement import FIRST_GENERATION, Placement
+from ironic_ownership.contracts.placement import FIRST_GENERATION
 from ironic_ownership.contracts.records import Change, NodeFilter, Report
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.gates import batches
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement import inventory_diff, schedule
+from ironic_ownership.engine.ports import Placement
 
 LOG = log.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.reasons import Unavailable
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.placement import inventory_diff
+from ironic_ownership.engine.ports import Placement
 
 LOG = log.getLogger(__name__)
 

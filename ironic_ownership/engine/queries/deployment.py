@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import BareMetal, Enforcement
+from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.reasons import (
     Decision,
@@ -36,6 +36,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     raise_fault,
 )
+from ironic_ownership.engine.ports import BareMetal
 
 LOG = log.getLogger(__name__)
 

@@ -13,12 +13,15 @@ from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.ports import Records, Reservations
+from ironic_ownership.engine.ports import (
+    BareMetal,
+    Placement,
+    Records,
+    Reservations,
+)
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 
 T = TypeVar('T')

@@ -11,11 +11,11 @@ import math
 import threading
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 
-from ironic_ownership.contracts import bare_metal, exceptions, model, texts
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.reservations import Request
 from ironic_ownership.engine import availability
-from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.ports import BareMetal, Records
 from ironic_ownership.engine.reservations import eligibility, selection
 
 LONGEST_AGE = 5.0
@@ -47,7 +47,7 @@ class CandidateFinder:
     """
 
     records: Records
-    ironic_of: Callable[[], bare_metal.BareMetal]
+    ironic_of: Callable[[], BareMetal]
     clock: Clock = monotonic
 
     def __post_init__(self) -> None:

@@ -16,16 +16,15 @@ from typing import TypeVar
 
 from oslo_log import log
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reservations import (
     Allocation,
-    Allocations,
     Request,
     Reservation,
     ReservationState,
 )
-from ironic_ownership.engine.ports import Reservations
+from ironic_ownership.engine.ports import Allocations, BareMetal, Reservations
 
 LOG = log.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class Lifecycle:
     """
 
     reservations: Reservations
-    ironic_of: Callable[[], bare_metal.BareMetal]
+    ironic_of: Callable[[], BareMetal]
     allocations_of: Callable[[], Allocations]
     epoch: Callable[[], int | None] = lambda: None
     sleep: Callable[[float], None] = time.sleep

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.events import Origin
@@ -22,13 +22,17 @@ from ironic_ownership.contracts.refusals import NoMatchError
 from ironic_ownership.contracts.reservations import (
     METHOD,
     Allocation,
-    Allocations,
     AllocationState,
     Request,
     Reservation,
 )
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.ports import Records, Reservations
+from ironic_ownership.engine.ports import (
+    Allocations,
+    BareMetal,
+    Records,
+    Reservations,
+)
 from ironic_ownership.engine.reservations import (
     candidates,
     eligibility,
@@ -60,7 +64,7 @@ class Reserver:
         reservations: Reservations,
         backend: MembershipBackend,
         interpret: policy_set.Interpreter,
-        ironic_of: Callable[[], bare_metal.BareMetal],
+        ironic_of: Callable[[], BareMetal],
         allocations_of: Callable[[], Allocations],
         *,
         clock: Clock = monotonic,

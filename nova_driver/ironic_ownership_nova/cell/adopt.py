@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.ports import Records
+from ironic_ownership.engine.ports import BareMetal, Records
 from ironic_ownership_nova.cell import check
 from ironic_ownership_nova.cell.model import CellNode, Result, State
 from ironic_ownership_nova.cell.port import SqlCell

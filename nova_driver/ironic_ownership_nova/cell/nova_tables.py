@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership_nova.cell.companion import Cell
 from ironic_ownership_nova.cell.model import Drift
 from ironic_ownership_nova.cell.port import SqlCell
 
 if TYPE_CHECKING:
+    from ironic_ownership.engine.ports import Placement
     from ironic_ownership_nova.cell.problems import CellRows
 
 LOG = log.getLogger(__name__)

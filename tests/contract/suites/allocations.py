@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, reservations
+from ironic_ownership.engine.ports import Allocations
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -34,9 +35,9 @@ class AllocationsContract(_Case):
     Each test begins with an Ironic that has no nodes.
     """
 
-    client: reservations.Allocations
+    client: Allocations
 
-    def another(self) -> reservations.Allocations:
+    def another(self) -> Allocations:
         """Return another client of the same Ironic."""
         raise NotImplementedError
 
@@ -82,7 +83,7 @@ class AllocationsContract(_Case):
         owner: str = 'one',
         resource_class: str = GOLD,
         traits: Sequence[str] = (),
-        client: reservations.Allocations | None = None,
+        client: Allocations | None = None,
     ) -> reservations.Allocation:
         """Create as a service does: what may pass is asked for again."""
         client = client or self.client

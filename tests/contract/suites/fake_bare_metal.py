@@ -11,7 +11,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
     SUMMARY,
-    BareMetal,
     ChangedNode,
     Enforcement,
     LatestChanges,
@@ -33,7 +32,7 @@ def free_of(
     ]
 
 
-class FakeBareMetal(BareMetal):
+class FakeBareMetal:
     """Nodes in a dictionary that tests change as they like.
 
     :param clock: time of the server; without it, this Ironic does not tell
@@ -54,6 +53,7 @@ class FakeBareMetal(BareMetal):
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
+        self.outage_counts = True
         self.clock = clock
         self.changed_at: dict[str, float] = {}
         self.nodes: dict[str, model.Node] = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ironic_ownership.clients.ironic import allocations as ironic_allocations
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.reservations import Allocations
+from ironic_ownership.engine.ports import Allocations
 from tests.contract.suites import allocations
 from tests.functional.support import ironics
 

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.decision import policy_set
@@ -24,7 +23,7 @@ from ironic_ownership.engine.host.tuning import Intervals, Tuning
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import Ports, Records
+from ironic_ownership.engine.ports import Placement, Ports, Records
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite

@@ -8,8 +8,8 @@ import unittest.mock
 from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.bare_metal import BareMetal
 from ironic_ownership.engine.host import client_pool
+from ironic_ownership.engine.ports import BareMetal
 from tests.contract.suites import fake_bare_metal
 
 PATIENCE = 180.0

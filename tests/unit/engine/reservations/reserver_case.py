@@ -8,7 +8,6 @@ from typing import Any
 from ironic_ownership.contracts import events, exceptions, model
 from ironic_ownership.contracts.reservations import (
     Allocation,
-    Allocations,
     Request,
     Reservation,
     ReservationState,
@@ -16,7 +15,7 @@ from ironic_ownership.contracts.reservations import (
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.ports import Reservations
+from ironic_ownership.engine.ports import Allocations, Reservations
 from ironic_ownership.engine.reservations import lifecycle, recovery, reserver
 from tests.contract.suites import fake_allocations
 from tests.unit.engine import service, world
