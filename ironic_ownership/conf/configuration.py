@@ -282,11 +282,8 @@ def read_backend(
     try:
         target = plugins.backend_class(name)
         register(conf, name, target)
-    except exceptions.ConfigurationError as exc:
-        faults.extend(exc.faults)
-        return None
     except exceptions.OwnershipError as exc:
-        faults.append(str(exc))
+        faults.extend(getattr(exc, 'faults', [str(exc)]))
         return None
     found = values(conf, name, target, faults)
     return None if found is None else (target, found)

@@ -6,6 +6,7 @@ all of them, so that an operator sees every fault in one go.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -85,7 +86,7 @@ def policy_names(conf: cfg.ConfigOpts) -> Sequence[str]:
     configured = (
         name
         for name in plugins.names(plugins.POLICIES)
-        if _options_in_use(conf, name)
+        if any(_options_in_use(conf, name))
     )
     return implied(configured) or ('all',)
 
@@ -317,22 +318,26 @@ def _not_selected(
 
 def _options_in_use(
     conf: cfg.ConfigOpts, name: str
-) -> Sequence[tuple[str, str]]:
-    """Return group and name of each option of a policy that is set.
+) -> Iterator[tuple[str, str]]:
+    """Yield group and name of each option of a policy that is set.
 
     Policies of other packages are not imported for this: their options are
     recognized by their group.
     """
+    group = f'policy_{name}'
     if plugins.is_own(plugins.POLICIES, name):
         target = plugins.policies([name])[name]
         configuration.register(conf, name, target)
-        return [*_configured(conf, name, target)]
-    group = f'policy_{name}'
-    if group not in conf.list_all_sections():
-        return []
-    from ironic_ownership.clients.placement.options import written
+        for option in target.options:
+            group = configuration.group_of(name, target, option)
+            with contextlib.suppress(ValueError, cfg.Error):
+                if configuration.raw(conf, group, option) == option.default:
+                    continue
+            yield group, option.name  # also if it cannot be read
+    elif group in conf.list_all_sections():
+        from ironic_ownership.clients.placement.options import written
 
-    return [(group, option) for option in sorted(written(conf)[group])]
+        yield from ((group, option) for option in sorted(written(conf)[group]))
 
 
 def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:
@@ -349,17 +354,3 @@ def _check_intervals(core: Mapping[str, Any], faults: list[str]) -> None:
             f'set it to less than {ttl - beat:g} (member_ttl - '
             'heartbeat_interval)'
         )
-
-
-def _configured(
-    conf: cfg.ConfigOpts, name: str, target: plugins.Class
-) -> Iterator[tuple[str, str]]:
-    """Yield group and name of each option that differs from its default."""
-    for option in target.options:
-        group = configuration.group_of(name, target, option)
-        try:
-            if configuration.raw(conf, group, option) == option.default:
-                continue
-        except (ValueError, cfg.Error):
-            pass  # unreadable, so it is set
-        yield group, option.name
