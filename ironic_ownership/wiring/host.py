@@ -64,9 +64,15 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
     placement_loop = _placement_loop(wired, context, member)
     if placement_loop is not None:
         workers[Loop.PLACEMENT] = placement_loop
-    notifications = _notification_loop(wired, context, member)
-    if notifications is not None:
-        workers[Loop.NOTIFICATIONS] = notifications
+    notifier = wired.notifier()
+    if notifier is not None:
+        workers[Loop.NOTIFICATIONS] = notifications = NotificationLoop(
+            wired.outbox,
+            notifier,
+            member.incarnation,
+            wired.conf.notifications.max_age,
+            context.conditions,
+        )
         watched.append(
             Watched(
                 Loop.NOTIFICATIONS, notifications.busy, lambda: LONGEST_SENDING
@@ -108,21 +114,6 @@ def _context(wired: ServiceContainer) -> ServiceContext:
         ),
         Fence(settings.member_ttl, settings.fence_margin),
         Conditions(monotonic),
-    )
-
-
-def _notification_loop(
-    wired: ServiceContainer, context: ServiceContext, member: LocalMember
-) -> NotificationLoop | None:
-    notifier = wired.notifier()
-    if notifier is None:
-        return None
-    return NotificationLoop(
-        wired.outbox,
-        notifier,
-        member.incarnation,
-        wired.conf.notifications.max_age,
-        context.conditions,
     )
 
 
