@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ironic_ownership.contracts import flavor_specs
@@ -48,24 +48,31 @@ class Requirement:
     fits: Test
 
 
-def of(request: Request, specs: flavor_specs.FlavorSpecs) -> list[Requirement]:
-    """Return the requirements of a request, the cheapest first.
+def of(
+    request: Request, specs: flavor_specs.FlavorSpecs
+) -> Iterator[Requirement]:
+    """Yield the requirements of a request, the cheapest first.
 
     A resource for Placement (``resources:MEMORY_MB``) replaces the flavor's
     field, as with Nova: 0 requires nothing.
     """
     memory = specs.amounts.get('memory_mb', request.memory_mb)
     vcpus = specs.amounts.get('vcpus', request.vcpus)
-    found = [
-        _at_least(MEMORY, 'memory_mb', memory),
-        _at_least(VCPUS, 'cpus', vcpus),
-        _at_least(DISK, 'local_gb', _disk_mb(request, specs) / MB),
-        _architecture(specs.architecture),
-    ]
-    return [
-        *(requirement for requirement in found if requirement is not None),
-        *(_capability(name, spec) for name, spec in specs.capabilities),
-    ]
+    disk = _disk_mb(request, specs) / MB
+    if memory:
+        yield _of_property(MEMORY, 'memory_mb', _at_least(memory))
+    if vcpus:
+        yield _of_property(VCPUS, 'cpus', _at_least(vcpus))
+    if disk:
+        yield _of_property(DISK, 'local_gb', _at_least(disk))
+    if specs.architecture is not None:
+        wanted = _canonical_architecture(specs.architecture)
+        yield _of_property(
+            ARCHITECTURE,
+            'cpu_arch',
+            lambda text: _canonical_architecture(text) == wanted,
+        )
+    yield from (_capability(name, spec) for name, spec in specs.capabilities)
 
 
 def _disk_mb(request: Request, specs: flavor_specs.FlavorSpecs) -> int:
@@ -74,21 +81,8 @@ def _disk_mb(request: Request, specs: flavor_specs.FlavorSpecs) -> int:
     return (request.root_gb + request.ephemeral_gb) * MB + request.swap
 
 
-def _at_least(name: str, field: str, least: float) -> Requirement | None:
-    if not least:
-        return None
-    return _of_property(name, field, lambda text: _number(text) >= least)
-
-
-def _architecture(wanted: str | None) -> Requirement | None:
-    if wanted is None:
-        return None
-    canonical = _canonical_architecture(wanted)
-    return _of_property(
-        ARCHITECTURE,
-        'cpu_arch',
-        lambda text: _canonical_architecture(text) == canonical,
-    )
+def _at_least(least: float) -> Test:
+    return lambda text: _number(text) >= least
 
 
 def _of_property(name: str, field: str, fits: Test) -> Requirement:

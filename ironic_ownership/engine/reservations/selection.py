@@ -139,7 +139,7 @@ def choose(
     _filter_free(remaining, request, owned)
     _filter_classes(remaining, request, specs)
     _filter_traits(remaining, request, specs)
-    _filter_properties(remaining, requirements.of(request, specs))
+    _filter_properties(remaining, [*requirements.of(request, specs)])
     if admits is not None:
         remaining.keep(POLICIES, admits)
     remaining.filter(_states, evaluate)
