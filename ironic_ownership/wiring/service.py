@@ -83,14 +83,20 @@ class ServiceContainer(Container):
 
     def new_reserver(self) -> Reserver:
         """Build a reserver, for any number of threads."""
-        from ironic_ownership.engine.reservations.reserver import Reserver
+        from ironic_ownership.engine.reservations import (
+            candidates,
+            eligibility,
+            lifecycle,
+            reserver,
+        )
 
-        return Reserver(
-            self.records,
-            self.reservations,
-            self.backend,
-            self.interpret,
-            *self._clients(self.request_id),
+        ironic_of, allocations_of = self._clients(self.request_id)
+        return reserver.Reserver(
+            eligibility.ServiceReader(
+                self.records, self.backend, self.interpret
+            ),
+            candidates.CandidateFinder(self.records, ironic_of),
+            lifecycle.Lifecycle(self.reservations, ironic_of, allocations_of),
         )
 
     def recovery(self, context: ServiceContext) -> Recovery:

@@ -36,6 +36,8 @@ from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.reservations.candidates import CandidateFinder
+from ironic_ownership.engine.reservations.eligibility import ServiceReader
 from ironic_ownership.engine.reservations.lifecycle import Lifecycle
 from ironic_ownership.engine.reservations.recovery import Recovery
 from ironic_ownership.engine.reservations.reserver import Reserver
@@ -359,10 +361,15 @@ class _Wired(app_case.Wired):
     def new_reserver(self) -> Reserver:
         """Return one whose waits take time."""
         return Reserver(
-            *(self.records, self.reservations, self.backend, self.interpret),
-            lambda: self.ironic,
-            lambda: self.allocations,
-            clock=self.clock,
+            ServiceReader(
+                self.records, self.backend, self.interpret, self.clock
+            ),
+            CandidateFinder(self.records, lambda: self.ironic, self.clock),
+            Lifecycle(
+                self.reservations,
+                lambda: self.ironic,
+                lambda: self.allocations,
+            ),
         )
 
 

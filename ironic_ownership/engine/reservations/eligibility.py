@@ -21,18 +21,13 @@ POLICY = 'reservation'
 class EligibleService:
     """A service for which nodes can be reserved.
 
-    :param settings: the options of its assigner, as it advertises them.
+    :param lifetime: seconds until a reservation expires; ``None`` for never.
     """
 
     host: str
     epoch: int
     policies: policy_set.PolicySet
-    settings: dict[str, Any]
-
-    @property
-    def lifetime(self) -> float | None:
-        """Seconds until a reservation expires; ``None`` for never."""
-        return float(self.settings.get('expiry') or 0) or None
+    lifetime: float | None
 
 
 _Read = tuple[Mapping[str, model.Service], model.View]
@@ -114,9 +109,9 @@ def _eligible(
             hint=f'Add {POLICY} to its [ownership] policies',
         )
     assert policies.assigner is not None
-    return EligibleService(
-        host, row.epoch, policies, dict(policies.assigner.settings())
-    )
+    advertised: dict[str, Any] = {**policies.assigner.settings()}
+    lifetime = float(advertised.get('expiry') or 0) or None
+    return EligibleService(host, row.epoch, policies, lifetime)
 
 
 def _check(row: model.Service, member: model.Member | None) -> None:

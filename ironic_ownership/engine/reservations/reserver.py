@@ -10,13 +10,10 @@ Source: multiple-compute-hosts, "Proposed change".
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.calls import Clock, monotonic
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.refusals import NoMatchError
 from ironic_ownership.contracts.reservations import (
@@ -26,19 +23,15 @@ from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
 )
-from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import (
     Allocations,
-    BareMetal,
-    Records,
-    Reservations,
 )
-from ironic_ownership.engine.reservations import (
-    candidates,
-    eligibility,
-    selection,
-)
+from ironic_ownership.engine.reservations import selection
 from ironic_ownership.engine.reservations.candidates import CandidateFinder
+from ironic_ownership.engine.reservations.eligibility import (
+    EligibleService,
+    ServiceReader,
+)
 from ironic_ownership.engine.reservations.lifecycle import (
     ACTIVE,
     CLOSED,
@@ -51,43 +44,21 @@ MAX_ATTEMPTS = 8
 """Attempts when other requests take the candidates first."""
 
 
+@dataclasses.dataclass(frozen=True)
 class Reserver:
-    """Makes, confirms and deletes reservations, for any number of threads.
+    """Makes, confirms and deletes reservations, for any number of threads."""
 
-    :param ironic_of: returns the client of the thread.
-    :param allocations_of: returns the client of the thread.
-    """
-
-    def __init__(
-        self,
-        records: Records,
-        reservations: Reservations,
-        backend: MembershipBackend,
-        interpret: policy_set.Interpreter,
-        ironic_of: Callable[[], BareMetal],
-        allocations_of: Callable[[], Allocations],
-        *,
-        clock: Clock = monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._reservations = reservations
-        self._lifecycle = Lifecycle(
-            reservations, ironic_of, allocations_of, sleep=sleep
-        )
-        self._services = eligibility.ServiceReader(
-            records, backend, interpret, clock
-        )
-        self._candidates = candidates.CandidateFinder(
-            records, ironic_of, clock
-        )
+    services: ServiceReader
+    candidates: CandidateFinder
+    lifecycle: Lifecycle
 
     def preview(self, request: Request) -> selection.Choice:
         """Return the candidates for a request, and change nothing.
 
         :raises ServiceRefusedError: if its service is not eligible.
         """
-        service = self._services.find(request.service)
-        return self._candidates.choose(request, service)
+        service = self.services.find(request.service)
+        return self.candidates.choose(request, service)
 
     def create(self, request: Request, *, origin: Origin) -> Reservation:
         """Reserve a node; idempotent for the same request.
@@ -99,10 +70,7 @@ class Reserver:
         :raises ReservationUnfinishedError: if Ironic does not finish in
             time; repeating the request continues.
         """
-        attempts = Attempt(
-            *(self._services, self._candidates, self._lifecycle),
-            *(request, origin),
-        )
+        attempts = Attempt(self, request, origin)
         for _ in range(MAX_ATTEMPTS):
             made = attempts.run()
             if made is not None:
@@ -118,8 +86,8 @@ class Reserver:
 
         :raises NotFoundError: if there is neither.
         """
-        found = self._reservations.find(key)
-        found = found or self._reservations.of_instance(key)
+        found = self.lifecycle.reservations.find(key)
+        found = found or self.lifecycle.reservations.of_instance(key)
         if found is None:
             raise unknown(key)
         return found
@@ -130,7 +98,7 @@ class Reserver:
         :raises NotFoundError: if it does not exist.
         :raises ReservationConflictError: if it is not active.
         """
-        return self._reservations.confirm(self.find(key).id)
+        return self.lifecycle.reservations.confirm(self.find(key).id)
 
     def delete(self, key: str, *, origin: Origin) -> Reservation:
         """Release the node; idempotent.
@@ -150,9 +118,9 @@ class Reserver:
             if held.state is CLOSED:
                 return held
             if held.state is DELETING:
-                held = self._lifecycle.await_release(held, origin)
+                held = self.lifecycle.await_release(held, origin)
             else:
-                held = self._lifecycle.release(held, 'deleted', origin)
+                held = self.lifecycle.release(held, 'deleted', origin)
         raise exceptions.ReservationConflictError(
             f'reservation {held.id} keeps changing', hint='Try again'
         )
@@ -184,9 +152,7 @@ class Attempt:
     :ivar tried: uuids of nodes that could not be reserved.
     """
 
-    services: eligibility.ServiceReader
-    candidates: CandidateFinder
-    lifecycle: Lifecycle
+    reserver: Reserver
     request: Request
     origin: Origin
     tried: set[str] = dataclasses.field(default_factory=set)
@@ -201,7 +167,7 @@ class Attempt:
         existing = self._existing()
         if existing is not None and existing.state is ACTIVE:
             return existing
-        service = self.services.find(self.request.service)
+        service = self.reserver.services.find(self.request.service)
         if existing is not None:
             allocation = self._started_elsewhere(existing)
             if allocation is not None:
@@ -224,10 +190,12 @@ class Attempt:
 
     def _existing(self) -> Reservation | None:
         instance = self.request.instance_uuid
-        existing = self.lifecycle.reservations.of_instance(instance)
+        existing = self.reserver.lifecycle.reservations.of_instance(instance)
         if existing is not None and existing.state is DELETING:
-            self.lifecycle.await_release(existing, self.origin)
-            existing = self.lifecycle.reservations.of_instance(instance)
+            self.reserver.lifecycle.await_release(existing, self.origin)
+            existing = self.reserver.lifecycle.reservations.of_instance(
+                instance
+            )
         if existing is not None and existing.request != self.request:
             raise exceptions.ReservationConflictError(
                 f'instance {instance} already has a reservation for another '
@@ -249,30 +217,30 @@ class Attempt:
                 return None
             if found.state is AllocationState.ACTIVE or waited >= SETTLING:
                 return found
-            self.lifecycle.sleep(_POLL_INTERVAL)
+            self.reserver.lifecycle.sleep(_POLL_INTERVAL)
             waited += _POLL_INTERVAL
 
     def _candidates(
         self,
-        service: eligibility.EligibleService,
+        service: EligibleService,
         existing: Reservation | None,
     ) -> dict[str, model.Node]:
-        choice = self.candidates.choose(self.request, service, self.tried)
+        choice = self.reserver.candidates.choose(
+            self.request, service, self.tried
+        )
         if choice.candidates:
             return {node.uuid: node for node in choice.candidates}
         if existing is not None:
             self._release(existing, 'no free node fits')
-        elif self.lifecycle.reservations.of_instance(
+        elif self.reserver.lifecycle.reservations.of_instance(
             self.request.instance_uuid
         ):
             return {}  # a repetition of this request took the last one
-        raise self.candidates.without_conductors() or NoMatchError(
+        raise self.reserver.candidates.without_conductors() or NoMatchError(
             choice.examined, choice.removed
         )
 
-    def _begin(
-        self, service: eligibility.EligibleService
-    ) -> Reservation | None:
+    def _begin(self, service: EligibleService) -> Reservation | None:
         wanted = Reservation(
             id=new_id(),
             instance_uuid=self.request.instance_uuid,
@@ -280,7 +248,7 @@ class Attempt:
             request=self.request,
             creator=self.origin.actor,
         )
-        held = self.lifecycle.reservations.begin(
+        held = self.reserver.lifecycle.reservations.begin(
             wanted, lifetime=service.lifetime
         )
         return held if held.id == wanted.id else None
@@ -305,9 +273,9 @@ class Attempt:
         self, held: Reservation, request: Callable[[Allocations], T]
     ) -> T:
         try:
-            return self.lifecycle.send(request)
+            return self.reserver.lifecycle.send(request)
         except exceptions.IronicUnavailableError as exc:
-            gone = self.candidates.without_conductors()
+            gone = self.reserver.candidates.without_conductors()
             if gone is None:
                 raise _unfinished(held, str(exc)) from exc
             self._release(held, str(gone))
@@ -317,13 +285,13 @@ class Attempt:
             raise
 
     def _release(self, held: Reservation, detail: str) -> None:
-        self.lifecycle.release(held, detail, self.origin)
+        self.reserver.lifecycle.release(held, detail, self.origin)
 
     def _conclude(
         self,
         held: Reservation,
         allocation: Allocation,
-        service: eligibility.EligibleService,
+        service: EligibleService,
         known: Mapping[str, model.Node],
     ) -> Reservation | None:
         if allocation.state is AllocationState.ALLOCATING:
@@ -331,20 +299,25 @@ class Attempt:
         uuid = allocation.node_uuid or ''
         for _ in range(MAX_REGISTRATIONS):
             try:
-                made = self.lifecycle.conclude(
-                    *(held, allocation, service.epoch, self.origin),
+                made = self.reserver.lifecycle.conclude(
+                    held,
+                    allocation,
+                    service.epoch,
+                    self.origin,
                     known.get(uuid),
                 )
             except (exceptions.FencedError, exceptions.ServiceRefusedError):
                 try:
-                    service = self.services.find(held.host, fresh=True)
+                    service = self.reserver.services.find(
+                        held.host, fresh=True
+                    )
                 except exceptions.OwnershipError as exc:
                     self._release(held, str(exc))
                     raise
             else:
                 if made is None:
                     self.tried.add(uuid)
-                    self.candidates.invalidate()
+                    self.reserver.candidates.invalidate()
                 return made
         raise _unfinished(held, f'{held.host} keeps registering again')
 

@@ -16,6 +16,9 @@ from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.reservations.candidates import CandidateFinder
+from ironic_ownership.engine.reservations.eligibility import ServiceReader
+from ironic_ownership.engine.reservations.lifecycle import Lifecycle
 from ironic_ownership.engine.reservations.reserver import Reserver
 from ironic_ownership.web import deploy, routes
 from ironic_ownership.wiring import Wiring
@@ -52,13 +55,14 @@ class Wired(Wiring):
 
     def new_reserver(self):
         return Reserver(
-            self.records,
-            self.reservations,
-            self.backend,
-            world.interpret,
-            lambda: self.ironic,
-            lambda: self.allocations,
-            sleep=lambda seconds: None,
+            ServiceReader(self.records, self.backend, world.interpret),
+            CandidateFinder(self.records, lambda: self.ironic),
+            Lifecycle(
+                self.reservations,
+                lambda: self.ironic,
+                lambda: self.allocations,
+                sleep=lambda seconds: None,
+            ),
         )
 
     def ironic_of(self, request_id=None, fields=()):

@@ -16,7 +16,13 @@ from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.ports import Allocations, Reservations
-from ironic_ownership.engine.reservations import lifecycle, recovery, reserver
+from ironic_ownership.engine.reservations import (
+    candidates,
+    eligibility,
+    lifecycle,
+    recovery,
+    reserver,
+)
 from tests.contract.suites import fake_allocations
 from tests.unit.engine import service, world
 
@@ -81,11 +87,21 @@ class ReservingCase(service.ServiceCase):
         """Build the reserver of one process."""
         asked = allocations or self.allocations
         return reserver.Reserver(
-            *(self.records, reservations or self.reservations),
-            *(self.host.backend, world.interpret),
-            *(lambda: self.ironic, lambda: asked),
-            clock=self.shared.clock,
-            sleep=self.slept.append,
+            eligibility.ServiceReader(
+                self.records,
+                self.host.backend,
+                world.interpret,
+                self.shared.clock,
+            ),
+            candidates.CandidateFinder(
+                self.records, lambda: self.ironic, self.shared.clock
+            ),
+            lifecycle.Lifecycle(
+                reservations or self.reservations,
+                lambda: self.ironic,
+                lambda: asked,
+                sleep=self.slept.append,
+            ),
         )
 
     def recover(

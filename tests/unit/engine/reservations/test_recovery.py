@@ -166,8 +166,8 @@ class TestPowerCuts(reserver_case.ReservingCase):
 
         def recover(reserver: Any) -> None:
             kept = self.reservations, self.allocations
-            self.reservations = reserver._reservations
-            self.allocations = reserver._lifecycle.allocations_of()
+            self.reservations = reserver.lifecycle.reservations
+            self.allocations = reserver.lifecycle.allocations_of()
             try:
                 self.recover(after=LONG)
             finally:
