@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.reasons import Evaluation
-
-if TYPE_CHECKING:
-    from ironic_ownership.clients.placement.client import PlacementClient
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -291,11 +288,12 @@ class Companion(Protocol):
     def read(
         self,
         attempt: Callable[..., Any],
-        placement: Callable[[], PlacementClient | None],
+        placement: Callable[[], Any],
     ) -> Any:
         """Read what its checks evaluate.
 
         :param attempt: takes a part and a function that reads of it; returns
             ``None`` if the part does not answer.
+        :param placement: returns the client of Placement, if there is one.
         :returns: an object whose ``checks`` are those of ``check``.
         """
