@@ -80,13 +80,11 @@ class _NodeFilter:
         self.examined = len(self.nodes)
         self.removed: collections.Counter[str] = collections.Counter()
 
-    def replace(self, condition: str, kept: list[model.Node]) -> None:
+    def keep(self, condition: str, fits: Callable[[model.Node], bool]) -> None:
+        kept = list(filter(fits, self.nodes))
         if len(kept) < len(self.nodes):
             self.removed[condition] += len(self.nodes) - len(kept)
             self.nodes = kept
-
-    def keep(self, condition: str, fits: Callable[[model.Node], bool]) -> None:
-        self.replace(condition, list(filter(fits, self.nodes)))
 
     def filter(
         self, key_of: _Key, evaluate: Callable[[model.Node], str | None]
@@ -157,13 +155,9 @@ def _filter_free(
     if request.node is not None:
         wanted = request.node, request.node.lower()
         remaining.keep(NODE, lambda n: n.uuid in wanted or n.name == wanted[0])
-    remaining.replace(
-        INSTANCE, [n for n in remaining.nodes if n.instance_uuid is None]
-    )
+    remaining.keep(INSTANCE, lambda n: n.instance_uuid is None)
     if owned:
-        remaining.replace(
-            OWNED, [n for n in remaining.nodes if n.uuid not in owned]
-        )
+        remaining.keep(OWNED, lambda n: n.uuid not in owned)
 
 
 def _filter_classes(
@@ -171,8 +165,7 @@ def _filter_classes(
 ) -> None:
     wanted = request.resource_class
     if wanted is not None:
-        found = [n for n in remaining.nodes if n.resource_class == wanted]
-        remaining.replace(RESOURCE_CLASS, found)
+        remaining.keep(RESOURCE_CLASS, lambda n: n.resource_class == wanted)
 
     def evaluate(node: model.Node) -> str | None:
         # Neither Nova nor Ironic can schedule to a node without a class.
