@@ -261,9 +261,9 @@ class Container:
         with self.lock:
             opened = client.open_ironic(
                 self.conf,
-                request_id,
-                lambda: {*plugins.node_fields, *fields},
-                self.on_nodes_read,
+                request_id=request_id,
+                on_request=lambda: {*plugins.node_fields, *fields},
+                on_read=self.on_nodes_read,
             )
             self._opened.add(opened)
         opened.outage_counts = (

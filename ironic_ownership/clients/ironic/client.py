@@ -8,7 +8,8 @@ error, and a node is only gone when Ironic itself reports that.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
@@ -305,14 +306,10 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return [(GROUP, [*OPTS, *transport.list_opts(GROUP)])]
 
 
-def open_ironic(
-    conf: cfg.ConfigOpts,
-    request_id: str | None = None,
-    on_request: Callable[[], Iterable[str]] = tuple,
-    on_read: Callable[[int], object] = int,
-) -> IronicClient:
+def open_ironic(conf: cfg.ConfigOpts, **how: Any) -> IronicClient:
     """Build the client from ``[ironic]``; nothing is sent yet.
 
+    :param how: as for :class:`Lookups`.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """
@@ -320,7 +317,5 @@ def open_ironic(
     return IronicClient(
         transport.connect(conf, GROUP),
         page_size=transport.value(conf, GROUP, 'page_size'),
-        request_id=request_id,
-        on_request=on_request,
-        on_read=on_read,
+        **how,
     )
