@@ -71,6 +71,7 @@ class Findings:
         return [*(node.uuid for node in self.elsewhere), *self.gone]
 
 
+@dataclasses.dataclass(eq=False)
 class MissingNodes:
     """One service's cache of answers for its nodes that are not listed.
 
@@ -79,15 +80,11 @@ class MissingNodes:
     :ivar limits: replaced when the configuration is reloaded.
     """
 
-    def __init__(
-        self,
-        ironic: BareMetal,
-        limits: Limits,
-        clock: Clock = monotonic,
-    ) -> None:
-        self._ironic = ironic
-        self.limits = limits
-        self._clock = clock
+    ironic: BareMetal
+    limits: Limits
+    clock: Clock = monotonic
+
+    def __post_init__(self) -> None:
         self._recheck_at: dict[str, float] = {}
         self._gone: set[str] = set()
 
@@ -105,14 +102,14 @@ class MissingNodes:
         elsewhere, gone = [], []
         interval = self.limits.recheck_interval
         due = self._due(missing)
-        until = self._clock() + seconds
+        until = self.clock() + seconds
         asked = 0
         for uuid in due:
-            if asked >= LOOKUPS_A_ROUND and self._clock() >= until:
+            if asked >= LOOKUPS_A_ROUND and self.clock() >= until:
                 break
             asked += 1
-            node = self._ironic.get(uuid)
-            self._recheck_at[uuid] = self._clock() + interval
+            node = self.ironic.get(uuid)
+            self._recheck_at[uuid] = self.clock() + interval
             if node is None:
                 self._gone.add(uuid)
                 gone.append(uuid)
@@ -140,7 +137,7 @@ class MissingNodes:
 
         The cached answers count until then.
         """
-        now = self._clock()
+        now = self.clock()
         for uuid in self._recheck_at.keys() & set(uuids):
             self._recheck_at[uuid] = now
 
@@ -150,7 +147,7 @@ class MissingNodes:
 
     def _due(self, missing: Collection[str]) -> list[str]:
         """Return the uuids to look up, those never looked up first."""
-        now, never = self._clock(), float('-inf')
+        now, never = self.clock(), float('-inf')
         due = {
             uuid: self._recheck_at.get(uuid, never)
             for uuid in missing

@@ -77,6 +77,7 @@ class Counts:
     pending: int = 0
 
 
+@dataclasses.dataclass(eq=False)
 class PlacementReport:
     """Reports the nodes of one service, or their sums.
 
@@ -88,21 +89,18 @@ class PlacementReport:
         with its wanted state; 0 for never.
     """
 
-    def __init__(
-        self,
-        context: ServiceContext,
-        placement: Placement,
-        *,
-        compare_interval: float = 0.0,
-    ) -> None:
+    context: ServiceContext
+    placement: Placement
+    compare_interval: float = 0.0
+
+    def __post_init__(self) -> None:
+        context = self.context
         self._host, self._fence = context.host, context.fence
         self._records = context.ports.records
-        self._conditions = context.conditions
-        self._placement = placement
-        placement.confirm = self._fence.epoch
+        self.placement.confirm = self._fence.epoch
         self._backoff = schedule.Backoff(context.conditions, context.clock)
         self._schedule = schedule.StaggeredSchedule(
-            compare_interval, context.clock
+            self.compare_interval, context.clock
         )
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -253,7 +251,7 @@ class PlacementReport:
         for record in self._records.compute_nodes_by_uuid(lost):
             lost.discard(record.uuid)
         for uuid in lost:
-            self._placement.delete_provider(uuid)
+            self.placement.delete_provider(uuid)
 
     def _bring(self, step: inventory_diff.Step) -> _Result:
         """Bring the provider of a node up to date.
@@ -277,16 +275,16 @@ class PlacementReport:
         inventory_part, traits_part = inventory_diff.parts(step.known)
         try:
             if step.known is None:
-                created = self._placement.put_provider(uuid, step.name or uuid)
+                created = self.placement.put_provider(uuid, step.name or uuid)
                 generation = FIRST_GENERATION if created else None
             if step.inventory:
-                generation = self._placement.put_inventory(
+                generation = self.placement.put_inventory(
                     uuid, wanted.resources, generation=generation
                 ).generation
                 inventory_part = wanted.inventory_part
             if step.traits:
                 if wanted.traits or not created:
-                    self._placement.put_traits(
+                    self.placement.put_traits(
                         uuid,
                         wanted.traits,
                         generation=generation if created else None,
@@ -351,17 +349,17 @@ class PlacementReport:
     def _delete_sums(self) -> None:
         self._sums = None
         try:
-            if self._placement.has_provider(self._service):
+            if self.placement.has_provider(self._service):
                 self._fence.epoch()
-                self._placement.delete_provider(self._service)
+                self.placement.delete_provider(self._service)
         except exceptions.ProviderInUseError as exc:
-            self._conditions.report(
+            self.context.conditions.report(
                 'capacity',
                 f'the capacity reported earlier stays in Placement: {exc}',
             )
             return
         self._sums_are_gone = True
-        self._conditions.clear(
+        self.context.conditions.clear(
             'capacity', 'the capacity reported earlier is deleted'
         )
 

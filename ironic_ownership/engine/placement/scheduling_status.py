@@ -40,9 +40,9 @@ class _Moment:
     """
 
     rows: Mapping[str, model.Service]
-    serving: frozenset[str]
-    stopped: frozenset[str]
-    writers: frozenset[str]
+    serving: set[str]
+    stopped: set[str]
+    writers: set[str]
 
 
 @dataclasses.dataclass(eq=False)
@@ -121,9 +121,7 @@ class SchedulingStatus:
         # Without any other, those that are only disabled write.
         alive = {h for h in present & rows.keys() if not rows[h].forced_down}
         writers = serving & present or alive
-        return _Moment(
-            rows, frozenset(serving), frozenset(stopped), frozenset(writers)
-        )
+        return _Moment(rows, serving, stopped, writers)
 
     def _owned(self, host: str) -> Sequence[model.ComputeNode]:
         return self.context.ports.records.compute_nodes(NodeFilter(host=host))
