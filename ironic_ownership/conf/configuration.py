@@ -220,20 +220,20 @@ def group_of(name: str, target: plugins.Class, option: options.Option) -> str:
 
 
 def values(
-    conf: cfg.ConfigOpts, name: str, target: plugins.Class, faults: list[str]
-) -> dict[str, model.Value] | None:
+    conf: cfg.ConfigOpts, name: str, target: plugins.Class
+) -> dict[str, model.Value]:
     """Return a value for each option of a selected plugin.
 
-    :returns: ``None`` after adding to the faults.
+    :raises ConfigurationError: listing every fault.
     """
     found: dict[str, model.Value] = {}
-    missing = []
+    faults = []
     for option in target.options:
         group = group_of(name, target, option)
         try:
             found[option.name] = raw(conf, group, option)
         except (ValueError, cfg.Error) as exc:
-            missing.append(
+            faults.append(
                 unreadable(group, option.name, exc, secret=option.secret)
             )
             continue
@@ -241,52 +241,37 @@ def values(
         if objection and option.secret:
             objection = objection.replace(str(found[option.name]), '***')
         if objection:
-            missing.append(f'[{group}] {option.name}: {objection}')
+            faults.append(f'[{group}] {option.name}: {objection}')
         if option.required and found[option.name] is None:
-            missing.append(
+            faults.append(
                 f'{name!r} is selected, but its option is missing: '
                 f'add "{option.name} = ..." to [{group}]'
             )
-    faults.extend(missing)
-    return None if missing else found
+    if faults:
+        raise exceptions.ConfigurationError(faults)
+    return found
 
 
-def backend(conf: cfg.ConfigOpts) -> Backend:
-    """Read the membership backend and its options only.
+def backend(conf: cfg.ConfigOpts, configured: str) -> Backend:
+    """Read a membership backend and its options only.
 
     :returns: its class, and a value for each declared option.
     :raises ConfigurationError: if it can't be used.
     """
-    faults: list[str] = []
-    chosen = read_backend(conf, conf.ownership.backend, faults)
-    if chosen is None:
-        raise exceptions.ConfigurationError(faults)
-    return chosen
-
-
-def read_backend(
-    conf: cfg.ConfigOpts, configured: str, faults: list[str]
-) -> Backend | None:
-    """Read a membership backend and its options.
-
-    :returns: ``None`` after adding to the faults.
-    """
     name = configured.strip()
     if name in _STORES and name not in plugins.names(plugins.BACKENDS):
-        faults.append(
+        fault = (
             f'[ownership] backend: {name!r} is reached by the backend tooz: '
             f'set backend = tooz, and backend_url = {_STORES[name]} in '
             '[backend_tooz]'
         )
-        return None
+        raise exceptions.ConfigurationError([fault])
+    target = plugins.backend_class(name)
     try:
-        target = plugins.backend_class(name)
         register(conf, name, target)
-    except exceptions.OwnershipError as exc:
-        faults.extend(getattr(exc, 'faults', [str(exc)]))
-        return None
-    found = values(conf, name, target, faults)
-    return None if found is None else (target, found)
+    except exceptions.PluginError as exc:
+        raise exceptions.ConfigurationError([str(exc)]) from exc
+    return target, values(conf, name, target)
 
 
 def unreadable(

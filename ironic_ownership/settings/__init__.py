@@ -58,7 +58,10 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     policies = _policies(
         conf, policy_names(conf), host if serves else None, faults
     )
-    configuration.read_backend(conf, core['backend'], faults)
+    try:
+        configuration.backend(conf, core['backend'])
+    except exceptions.ConfigurationError as exc:
+        faults.extend(exc.faults)
     _check_intervals(core, faults)
     advertised = _advertised(policies)
     too_large = advertised.size_fault
@@ -263,12 +266,13 @@ def _policies(
             target = plugins.policies([name])[name]
             _register_clients(conf, target)
             configuration.register(conf, name, target)
-            values = configuration.values(conf, name, target, faults)
-            if values is not None:
-                nothing = dict.fromkeys(s.name for s in target.sources)
-                selected[name] = building.built(
-                    name, target, values, host, nothing
-                )
+            values = configuration.values(conf, name, target)
+            nothing = dict.fromkeys(s.name for s in target.sources)
+            selected[name] = building.built(
+                name, target, values, host, nothing
+            )
+        except exceptions.ConfigurationError as exc:
+            faults.extend(exc.faults)
         except exceptions.OwnershipError as exc:
             faults.append(str(exc))
     assigners = [

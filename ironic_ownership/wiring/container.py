@@ -222,7 +222,7 @@ class Container:
 
         :raises ConfigurationError: if it can't be used.
         """
-        target, values = backend(self.conf)
+        target, values = backend(self.conf, self.conf.ownership.backend)
         try:
             opened = target(
                 values,

@@ -433,7 +433,7 @@ class TestCoreOptions(SettingsCase):
 class TestBackend(SettingsCase):
     def test_db_backend_follows_the_records(self) -> None:
         conf = self.configure('[database]\nconnection = sqlite:////x.db')
-        target, values = configuration.backend(conf)
+        target, values = configuration.backend(conf, conf.ownership.backend)
         self.assertEqual('DatabaseBackend', target.__name__)
         self.assertEqual({'connection': 'sqlite:////x.db'}, values)
 

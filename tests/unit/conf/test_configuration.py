@@ -3,7 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.conf import configuration
-from ironic_ownership.contracts import options, policy
+from ironic_ownership.contracts import exceptions, options, policy
 from tests.unit import configurations
 
 Type = options.OptionType
@@ -87,13 +87,13 @@ class TestSecrets(configurations.ConfiguredCase):
             '[policy_p]\nname = hush-hush\nother = hush-hush'
         )
         configuration.register(conf, 'p', Policy)
-        faults: list[str] = []
-        self.assertIsNone(configuration.values(conf, 'p', Policy, faults))
-        self.assertNotIn('hush-hush', str(faults))
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            configuration.values(conf, 'p', Policy)
+        self.assertNotIn('hush-hush', str(caught.exception))
         self.assertEqual(
             [
                 '[policy_p] name: the value, which is secret, is not valid',
                 '[policy_p] other: *** is too short',
             ],
-            faults,
+            [*caught.exception.faults],
         )
