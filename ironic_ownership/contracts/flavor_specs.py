@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ironic_ownership.contracts import exceptions
 
@@ -85,60 +85,51 @@ def read(
 class _Reading:
     def __init__(self) -> None:
         self.faults: list[str] = []
-        self.traits: dict[str, set[str]] = {
-            'required': set(),
-            'forbidden': set(),
-        }
+        self.traits = {one: set[str]() for one in ('required', 'forbidden')}
         self.classes: set[str] = set()
         self.amounts: dict[str, int] = {}
         self.capabilities: list[tuple[str, str]] = []
 
     def read(self, name: str, value: str, where: str) -> None:
         found = _KEY.fullmatch(name)
-        fault = None
-        if found and found[1] == 'trait':
-            fault = self._trait(found[2], value.strip())
-        elif found:
-            fault = self._resource(found[2], value)
-        elif name == 'capabilities':
-            self.capabilities += _listed(value)
-        elif name.startswith('capabilities:'):
-            _, _, capability = name.partition(':')
-            self.capabilities.append((capability, value))
-        if fault:
-            self.faults.append(f'{where}: {fault}')
+        try:
+            if found and found[1] == 'trait':
+                self._trait(found[2], value.strip())
+            elif found:
+                self._resource(found[2], value)
+            elif name == 'capabilities':
+                self.capabilities += _listed(value)
+            elif name.startswith('capabilities:'):
+                _, _, capability = name.partition(':')
+                self.capabilities.append((capability, value))
+        except ValueError as exc:
+            self.faults.append(f'{where}: {exc}')
 
-    def _trait(self, name: str, value: str) -> str | None:
+    def _trait(self, name: str, value: str) -> None:
         if value not in self.traits:
-            return f'{value!r} is neither required nor forbidden'
+            raise ValueError(f'{value!r} is neither required nor forbidden')
         if not re.fullmatch(TRAIT, name):
-            return f'{name!r} is not a trait'
+            raise ValueError(f'{name!r} is not a trait')
         self.traits[value].add(name)
-        return None
 
-    def _resource(self, name: str, value: str) -> str | None:
+    def _resource(self, name: str, value: str) -> None:
         if not re.fullmatch('[0-9]{0,9}', value):
-            return f'{value!r} is not a whole number'
+            raise ValueError(f'{value!r} is not a whole number')
         amount = int(value or 0)
         if name in AMOUNTS:
             self.amounts[AMOUNTS[name]] = amount
-        elif not amount:
-            return None
-        elif not name.startswith('CUSTOM_'):
-            return f'a bare-metal node has no {name}'
-        elif amount > 1:
-            return f'a node is one {name} and not {amount}'
-        elif self.classes - {name}:
-            return 'a node has one resource class, not two'
-        else:
+        elif amount:
+            if not name.startswith('CUSTOM_'):
+                raise ValueError(f'a bare-metal node has no {name}')
+            if amount > 1:
+                raise ValueError(f'a node is one {name} and not {amount}')
+            if self.classes - {name}:
+                raise ValueError('a node has one resource class, not two')
             self.classes.add(name)
-        return None
 
 
-def _listed(text: str) -> list[tuple[str, str]]:
-    listed = []  # of "a,b:value", the text form
-    for item in text.split(','):
+def _listed(text: str) -> Iterator[tuple[str, str]]:
+    for item in text.split(','):  # "a,b:value", the text form
         name, colon, value = item.strip().partition(':')
         if name:
-            listed.append((name, value.strip() if colon else PRESENT))
-    return listed
+            yield name, value.strip() if colon else PRESENT
