@@ -146,11 +146,13 @@ def failed(
     return broken(group, name, cause)
 
 
-def broken(group: str, name: str, cause: str) -> exceptions.PluginError:
-    """Return the error of a plugin that only its author can mend."""
-    return exceptions.PluginError(
-        group, name, distribution(group, name), cause, hint=_REPAIR
-    )
+def broken(
+    group: str, name: str, cause: str, hint: str = _REPAIR
+) -> exceptions.PluginError:
+    """Return the error of a plugin; by default only its author can mend it."""
+    where = distribution(group, name)
+    whose = f'{group}: {name!r}{f" from {where}" if where else ""}'
+    return exceptions.PluginError(whose, cause, hint=hint)
 
 
 def origin(target: Class) -> str:
@@ -188,8 +190,8 @@ def find(group: str, name: str) -> Plugin:
         return _loaded[group, name]
     entries, where = _entries(group, name), distribution(group, name)
 
-    def failed(cause: str, hint: str) -> Plugin:
-        error = exceptions.PluginError(group, name, where, cause, hint=hint)
+    def failed(cause: str, hint: str = _REPAIR) -> Plugin:
+        error = broken(group, name, cause, hint)
         return Plugin(group, name, where, error=error)
 
     if not entries:
@@ -203,13 +205,11 @@ def find(group: str, name: str) -> Plugin:
     try:
         target = _import(entries[0])
     except UnfinishedError:
-        cause = f'its import has not ended after {LOAD_LIMIT:g} s'
-        return failed(cause, _REPAIR)
+        return failed(f'its import has not ended after {LOAD_LIMIT:g} s')
     except BaseException as exc:
         if is_interrupt(exc):
             raise
-        cause = f'cannot be loaded: {texts.described(exc)}'
-        return failed(cause, _REPAIR)
+        return failed(f'cannot be loaded: {texts.described(exc)}')
     if fault := _fault_of(entries[0], target):
         return failed(
             f'breaks the plugin contract: {fault}',
@@ -265,9 +265,7 @@ def _repair() -> None:
     One invalid file of any installed package stops its search for all of
     them, those of keystoneauth among them.
     """
-    found: dict[str, list[importlib.metadata.EntryPoint]] = (
-        collections.defaultdict(list)
-    )
+    found = _AllGroups(list)
     for entry, _ in _readable():
         known = found[entry.group]
         if all((e.name, e.value) != (entry.name, entry.value) for e in known):
@@ -276,10 +274,12 @@ def _repair() -> None:
                     entry.name, entry.value, entry.group
                 )
             )
-    stevedore.ExtensionManager.ENTRY_POINT_CACHE = _AllGroups(found)
+    stevedore.ExtensionManager.ENTRY_POINT_CACHE = found
 
 
-class _AllGroups(dict[str, list[importlib.metadata.EntryPoint]]):
+class _AllGroups(
+    collections.defaultdict[str, list[importlib.metadata.EntryPoint]]
+):
     """Entry points of all groups: a group that is missing has none.
 
     cliff, for one, searches a group of hooks for each command.
@@ -287,9 +287,6 @@ class _AllGroups(dict[str, list[importlib.metadata.EntryPoint]]):
 
     def __contains__(self, group: object) -> bool:
         return True
-
-    def __missing__(self, group: str) -> list[importlib.metadata.EntryPoint]:
-        return []
 
 
 def _readable(

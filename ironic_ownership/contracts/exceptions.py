@@ -65,27 +65,14 @@ class PolicySettingsError(OwnershipError):
 class PluginError(OwnershipError):
     """A plugin is missing, broken, ambiguous or breaks the contract.
 
-    :param group: of its entry point.
-    :param distribution: name and version of its package, if it has one.
+    :param whose: the plugin, and its package if it has one.
     """
 
     code = 'plugin'
 
-    def __init__(
-        self,
-        group: str,
-        name: str,
-        distribution: str | None,
-        cause: str,
-        *,
-        hint: str = '',
-    ) -> None:
-        self.group = group
-        self.name = name
-        self.distribution = distribution
+    def __init__(self, whose: str, cause: str, *, hint: str = '') -> None:
         self.cause = cause
-        where = f' from {distribution}' if distribution else ''
-        super().__init__(f'{group}: {name!r}{where}: {cause}', hint=hint)
+        super().__init__(f'{whose}: {cause}', hint=hint)
 
 
 class PluginFaultError(OwnershipError):
