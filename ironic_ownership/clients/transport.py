@@ -327,12 +327,16 @@ def read_errors(group: str) -> Iterator[None]:
         raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
 
 
+ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""Errors of reading an answer that has other values than expected."""
+
+
 @contextlib.contextmanager
 def odd_values(error: exceptions.OwnershipError) -> Iterator[None]:
     """Raise this error where an answer has other values than expected."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+    except ODD as exc:
         raise error from exc
 
 

@@ -101,20 +101,15 @@ class Scope:
         Source: ironic-shards, "Config changes": shard and conductor group
         add up.
         """
-        return Scope(
-            shard=other.shard if self.shard is None else self.shard,
-            conductor_group=(
-                other.conductor_group
-                if self.conductor_group is None
-                else self.conductor_group
-            ),
-            nothing=(
-                self.nothing
-                or other.nothing
-                or _differ(self.shard, other.shard)
-                or _differ(self.conductor_group, other.conductor_group)
-            ),
-        )
+        shard, group = self.shard, self.conductor_group
+        if shard is None:
+            shard = other.shard
+        if group is None:
+            group = other.conductor_group
+        nothing = self.nothing or other.nothing
+        nothing = nothing or other.shard not in (None, shard)
+        nothing = nothing or other.conductor_group not in (None, group)
+        return Scope(shard, group, nothing)
 
     def matches(self, shard: str | None, conductor_group: str) -> bool:
         """Tell whether a node of that shard and group is in the scope."""
@@ -123,10 +118,6 @@ class Scope:
             and self.shard in (None, shard)
             and self.conductor_group in (None, conductor_group)
         )
-
-
-def _differ(one: str | None, other: str | None) -> bool:
-    return one is not None and other is not None and one != other
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,12 +175,7 @@ class View:
     ) -> View:
         """Build a view that is independent of the order of its members."""
         ordered = tuple(sorted(members, key=_by_host))
-        return cls(
-            ordered,
-            expires_in=expires_in,
-            ahead=ahead or {},
-            beaten_at=beaten_at or {},
-        )
+        return cls(ordered, (), expires_in, ahead or {}, beaten_at or {})
 
     def serving(self, services: Iterable[Service]) -> View:
         """Return the view with one member for each host: the active one.

@@ -287,7 +287,7 @@ def pages(
     *,
     key: str = 'uuid',
     marker: str | None = None,
-    page_size: int | None = None,
+    page_size: int = PAGE_SIZE,
     request_id: str | None = None,
 ) -> Iterator[list[Any]]:
     """Yield one page after the other, each requested with all parameters.
@@ -298,9 +298,8 @@ def pages(
     :raises ListChangedError: if the last item of a page was deleted.
     :raises IronicError: if the list cannot be read to its end.
     """
-    size = page_size or PAGE_SIZE
     while True:
-        query = [('limit', str(size)), *params]
+        query = [('limit', str(page_size)), *params]
         if marker is not None:
             query.append(('marker', marker))
         try:
@@ -318,7 +317,7 @@ def pages(
         yield page
         # The server's link is only a sign that there is a next page: it lacks
         # the filters.
-        if 'next' not in body and len(page) < size:
+        if 'next' not in body and len(page) < page_size:
             return
         marker = _last(page, key, marker, collection)
         # Before the next one is read: they are large.

@@ -65,7 +65,7 @@ def code_of(answer: requests.Response) -> str | None:
     try:
         message = json.loads(answer.content)['error_message']
         return str(json.loads(message)['code'])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except transport.ODD:
         return None
 
 
@@ -76,7 +76,7 @@ def _error_text(answer: requests.Response) -> str:
             message = json.loads(message)
         text = message.get('faultstring') or message.get('description') or ''
         return ' '.join(str(text).split())
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except transport.ODD:
         return ''
 
 

@@ -133,11 +133,5 @@ def _code_and_text(answer: requests.Response) -> tuple[str, str]:
         return str(error.get('code') or ''), ' '.join(
             str(error.get('detail') or '').split()
         )
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ):
+    except transport.ODD:
         return '', ''
