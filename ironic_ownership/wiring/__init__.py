@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ironic_ownership.settings.policy_building import interpret
-from ironic_ownership.wiring.opts import list_loaded_opts, list_opts
+from ironic_ownership.wiring.opts import list_opts
 from ironic_ownership.wiring.service import ServiceContainer
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.host.process import Host
 
-__all__ = ('Wiring', 'interpret', 'list_loaded_opts', 'list_opts')
+__all__ = ('Wiring', 'interpret', 'list_opts')
 
 
 class Wiring(ServiceContainer):

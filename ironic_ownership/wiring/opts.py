@@ -7,7 +7,7 @@ of plugins, of clients and of the kind of authentication.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -25,37 +25,21 @@ def list_opts() -> Listed:
     Those of plugins that cannot be loaded, or declare them invalid, are left
     out.
     """
-    return _list_opts(plugins.installed, _described)
-
-
-def list_loaded_opts() -> Listed:
-    """Return the options that this process uses: of loaded plugins only."""
-    return _list_opts(plugins.loaded, configuration.declared)
-
-
-def _list_opts(
-    listed: Callable[[str], Iterable[plugins.Plugin]],
-    options_of: Callable[[str, plugins.Class], Iterable[tuple[str, cfg.Opt]]],
-) -> Listed:
     from ironic_ownership.clients.ironic import client
     from ironic_ownership.clients.placement import options
 
     found = [*conf.list_opts()]
-    for companion in listed(plugins.COMPANIONS):
+    for companion in plugins.installed(plugins.COMPANIONS):
         module: Any = companion.target
         if module is not None:
             found.append((companion.name, list(module.OPTS)))
     for group in (plugins.POLICIES, plugins.BACKENDS):
-        for plugin in listed(group):
+        for plugin in plugins.installed(group):
             if plugin.target is None:
                 continue
             with contextlib.suppress(exceptions.PluginError):
-                found.extend(
-                    (group_name, [option])
-                    for group_name, option in options_of(
-                        plugin.name, plugin.target
-                    )
-                )
+                described = _described(plugin.name, plugin.target)
+                found.extend((place, [option]) for place, option in described)
     # Last: most of them are those of authentication.
     return [*found, *client.list_opts(), *options.list_opts()]
 

@@ -8,8 +8,9 @@ because a file may serve another program too, such as nova.conf.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import metadata
 
 from oslo_config import cfg
@@ -21,7 +22,6 @@ from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
 from ironic_ownership.conf import configuration, core
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.wiring.opts import list_loaded_opts
 
 _LIBRARY = 'oslo.log'
 """Namespace of options that every process has, in ``[DEFAULT]``."""
@@ -77,15 +77,7 @@ def remarks(conf: cfg.ConfigOpts) -> list[str]:
 
 def ours() -> Known:
     """Return the options of this package, without those of libraries."""
-    return _by_group(
-        [
-            *core_conf.list_opts(),
-            (client.GROUP, client.OPTS),
-            (options.GROUP, options.OPTS),
-            *_of_companions(),
-            *_of_own_plugins(),
-        ]
-    )
+    return _by_group(_of_package())
 
 
 def known(conf: cfg.ConfigOpts) -> Known:
@@ -94,8 +86,8 @@ def known(conf: cfg.ConfigOpts) -> Known:
     options.register_opts(conf)
     return _by_group(
         [
-            *list_loaded_opts(),
-            *_of_own_plugins(),
+            *_of_package(),
+            *_of_plugins(plugins.is_loaded),
             *_of_library(),
             *_of_clients(conf),
         ]
@@ -182,15 +174,24 @@ def _names(group: str, opt: cfg.Opt) -> Iterator[tuple[str, str]]:
         yield old.group or group, old.name or opt.dest
 
 
-def _of_own_plugins() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+def _of_package() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    yield from core_conf.list_opts()
+    yield client.GROUP, client.OPTS
+    yield options.GROUP, options.OPTS
+    yield from _of_companions()
+    yield from _of_plugins(plugins.is_own)  # others are not imported for this
+
+
+def _of_plugins(
+    is_wanted: Callable[[str, str], bool],
+) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
     for kind in _PLUGIN_GROUPS.values():
         for name in plugins.names(kind):
-            # Others are not imported for this.
-            if plugins.is_own(kind, name):
-                target = plugins.find(kind, name).target
-                assert target is not None
-                for group, option in configuration.declared(name, target):
-                    yield group, [option]
+            target = is_wanted(kind, name) and plugins.find(kind, name).target
+            if target:
+                with contextlib.suppress(exceptions.PluginError):
+                    for group, option in configuration.declared(name, target):
+                        yield group, [option]
 
 
 def _of_companions() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:

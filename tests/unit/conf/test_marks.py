@@ -10,8 +10,9 @@ import unittest
 
 from oslo_config import cfg
 
-from ironic_ownership import wiring
+from ironic_ownership import plugins, wiring
 from ironic_ownership.cmd import sighup
+from ironic_ownership.conf import configuration
 
 
 class TestMarks(unittest.TestCase):
@@ -48,10 +49,11 @@ class TestMarks(unittest.TestCase):
     def test_use_of_a_deprecated_option_is_logged_by_the_host_only(
         self,
     ) -> None:
-        for _, options in wiring.list_loaded_opts():
-            for option in options:
-                if option.dest == 'peer_list':
-                    self.assertFalse(option.deprecated_for_removal)
+        target = plugins.policies(['peer_list'])['peer_list']
+        declared = configuration.declared('peer_list', target)
+        self.assertTrue(declared)
+        for _, option in declared:
+            self.assertFalse(option.deprecated_for_removal)
 
     def test_mutable_options_are_those_that_are_reloaded(self) -> None:
         mutable = {name for name, opt in self.listed().items() if opt.mutable}
