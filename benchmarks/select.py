@@ -158,7 +158,7 @@ def _loop(
 ) -> tuple[int, dict[str, int]]:
     specs = request.specs()
     traits = {*request.traits, *specs.traits}
-    required = requirements.of(request, specs)
+    required = [*requirements.of(request, specs)]
     removed: dict[str, int] = {}
     fitting = 0
     for node in nodes:

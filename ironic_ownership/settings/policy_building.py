@@ -47,13 +47,23 @@ def built(
     :param snapshots: by the name of the source.
     :raises OwnershipError: naming the policy and its package.
     """
+
+    def build() -> ValidatedPolicy:
+        candidate = target({**given, **snapshots})
+        if host is not None:
+            candidate.check_host(host)
+        secrets = {
+            option.name: given[option.name]
+            for option in target.options
+            if option.secret
+        }
+        found = validate(candidate, plugins.origin, secrets)
+        return dataclasses.replace(found, given=given)
+
+    key = name, hash((*given.items(), *snapshots.items()))
     try:
         with exit_refused():
-            return _calls.result(
-                (name, hash((*given.items(), *snapshots.items()))),
-                functools.partial(_validated, target, given, host, snapshots),
-                BUILD_LIMIT,
-            )
+            return _calls.result(key, build, BUILD_LIMIT)
     except UnfinishedError as exc:
         whose = plugins.named(plugins.POLICIES, name)
         raise exceptions.OwnershipError(
@@ -81,24 +91,6 @@ def with_snapshots(
         s.name: snapshots.get((name, s.name)) for s in tried.policy.sources
     }
     return built(name, type(tried.policy), tried.given, host, found)
-
-
-def _validated(
-    target: type[Policy],
-    given: Mapping[str, model.Value],
-    host: str | None,
-    snapshots: Mapping[str, model.Value],
-) -> ValidatedPolicy:
-    candidate = target({**given, **snapshots})
-    if host is not None:
-        candidate.check_host(host)
-    secrets = {
-        option.name: given[option.name]
-        for option in target.options
-        if option.secret
-    }
-    found = validate(candidate, plugins.origin, secrets)
-    return dataclasses.replace(found, given=given)
 
 
 MEMBER_LIMIT = 10.0

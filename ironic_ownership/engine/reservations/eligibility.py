@@ -69,7 +69,7 @@ class ServiceReader:
         :raises NotFoundError: if there is no such service.
         """
         try:
-            return _eligible(host, *self._read(fresh), self.interpret)
+            return self._eligible(host, fresh)
         except (exceptions.NotFoundError, exceptions.ServiceRefusedError):
             if fresh:
                 raise
@@ -85,33 +85,28 @@ class ServiceReader:
                 found = self._cached[''] = rows, view
             return found
 
-
-def _eligible(
-    host: str,
-    rows: Mapping[str, model.Service],
-    view: model.View,
-    interpret: policy_set.Interpreter,
-) -> EligibleService:
-    row = rows.get(host)
-    if row is None:
-        raise exceptions.NotFoundError(
-            f'there is no service {host}',
-            hint=f'Known are: {", ".join(sorted(rows)) or "none"}',
-        )
-    member = view.get(host)
-    _check(row, member)
-    settings = row.settings if member is None else member.settings
-    policies = interpret(settings)
-    if policies is None or not policies.releases_free:
-        raise exceptions.ServiceRefusedError(
-            f'{host} does not use the policy "{POLICY}", so no node is '
-            'reserved for it',
-            hint=f'Add {POLICY} to its [ownership] policies',
-        )
-    assert policies.assigner is not None
-    advertised: dict[str, Any] = {**policies.assigner.settings()}
-    lifetime = float(advertised.get('expiry') or 0) or None
-    return EligibleService(host, row.epoch, policies, lifetime)
+    def _eligible(self, host: str, fresh: bool) -> EligibleService:
+        rows, view = self._read(fresh)
+        row = rows.get(host)
+        if row is None:
+            raise exceptions.NotFoundError(
+                f'there is no service {host}',
+                hint=f'Known are: {", ".join(sorted(rows)) or "none"}',
+            )
+        member = view.get(host)
+        _check(row, member)
+        settings = row.settings if member is None else member.settings
+        policies = self.interpret(settings)
+        if policies is None or not policies.releases_free:
+            raise exceptions.ServiceRefusedError(
+                f'{host} does not use the policy "{POLICY}", so no node is '
+                'reserved for it',
+                hint=f'Add {POLICY} to its [ownership] policies',
+            )
+        assert policies.assigner is not None
+        advertised: dict[str, Any] = {**policies.assigner.settings()}
+        lifetime = float(advertised.get('expiry') or 0) or None
+        return EligibleService(host, row.epoch, policies, lifetime)
 
 
 def _check(row: model.Service, member: model.Member | None) -> None:

@@ -75,7 +75,8 @@ class _NodeFilter:
     running Python code for each node.
     """
 
-    def __init__(self, nodes: Iterable[model.Node]) -> None:
+    def __init__(self, request: Request, nodes: Iterable[model.Node]) -> None:
+        self.request, self.specs = request, request.specs()
         self.nodes = list(nodes)
         self.examined = len(self.nodes)
         self.removed: collections.Counter[str] = collections.Counter()
@@ -110,6 +111,73 @@ class _NodeFilter:
             if result is None
         ]
 
+    def filter_free(self, owned: Container[str]) -> None:
+        request = self.request
+        if request.node is not None:
+            wanted = request.node, request.node.lower()
+            self.keep(NODE, lambda n: n.uuid in wanted or n.name == wanted[0])
+        self.keep(INSTANCE, lambda n: n.instance_uuid is None)
+        if owned:
+            self.keep(OWNED, lambda n: n.uuid not in owned)
+
+    def filter_classes(self) -> None:
+        wanted = self.request.resource_class
+        if wanted is not None:
+            self.keep(RESOURCE_CLASS, lambda n: n.resource_class == wanted)
+
+        def evaluate(node: model.Node) -> str | None:
+            # Neither Nova nor Ironic can schedule to a node without a class.
+            name = node.resource_class
+            fits = name and self.specs.resource_class in (
+                None,
+                flavor_specs.normalised(name),
+            )
+            return None if fits else RESOURCE_CLASS
+
+        self.filter(functools.partial(map, _CLASS), evaluate)
+
+    def filter_traits(self) -> None:
+        request, specs = self.request, self.specs
+        required = sorted({*request.traits, *specs.traits})
+        forbidden = sorted(
+            {*request.forbidden_traits, *specs.forbidden_traits}
+        )
+
+        def evaluate(node: model.Node) -> str | None:
+            for name in required:
+                if name not in node.traits:
+                    return TRAIT + name
+            for name in forbidden:
+                if name in node.traits:
+                    return FORBIDDEN_TRAIT + name
+            return None
+
+        if required or forbidden:
+            self.filter(functools.partial(map, _TRAITS), evaluate)
+
+    def filter_properties(self) -> None:
+        required = [*requirements.of(self.request, self.specs)]
+        if not required:
+            return
+        fields = sorted({f for one in required for f in one.fields})
+
+        def evaluate(node: model.Node) -> str | None:
+            for requirement in required:
+                text = requirement.read(node.properties)
+                if text is None or not requirement.fits(text):
+                    return requirement.name
+            return None
+
+        # Nodes of one scan share equal properties, unless each has its own.
+        if len(set(_ids(self.nodes[:_SAMPLE]))) > _FEW:
+            # The first is twice as fast, where no node lacks a property.
+            for key_of in (_all_values(fields), _values(fields)):
+                # A node lacks a property, or has a list: not hashable.
+                with contextlib.suppress(KeyError, TypeError):
+                    self.filter(key_of, evaluate)
+                    return
+        self.filter(_ids, evaluate)
+
 
 def choose(
     request: Request,
@@ -132,12 +200,11 @@ def choose(
     :param admits: whether the service's policies admit a node; by default
         all.
     """
-    remaining = _NodeFilter(nodes)
-    specs = request.specs()
-    _filter_free(remaining, request, owned)
-    _filter_classes(remaining, request, specs)
-    _filter_traits(remaining, request, specs)
-    _filter_properties(remaining, [*requirements.of(request, specs)])
+    remaining = _NodeFilter(request, nodes)
+    remaining.filter_free(owned)
+    remaining.filter_classes()
+    remaining.filter_traits()
+    remaining.filter_properties()
     if admits is not None:
         remaining.keep(POLICIES, admits)
     remaining.filter(_states, evaluate)
@@ -147,80 +214,6 @@ def choose(
         fitting=len(remaining.nodes),
         removed=dict(remaining.removed),
     )
-
-
-def _filter_free(
-    remaining: _NodeFilter, request: Request, owned: Container[str]
-) -> None:
-    if request.node is not None:
-        wanted = request.node, request.node.lower()
-        remaining.keep(NODE, lambda n: n.uuid in wanted or n.name == wanted[0])
-    remaining.keep(INSTANCE, lambda n: n.instance_uuid is None)
-    if owned:
-        remaining.keep(OWNED, lambda n: n.uuid not in owned)
-
-
-def _filter_classes(
-    remaining: _NodeFilter, request: Request, specs: flavor_specs.FlavorSpecs
-) -> None:
-    wanted = request.resource_class
-    if wanted is not None:
-        remaining.keep(RESOURCE_CLASS, lambda n: n.resource_class == wanted)
-
-    def evaluate(node: model.Node) -> str | None:
-        # Neither Nova nor Ironic can schedule to a node without a class.
-        name = node.resource_class
-        fits = name and specs.resource_class in (
-            None,
-            flavor_specs.normalised(name),
-        )
-        return None if fits else RESOURCE_CLASS
-
-    remaining.filter(functools.partial(map, _CLASS), evaluate)
-
-
-def _filter_traits(
-    remaining: _NodeFilter, request: Request, specs: flavor_specs.FlavorSpecs
-) -> None:
-    required = sorted({*request.traits, *specs.traits})
-    forbidden = sorted({*request.forbidden_traits, *specs.forbidden_traits})
-
-    def evaluate(node: model.Node) -> str | None:
-        for name in required:
-            if name not in node.traits:
-                return TRAIT + name
-        for name in forbidden:
-            if name in node.traits:
-                return FORBIDDEN_TRAIT + name
-        return None
-
-    if required or forbidden:
-        remaining.filter(functools.partial(map, _TRAITS), evaluate)
-
-
-def _filter_properties(
-    remaining: _NodeFilter, required: Sequence[requirements.Requirement]
-) -> None:
-    if not required:
-        return
-    fields = sorted({f for one in required for f in one.fields})
-
-    def evaluate(node: model.Node) -> str | None:
-        for requirement in required:
-            text = requirement.read(node.properties)
-            if text is None or not requirement.fits(text):
-                return requirement.name
-        return None
-
-    # Nodes of one scan share equal properties, unless each has its own.
-    if len(set(_ids(remaining.nodes[:_SAMPLE]))) > _FEW:
-        # The first is twice as fast, where no node lacks a property.
-        for key_of in (_all_values(fields), _values(fields)):
-            # A node lacks a property, or has a list, which is not hashable.
-            with contextlib.suppress(KeyError, TypeError):
-                remaining.filter(key_of, evaluate)
-                return
-    remaining.filter(_ids, evaluate)
 
 
 def _ids(nodes: Iterable[model.Node]) -> Iterable[Hashable]:
