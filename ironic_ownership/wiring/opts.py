@@ -7,7 +7,7 @@ of plugins, of clients and of the kind of authentication.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -100,35 +100,27 @@ def _register_plugins(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
     :returns: the faults of those that can be loaded; the others are those of
         the settings.
     """
-    faults = []
-    for group, name in _plugins(conf, overrides):
-        plugin = plugins.find(group, name)
-        if plugin.target is None:
-            continue
-        try:
-            configuration.register(conf, plugin.name, plugin.target)
-        except exceptions.PluginError as exc:
-            faults.append(str(exc))
-    return faults
-
-
-def _plugins(
-    conf: cfg.ConfigOpts, overrides: Overrides
-) -> Iterator[tuple[str, str]]:
     policies = overrides.get(('ownership', 'policies'))
     if policies is None:
         policies = conf.ownership.policies or ()
     elif isinstance(policies, str):
         policies = policies.split(',')
     backend = overrides.get(('ownership', 'backend'), conf.ownership.backend)
+    faults = []
     for group, selected in (
         (plugins.POLICIES, policies),
         (plugins.BACKENDS, [backend]),
     ):
         wanted = {str(name).strip() for name in selected}
         for name in plugins.names(group):
-            if name in wanted or plugins.is_own(group, name):
-                yield group, name
+            if name not in wanted and not plugins.is_own(group, name):
+                continue
+            try:
+                if target := plugins.find(group, name).target:
+                    configuration.register(conf, name, target)
+            except exceptions.PluginError as exc:
+                faults.append(str(exc))
+    return faults
 
 
 def _set(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:

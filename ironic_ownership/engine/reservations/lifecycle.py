@@ -108,11 +108,7 @@ class Lifecycle:
             )
         except exceptions.ReservationConflictError as exc:
             LOG.warning('reservation %s: %s', held.id, exc)
-            return self._settle_conflict(held, str(exc), origin)
-
-    def _settle_conflict(
-        self, held: Reservation, why: str, origin: Origin | None
-    ) -> Reservation | None:
+            why = str(exc)
         now = self.reservations.find(held.id)
         if now is not None and now.state is ACTIVE:
             return now
