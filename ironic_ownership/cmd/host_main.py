@@ -24,7 +24,7 @@ from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
-from ironic_ownership.engine.host.health import Health
+from ironic_ownership.engine.host.health import ConditionMonitor, Health
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.wiring import heap, unknown_options
@@ -152,9 +152,7 @@ def _serve(
         except BaseException as exc:  # noqa: BLE001 - raised again below
             failures.append(exc)
 
-    manager = ServiceManager(
-        host.monitor.health, lambda: host.monitor.is_running
-    )
+    manager = ServiceManager(host.monitor)
     worker = threading.Thread(target=run, name='host')
     worker.start()
     try:
@@ -250,16 +248,12 @@ class ServiceManager:
 
     Threading: one thread.
 
-    :param read: returns the health of this moment.
-    :param is_watched: whether the loops are still watched.
+    :param monitor: has the health of this moment, and watches the loops.
     :ivar notify: sends the manager a state.
     """
 
-    def __init__(
-        self, read: Callable[[], Health], is_watched: Callable[[], bool]
-    ) -> None:
-        self._read = read
-        self._is_watched = is_watched
+    def __init__(self, monitor: ConditionMonitor) -> None:
+        self._monitor = monitor
         self.notify = sdnotify.SystemdNotifier().notify
         self._interval = watchdog_interval()
         self._due = 0.0
@@ -276,11 +270,11 @@ class ServiceManager:
         if now < self._due:
             return
         self._due = now + self._interval
-        status = status_of(self._read())
+        status = status_of(self._monitor.health())
         if status != self._status:
             self.notify(f'STATUS={status}')
             self._status = status
-        if self._is_watched():
+        if self._monitor.is_running:
             self.notify('WATCHDOG=1')
 
 
