@@ -77,24 +77,21 @@ class SetService(change.ChangeOne):
             help='revoke that order',
         )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        given = super().body(parsed_args)
+        if parsed_args.no_take_over_deployed:
+            given['take_over_deployed_after'] = None
         if parsed_args.disabled_reason is not None and not (
             parsed_args.disabled
         ):
             raise errors.UsageError('--disable-reason goes with --disable')
         _check_order(parsed_args)
-        if not {*self.body(parsed_args)} - {'reason'}:
+        if not {*given} - {'reason'}:
             raise errors.UsageError(
                 'nothing to set',
                 hint='Add --disable, --enable, --down, --up or '
                 '--take-over-deployed-after',
             )
-        return super().take_action(parsed_args)
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        given = super().body(parsed_args)
-        if parsed_args.no_take_over_deployed:
-            given['take_over_deployed_after'] = None
         return given
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
