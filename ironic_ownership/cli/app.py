@@ -18,11 +18,7 @@ from cliff import app, command, commandmanager
 from cliff import help as cliff_help
 
 from ironic_ownership import plugins, program
-from ironic_ownership.api.operation_client import (
-    OperationClient,
-    RemoteClient,
-    local,
-)
+from ironic_ownership.api import operation_client
 from ironic_ownership.cli import deadline as deadlines
 from ironic_ownership.cli import errors, tasks
 from ironic_ownership.conf.configuration import new
@@ -107,12 +103,13 @@ class App(app.App):
         return found
 
     @functools.cached_property
-    def api(self) -> OperationClient:
+    def api(self) -> operation_client.OperationClient:
         if self.is_remote:
             from ironic_ownership.clients import ownership
 
-            return RemoteClient(ownership.connect(self.options))
-        return local(self.wiring)
+            client = ownership.connect(self.options)
+            return operation_client.RemoteClient(client)
+        return operation_client.local(self.wiring)
 
     def build_option_parser(
         self,

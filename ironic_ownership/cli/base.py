@@ -25,13 +25,13 @@ from ironic_ownership.api.operation import (
     Schema,
     find_operation,
 )
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
-    from ironic_ownership.api.operation_client import OperationClient
     from ironic_ownership.wiring import Wiring
 
 LOG = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     @property
     def api(self) -> OperationClient:
         """The client of operations, as the options choose it."""
-        return cast('OperationClient', cast(Any, self.app).api)
+        return cast(OperationClient, cast(Any, self.app).api)
 
     @property
     def described(self) -> Operation:

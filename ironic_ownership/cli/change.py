@@ -11,17 +11,14 @@ import argparse
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import Operation, Parameter, Schema
-from ironic_ownership.api.operation_client import actor
+from ironic_ownership.api.operation_client import OperationClient, actor
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
-
-if TYPE_CHECKING:
-    from ironic_ownership.api.operation_client import OperationClient
 
 LOG = logging.getLogger(__name__)
 

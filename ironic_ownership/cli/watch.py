@@ -65,31 +65,27 @@ Show = Callable[[str, float, str], None]
 """Shows a table, its age in seconds and the error since then."""
 
 
-class Lines:
-    """A pipe or a file: a table or an error is written when it changes."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._last = ('', '')
-
-    def show(self, text: str, age: float, error: str) -> None:
-        """Write what is new."""
-        if (text, error) == self._last:
-            return
-        is_new = text != self._last[0]
-        self._last = text, error
-        if is_new:
-            self._stream.write(text)
-        if error:
-            self._stream.write(f'{errors.PROG}: {error}\n')
-        self._stream.flush()
-
-
 @contextlib.contextmanager
 def screen(stream: Any) -> Iterator[Show]:
-    """Yield what shows tables on a stream; rich redraws them on a terminal."""
+    """Yield what shows tables on a stream; rich redraws them on a terminal.
+
+    Into a pipe or a file a table or an error is written when it changes.
+    """
+    last = ('', '')
+
+    def write(text: str, age: float, error: str) -> None:
+        nonlocal last
+        if (text, error) == last:
+            return
+        if text != last[0]:
+            stream.write(text)
+        if error:
+            stream.write(f'{errors.PROG}: {error}\n')
+        last = text, error
+        stream.flush()
+
     if not stream.isatty():
-        yield Lines(stream).show
+        yield write
         return
     from rich.console import Console, Group
     from rich.live import Live
