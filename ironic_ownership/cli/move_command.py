@@ -116,19 +116,15 @@ class MoveCommand(base.Lister):
             refused = _of_state(rows, NodeState.REFUSED)
             totals = collections.Counter(row['destination'] for row in rows)
             self._report_trial(rows)
-            if parsed_args.dry_run:
+            if parsed_args.dry_run or (refused and not skips):
                 self._report_refusal(refused, totals, skips=skips)
+                if not parsed_args.dry_run:
+                    rows = [*map(move_answers.failed, refused)]
                 return self.rows(self.plan, rows)
-            if refused and not skips:
-                self._report_refusal(refused, totals, skips=False)
-                failed = map(move_answers.failed, refused)
-                return self.rows(self.plan, failed)
             if planned := _of_state(rows, NodeState.PLANNED):
                 change.confirm(parsed_args, self.question(planned))
         try:
-            answer = move_progress.execute(
-                self.api, name, path, body, self.app.stderr, self.deadline
-            )
+            answer = move_progress.execute(self, path, body)
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise

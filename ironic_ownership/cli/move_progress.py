@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api.operation_client import OperationClient
-from ironic_ownership.cli import errors
+from ironic_ownership.cli import base, errors
 from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import NodeState, Trial
@@ -25,23 +25,16 @@ TRIAL_TIME = 3600.0
 
 
 def execute(
-    api: OperationClient,
-    name: str,
-    path: Mapping[str, str],
-    body: Mapping[str, Any],
-    stream: Any,
-    deadline: Deadline,
+    command: base.Shown[Any], path: Mapping[str, str], body: Mapping[str, Any]
 ) -> Any:
-    """Call an operation, and wait for moves that it runs in the background.
+    """Call its operation, and wait for moves that run in the background.
 
-    :param stream: standard error.
-    :param deadline: the time limit.
     :returns: the answer, with the nodes as they are in the end.
     """
-    began = time.monotonic()
-    with Progress(stream, deadline) as progress:
+    began, api = time.monotonic(), command.api
+    with Progress(command.app.stderr, command.deadline) as progress:
         answer = api.call(
-            name,
+            command.operation,
             path=path,
             body=body,
             progress=progress,
