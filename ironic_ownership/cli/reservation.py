@@ -89,21 +89,20 @@ class CreateReservation(base.ShowOne):
         if faults := schemas.faults(body, reservations.BODY, 'request'):
             raise errors.UsageError('; '.join(dict.fromkeys(faults)))
         wanted = Request.from_mapping(body)
-        if body.get('dry_run'):
-            choice = self.api.call('reservation:create', body=body)
-            if not choice['candidates']:
-                self.exit_code = errors.ExitCode.REFUSED
-            return self.cells(reservations.CHOICE, choice)
-        what = (
-            f'reserve a node for instance {wanted.instance_uuid} of '
-            f'{wanted.service}'
-        )
-        change.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
-        change.announce(self.api.request_id, what)
-        return self.cells(
-            reservations.DETAILED,
-            self.api.call('reservation:create', body=body),
-        )
+        proposes = body.get('dry_run')
+        if not proposes:
+            what = (
+                f'reserve a node for instance {wanted.instance_uuid} of '
+                f'{wanted.service}'
+            )
+            change.confirm(parsed_args, f'{what[0].upper()}{what[1:]}')
+            change.announce(self.api.request_id, what)
+        found = self.api.call('reservation:create', body=body)
+        if not proposes:
+            return self.cells(reservations.DETAILED, found)
+        if not found['candidates']:
+            self.exit_code = errors.ExitCode.REFUSED
+        return self.cells(reservations.CHOICE, found)
 
 
 class ListReservation(base.Lister):
