@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     files = _parse(argv)
     from ironic_ownership.cmd import host_main
 
-    return host_main.run(files, PROG)
+    return host_main.run(files)
 
 
 def _parse(argv: Sequence[str] | None) -> list[str]:

@@ -21,6 +21,7 @@ from oslo_log import log
 
 from ironic_ownership import wiring
 from ironic_ownership.cmd import sighup
+from ironic_ownership.cmd.host import PROG
 from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
@@ -43,18 +44,17 @@ STOP_LIMIT = 9.0
 SIGKILL: each transaction is complete or rolled back."""
 
 
-def run(files: Sequence[str], prog: str) -> int:
+def run(files: Sequence[str]) -> int:
     """Serve until a signal, or until it can't go on.
 
     :param files: the arguments that name the configuration files.
-    :param prog: name of the program, for its configuration and errors.
     :returns: 0 after a clean stop, 1 if it can't start or go on.
     """
     before = set(threading.enumerate())
     # Before the first thread, so that all of them leave signals to us.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     with _stop_limited() as stopping:
-        code = _host(files, prog, stopping)
+        code = _host(files, stopping)
     _abandon(before, code)
     return code
 
@@ -86,28 +86,28 @@ def _stop_limited() -> Iterator[threading.Event]:
         ended.set()
 
 
-def _host(files: Sequence[str], prog: str, stopping: threading.Event) -> int:
+def _host(files: Sequence[str], stopping: threading.Event) -> int:
     try:
-        conf = new(files, prog)
+        conf = new(files, PROG)
         log_format.read_levels(conf)  # reports their faults
-        log_format.setup(conf, prog)
+        log_format.setup(conf, PROG)
         with contextlib.closing(wiring.Wiring(conf)) as wired:
             host = wired.host()
             unknown = unknown_options.remarks(conf)
             for remark in (*wired.settings.remarks, *unknown):
                 LOG.warning('%s', remark)
             heap.keep()
-            again = sighup.Reloading(files, prog, conf, host.reload)
+            again = sighup.Reloading(files, conf, host.reload)
             with _healthcheck(conf, host):
                 _serve(host, again.reload, stopping)
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        sys.stderr.write(f'{prog}: error: {texts.text_of(exc)}\n')
+        sys.stderr.write(f'{PROG}: error: {texts.text_of(exc)}\n')
         return 1
     # Signals are blocked: such an exit is a plugin's, with its own code.
     except (SystemExit, KeyboardInterrupt) as exc:
         LOG.exception('the process ends: a plugin asked for it')
         sys.stderr.write(
-            f'{prog}: error: a plugin ended the process: '
+            f'{PROG}: error: a plugin ended the process: '
             f'{texts.described(exc)}\n'
         )
         return 1

@@ -15,6 +15,7 @@ from oslo_log import log
 from ironic_ownership import plugins, settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
+from ironic_ownership.cmd.host import PROG
 from ironic_ownership.conf import configuration, core, log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, texts
@@ -53,14 +54,9 @@ class Reloading:
     """
 
     def __init__(
-        self,
-        files: Sequence[str],
-        prog: str,
-        conf: cfg.ConfigOpts,
-        reload: Reload,
+        self, files: Sequence[str], conf: cfg.ConfigOpts, reload: Reload
     ) -> None:
         self._files = files
-        self._prog = prog
         self._conf = conf
         self._reload = reload
         self._levels = log_format.read_levels(conf)
@@ -103,7 +99,7 @@ class Reloading:
         :raises OwnershipError: if it can't be used, or a file seems to be
             unfinished.
         """
-        fresh = new(self._files, self._prog)
+        fresh = new(self._files, PROG)
         _refuse_unfinished(fresh)
         # As at the start, or their values would seem to have changed.
         client.register_opts(fresh)

@@ -59,9 +59,7 @@ class ReloadingCase(unittest.TestCase):
             log_format.read_levels(self.conf),
             {'': logging.getLogger().level},
         )
-        self.reloading = sighup.Reloading(
-            self.files, 'test', self.conf, self.demands
-        )
+        self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
 
     def write(self, *changes: tuple[str, str, object]) -> str:
         """Write the good file with changes; ``None`` takes a line out."""
@@ -305,7 +303,6 @@ class TestRefused(ReloadingCase):
         part.write_text('[ironic]\nshard_key = s')
         self.reloading = sighup.Reloading(
             [*self.files, '--config-dir', str(directory)],
-            'test',
             self.conf,
             self.demands,
         )
@@ -359,9 +356,7 @@ class KeystoneTest(ReloadingCase):
         client.open_ironic(self.conf)
         is_configured(self.conf)
         settings.read(self.conf)
-        self.reloading = sighup.Reloading(
-            self.files, 'test', self.conf, self.demands
-        )
+        self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
 
     def test_only_the_changed_option_needs_a_restart(self) -> None:
         with self.assertLogs(LOGGER, logging.WARNING) as logs:
@@ -382,9 +377,7 @@ class KeystoneTest(ReloadingCase):
         client.open_ironic(self.conf)
         is_configured(self.conf)
         settings.read(self.conf)
-        self.reloading = sighup.Reloading(
-            self.files, 'test', self.conf, self.demands
-        )
+        self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
         with self.assertNoLogs(LOGGER, logging.WARNING):
             self.apply(*lines)
         with self.assertLogs(LOGGER, logging.WARNING) as logs:
