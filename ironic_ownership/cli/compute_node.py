@@ -187,14 +187,10 @@ def _lines(member: Mapping[str, Any]) -> Sequence[str]:
 def _policy(result: Mapping[str, Any]) -> str:
     # A service of another release may not know the values.
     values = columns.text(result.get('member_values', {}))
-    shown = '; '.join(
-        part
-        for part in (
-            str(columns.text(result['options'])),
-            f'for itself {values}' if values else '',
-        )
-        if part
-    )
+    said = [columns.text(result['options'])]
+    if values:
+        said.append(f'for itself {values}')
+    shown = '; '.join(filter(None, said))
     name = str(result['policy'])
     return f'{name} ({shown})' if shown else name
 
