@@ -12,11 +12,11 @@ import enum
 import importlib
 import inspect
 import json
-import operator
 import threading
 from collections.abc import (
     Callable,
     Iterable,
+    Iterator,
     Mapping,
     MutableMapping,
     Sequence,
@@ -112,16 +112,16 @@ class Request:
     gauges: Gauges | None = None
     own_only: bool = False
 
-    def kept(self, what: str, read: Callable[[Request], T]) -> T:
+    def kept(self, read: Callable[[Request], T]) -> T:
         """Return a list for the requested page, from the cache if possible.
 
-        :param what: the kind of list.
-        :param read: reads the list, by the filters in the query.
+        :param read: reads the list, by the filters in the query; the only one
+            whose lists are kept.
         """
         if self.lists is None:
             return read(self)
         filters = {k: v for k, v in self.query.items() if k not in _PAGE_NAMES}
-        key = what, json.dumps(filters, sort_keys=True)
+        key = json.dumps(filters, sort_keys=True)
         if 'marker' in self.query:
             with _lists_lock:
                 found: T | None = self.lists.get(key)
@@ -147,14 +147,12 @@ class Request:
             that exists throughout.
         :param shown: the columns of one thing.
         """
-        marked = sorted(
-            ((marker_of(t), t) for t in things), key=operator.itemgetter(0)
-        )
         start = self.query.get('marker')
-        if start is not None:
-            marked = [(m, t) for m, t in marked if m > start]
-        rest = [one for _, one in marked[: self.limit + 1]]
-        return self.part(key, rest, marker_of, shown, warnings)
+        rest = [t for t in things if start is None or marker_of(t) > start]
+        rest.sort(key=marker_of)
+        return self.part(
+            key, rest[: self.limit + 1], marker_of, shown, warnings
+        )
 
     def part(
         self,
@@ -271,7 +269,7 @@ Handler = Callable[[Request], Answer]
 _KINDS = {'compute_node': 'node'}
 
 
-class Answers(dict[int, tuple[str, Schema | None]]):
+class Answers(dict[int, tuple[str, Schema]]):
     """Description and schema of an answer by its status, without errors.
 
     :ivar columns: of the things that the answer has.
@@ -301,7 +299,7 @@ class Operation:
 
     name: str
     route: str
-    answers: Answers | Mapping[int, tuple[str, Schema | None]]
+    answers: Answers | Mapping[int, tuple[str, Schema]]
     allowed_to: Access | None = None
     summary: str = ''
     description: str = ''
@@ -367,22 +365,22 @@ def find_operation(name: str) -> Operation:
     :param name: ``noun:verb``.
     :raises KeyError: if there is none.
     """
-    for module in resources.MODULES[name.partition(':')[0]]:
-        for one in operations_of(f'{resources.__name__}.{module}'):
-            if one.name == name:
-                return one
+    for one in _of_noun(name.partition(':')[0]):
+        if one.name == name:
+            return one
     raise KeyError(name)
 
 
 def operations() -> list[Operation]:
     """Return all of them, in the order of the documentation."""
-    return [
-        one
-        for noun, modules in resources.MODULES.items()
-        for module in modules
-        for one in operations_of(f'{resources.__name__}.{module}')
-        if one.name.startswith(f'{noun}:')
-    ]
+    return [one for noun in resources.MODULES for one in _of_noun(noun)]
+
+
+def _of_noun(noun: str) -> Iterator[Operation]:
+    for module in resources.MODULES[noun]:
+        for one in operations_of(f'{resources.__name__}.{module}'):
+            if one.noun == noun:
+                yield one
 
 
 def operations_of(module: str) -> Sequence[Operation]:

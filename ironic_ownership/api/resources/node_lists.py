@@ -92,7 +92,7 @@ def _list(request: Request) -> Answer:
     longer than [api] list_lifetime.
     """
     states = request.query.get('state')
-    listing = request.kept('compute nodes', _read)
+    listing = request.kept(_read)
     # A page, and the one that tells whether there are more.
     size = min(request.limit, BATCH) + 1
     following = (
