@@ -160,28 +160,27 @@ def described(operations: Sequence[operation.Operation]) -> dict[str, Any]:
 
 
 def _operation(one: operation.Operation) -> dict[str, Any]:
+    body = None
+    if one.body is not None:
+        body = {
+            'required': True,
+            'content': {'application/json': {'schema': one.body}},
+        }
+    is_public = one.access is Access.PUBLIC
     described: dict[str, Any] = {
         'operationId': one.name.replace(':', '_'),
         'tags': [one.noun],
         'summary': one.summary,
         'responses': _responses(one),
+        'description': one.description,
+        'parameters': [
+            *(_parameter(p, 'path') for p in one.parameters),
+            *(_parameter(p, 'query') for p in one.query),
+        ],
+        'requestBody': body,
+        'security': not is_public and [{}, {'token': []}, {'password': []}],
     }
-    if one.description:
-        described['description'] = one.description
-    parameters = [
-        *(_parameter(p, 'path') for p in one.parameters),
-        *(_parameter(p, 'query') for p in one.query),
-    ]
-    if parameters:
-        described['parameters'] = parameters
-    if one.body is not None:
-        described['requestBody'] = {
-            'required': True,
-            'content': {'application/json': {'schema': one.body}},
-        }
-    if one.access is not operation.Access.PUBLIC:
-        described['security'] = [{}, {'token': []}, {'password': []}]
-    return described
+    return {key: value for key, value in described.items() if value}
 
 
 def _parameter(one: operation.Parameter, where: str) -> dict[str, Any]:
@@ -221,16 +220,11 @@ def statuses(one: operation.Operation) -> list[int]:
 
 
 def _response(
-    text: str, schema: operation.Schema | None, media_type: str
+    text: str, schema: operation.Schema, media_type: str
 ) -> dict[str, Any]:
-    described: dict[str, Any] = {
+    request_id = {'$ref': '#/components/headers/request_id'}
+    return {
         'description': text,
-        'headers': {
-            'x-openstack-request-id': {
-                '$ref': '#/components/headers/request_id'
-            }
-        },
+        'headers': {'x-openstack-request-id': request_id},
+        'content': {media_type: {'schema': schema}},
     }
-    if schema is not None:
-        described['content'] = {media_type: {'schema': schema}}
-    return described
