@@ -190,9 +190,6 @@ def answer_of(of: Sequence[Any], **more: Any) -> dict[str, Any]:
     )
 
 
-PROPOSED = answer_of(PLAN)
-
-
 def executed_of(of: Sequence[Any]) -> dict[str, Any]:
     """Return the schema of a move that was carried out, or runs."""
     return answer_of(
@@ -211,8 +208,7 @@ def executed_of(of: Sequence[Any]) -> dict[str, Any]:
 
 
 EXECUTED = executed_of(NODE)
-EITHER = {'oneOf': [PROPOSED, EXECUTED]}
-STORED = schemas.thing(MOVE)
+EITHER = {'oneOf': [answer_of(PLAN), EXECUTED]}
 
 
 def of_several(
@@ -253,9 +249,7 @@ BACKGROUND = (
 """The rule of background execution, for the descriptions of operations."""
 
 
-def proposed(
-    proposal: Proposal, of: Columns[PlannedNode] = PLAN
-) -> dict[str, Any]:
+def proposed(proposal: Proposal, of: Columns[PlannedNode]) -> dict[str, Any]:
     """Return the body for a proposal."""
     return {
         'request_id': proposal.order.request_id,
@@ -265,9 +259,7 @@ def proposed(
 
 
 def executed(
-    proposal: Proposal,
-    result: Proposal | None = None,
-    of: Columns[PlannedNode] = NODE,
+    proposal: Proposal, result: Proposal | None, of: Columns[PlannedNode]
 ) -> dict[str, Any]:
     """Return the body for a move.
 

@@ -23,7 +23,7 @@ from ironic_ownership.engine.changes import drain, selection
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.observe.columns import Columns, cells
+from ironic_ownership.observe.columns import Columns, cells, keys
 
 LOG = log.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _TASK = schemas.described(
 )
 _DETAILS = {
     **schemas.thing(move_answers.MOVE, nodes=schemas.THINGS, task=_TASK),
-    'required': move_answers.STORED['required'],
+    'required': list(keys(move_answers.MOVE)),
 }
 
 
@@ -127,7 +127,7 @@ def make_moves(
     ]
     location = run_in_background(request, operation, begun)
     if location:
-        done = [move_answers.executed(one, of=node) for one in begun]
+        done = [move_answers.executed(one, None, node) for one in begun]
         return Answer(shown(done, not_started=[]), 202, location)
     results = operation.execute_all(
         proposals, progress=request.progress, stopping=request.stopping

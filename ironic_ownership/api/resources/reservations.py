@@ -272,7 +272,6 @@ def _create(request: Request) -> Answer:
     allowed_to=Access.READ_RESERVATIONS,
     parameters=(ID,),
     errors=(404, 502, 503),
-    columns=DETAILED,
 )
 def _show(request: Request) -> Answer:
     """Show one reservation, with the request that it was made for."""
@@ -286,7 +285,6 @@ def _show(request: Request) -> Answer:
     allowed_to=Access.SERVICE,
     parameters=(ID,),
     errors=(404, 409, 502, 503),
-    columns=DETAILED,
 )
 def _confirm(request: Request) -> Answer:
     """Confirm that a reservation is used, so that it does not expire.

@@ -388,12 +388,9 @@ def _answer(
     )
     body = cells(DIFFERENCE, found)
     if nodes:
-        body['changes'] = changes(found)
+        body['changes'] = [
+            cells(NODE, one) for kind in Kind for one in found.of(kind)
+        ]
     body['warnings'] = [warning] if seen.unlisted else []
     body['notes'] = list(notes)
     return Answer(body)
-
-
-def changes(found: Difference) -> list[dict[str, columns.Cell]]:
-    """Return each node that would change, in the order of the kinds."""
-    return [cells(NODE, one) for kind in Kind for one in found.of(kind)]

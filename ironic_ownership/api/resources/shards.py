@@ -143,17 +143,8 @@ def _plan(request: Request) -> Answer:
         trial=body.get('trial', 0),
     )
 
-    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        return {'moves': moved, **_plan_cells(proposal), **more}
-
-    return moves.make_moves(
-        request, operation, proposal.moves, shown, plan=PLAN, node=NODE
-    )
-
-
-def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
     plan = proposal.plan
-    return {
+    found = {
         'shares': [
             {
                 'shard': shard,
@@ -171,3 +162,10 @@ def _plan_cells(proposal: shards.ShardProposal) -> dict[str, Any]:
             for why, number in sorted(proposal.left.items())
         ],
     }
+
+    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        return {'moves': moved, **found, **more}
+
+    return moves.make_moves(
+        request, operation, proposal.moves, shown, plan=PLAN, node=NODE
+    )
