@@ -48,20 +48,7 @@ Lists = MutableMapping[Any, Any]
 """Full lists, kept for their later pages: a list of all nodes costs the same
 for one page and for all of them."""
 
-MAX_LISTS = 4
-"""The maximum number of lists: one of 100,000 nodes takes some 30 MB."""
-
 _lists_lock = threading.Lock()
-
-
-def new_lists(lifetime: float, **more: Any) -> Lists:
-    """Return a cache of full lists.
-
-    :param lifetime: seconds.
-    """
-    import cachetools  # not for every command
-
-    return cachetools.TTLCache(MAX_LISTS, lifetime, **more)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import abc
-import functools
 import getpass
-import math
 import os
 import re
 import socket
@@ -22,7 +20,6 @@ from ironic_ownership.api.operation import (
     Request,
     Schema,
     find_operation,
-    new_lists,
 )
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import new_request_id
@@ -159,10 +156,7 @@ class LocalClient(OperationClient):
         super().__init__(request_id)
         self._context = context
         self._actor = actor
-
-    @functools.cached_property
-    def _lists(self) -> Lists:
-        return new_lists(math.inf)
+        self._lists: Lists = {}
 
     def _send(
         self, operation: Operation, sent: Sent, size: int = UNLIMITED

@@ -230,12 +230,7 @@ LIMIT = operation.Parameter(
 MARKER = operation.Parameter(
     'marker',
     'Where the previous page ended, as in its "next".',
-    {
-        'type': 'string',
-        'minLength': 1,
-        'maxLength': 600,
-        'pattern': r'^[^\x00-\x1f\x7f]+$',
-    },
+    {**NAME, 'maxLength': 600},
 )
 PAGE = (LIMIT, MARKER)
 HINT = described(

@@ -8,10 +8,7 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import refuse
-from ironic_ownership.api.resources.services import (
-    STANDING_ORDER,
-    standing_order,
-)
+from ironic_ownership.api.resources.services import standing_order
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
@@ -44,24 +41,19 @@ CHANGE: Columns[ServiceChange] = (
     Column('forced_down', 'after.forced_down', schemas.FLAG),
     Column('fenced', 'after.fenced', schemas.FLAG),
     Column('epoch', 'after.epoch', schemas.NUMBER),
-    Column(
-        'standing_order', lambda c: standing_order(c.after), **STANDING_ORDER
-    ),
+    standing_order('after'),
     Column(
         'changed',
         type=schemas.TEXTS,
         help='The names of the settings that are not as before.',
     ),
 )
-_GATE = Column[GateResult]('gate', help='A code, stable.')
-_PASSED = Column[GateResult]('passed', type=schemas.FLAG)
-_HINT = Column[GateResult]('hint', lambda g: g.hint or None, schemas.HINT)
 GATES: Columns[GateResult] = (
-    _GATE,
-    _PASSED,
+    Column('gate', help='A code, stable.'),
+    Column('passed', type=schemas.FLAG),
     Column('left', lambda g: len(g.remaining), schemas.NUMBER),
     Column('examples', lambda g: list(g.remaining[:_EXAMPLES]), schemas.TEXTS),
-    _HINT,
+    Column('hint', lambda g: g.hint or None, schemas.HINT),
 )
 FAILOVER: Columns[Failover] = (
     Column('host', 'after.host'),
@@ -75,10 +67,9 @@ FAILOVER: Columns[Failover] = (
     Column('epoch', 'after.epoch', schemas.NUMBER),
 )
 _FAILOVER_GATES: Columns[GateResult] = (
-    _GATE,
-    _PASSED,
+    *GATES[:2],
     Column('detail'),
-    _HINT,
+    GATES[-1],
 )
 
 

@@ -14,15 +14,8 @@ from ironic_ownership.api.operation import (
     Parameter,
     Request,
 )
-from ironic_ownership.api.schemas import (
-    FLAG,
-    NUMBER,
-    TEXT_OR_NULL,
-    TEXTS,
-    THING,
-)
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.conditions import ConditionReport
+from ironic_ownership.contracts.conditions import Condition
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.membership.member_listing import Reading
@@ -61,13 +54,17 @@ def advertised(path: str) -> Columns[Any]:
     of = operator.attrgetter(path)
     return (
         Column(
-            'policies', lambda one: [p.name for p in of(one).policies], TEXTS
+            'policies',
+            lambda one: [p.name for p in of(one).policies],
+            schemas.TEXTS,
         ),
-        Column('settings', lambda one: _by_name(of(one).policies), THING),
+        Column(
+            'settings', lambda one: _by_name(of(one).policies), schemas.THING
+        ),
         Column(
             'member_values',
             lambda one: _by_name(of(one).values),
-            THING,
+            schemas.THING,
             'Values that the service advertises for itself alone, such as a '
             'weight; peers may have different ones.',
         ),
@@ -77,36 +74,42 @@ def advertised(path: str) -> Columns[Any]:
     )
 
 
-def loops(report: ConditionReport | None) -> list[_Row]:
-    """Return the condition of each loop; none if there is no report."""
-    return [
-        {
-            'loop': one.loop,
-            'succeeded_at': columns.moment(one.succeeded_at),
-            'code': one.code,
-            'error': one.error or None,
-            'since': columns.moment(one.since),
-            'ended': one.ended,
-            'waits': one.note or None,
-        }
-        for one in (report.conditions if report else ())
-    ]
+_LOOP: Columns[Condition] = (
+    Column('loop'),
+    schemas.moment('succeeded_at'),
+    Column('code'),
+    Column('error', lambda one: one.error or None),
+    schemas.moment('since'),
+    Column('ended'),
+    Column('waits', lambda one: one.note or None),
+)
 
 
-def standing_order(row: model.Service) -> _Row | None:
-    """Return what happens to the deployed nodes of a fenced service."""
-    if row.order is None:
-        return None
-    due_at = columns.moment(row.order_due_at)
-    return {**dataclasses.asdict(row.order), 'due_at': due_at}
+def standing_order(path: str) -> Column[Any]:
+    """Return the column of the order for a service without its processes.
+
+    :param path: of the row of the service.
+    """
+    of = operator.attrgetter(path)
+
+    def cell(one: Any) -> columns.Cell:
+        row: model.Service = of(one)
+        if row.order is None:
+            return None
+        due_at = columns.moment(row.order_due_at)
+        return {**dataclasses.asdict(row.order), 'due_at': due_at}
+
+    return Column(
+        'standing_order',
+        cell,
+        schemas.THING_OR_NULL,
+        'When its deployed nodes move to other services: "after" so many '
+        'seconds without it, "to" which service, by which "actor" and for '
+        'which "reason"; "due_at" is the time, once it is fenced. Null '
+        'without one.',
+    )
 
 
-STANDING_ORDER: dict[str, Any] = {
-    'type': schemas.THING_OR_NULL,
-    'help': 'When its deployed nodes move to other services: "after" so many '
-    'seconds without it, "to" which service, by which "actor" and for which '
-    '"reason"; "due_at" is the time, once it is fenced. Null without one.',
-}
 SHORT: Columns[ServiceStatus] = (
     Column('host', 'row.host'),
     Column(
@@ -122,30 +125,28 @@ SHORT: Columns[ServiceStatus] = (
         lambda s: 'disabled' if s.row.disabled else 'enabled',
         schemas.one_of('enabled', 'disabled'),
     ),
-    Column('forced_down', 'row.forced_down', FLAG),
-    Column('epoch', 'row.epoch', NUMBER),
-    Column('nodes', type=NUMBER),
-    Column('instances', type=NUMBER),
+    Column('forced_down', 'row.forced_down', schemas.FLAG),
+    Column('epoch', 'row.epoch', schemas.NUMBER),
+    Column('nodes', type=schemas.NUMBER),
+    Column('instances', type=schemas.NUMBER),
     Column(
         'conditions',
-        type=TEXT_OR_NULL,
+        type=schemas.TEXT_OR_NULL,
         help='The loops that fail: ok, unknown, or their names; null without '
         'a process.',
     ),
 )
 _ADVERTISED = advertised('settings')
 _REST: Columns[ServiceStatus] = (
-    Column('fenced', 'row.fenced', FLAG),
+    Column('fenced', 'row.fenced', schemas.FLAG),
     Column(
         'standbys',
         lambda s: s.standbys if s.view_known else None,
         schemas.NUMBER_OR_NULL,
     ),
-    Column('disabled_reason', 'row.disabled_reason', TEXT_OR_NULL),
+    Column('disabled_reason', 'row.disabled_reason', schemas.TEXT_OR_NULL),
     schemas.moment('registered_at', 'row.registered_at'),
-    Column(
-        'standing_order', lambda s: standing_order(s.row), **STANDING_ORDER
-    ),
+    standing_order('row'),
     *_ADVERTISED[:3],
 )
 LONG: Columns[ServiceStatus] = (
@@ -166,17 +167,20 @@ DETAILS: Columns[ServiceStatus] = (
     schemas.maybe('incarnation', 'member.incarnation'),
     schemas.moment('joined_at', 'member.joined_at'),
     _ADVERTISED[3],
-    Column('view_checksum', 'row.view_checksum', TEXT_OR_NULL),
-    Column('config_error', 'row.config_error', TEXT_OR_NULL),
+    Column('view_checksum', 'row.view_checksum', schemas.TEXT_OR_NULL),
+    Column('config_error', 'row.config_error', schemas.TEXT_OR_NULL),
     Column(
         'last_refresh',
-        type=TEXT_OR_NULL,
+        type=schemas.TEXT_OR_NULL,
         help='One sentence: what the last successful refresh did, and what '
         'waits for whom; null if the service has stored none.',
     ),
     Column(
         'loops',
-        lambda s: loops(s.report),
+        lambda s: [
+            cells(_LOOP, one)
+            for one in (s.report.conditions if s.report else ())
+        ],
         schemas.THINGS,
         'The condition of each loop, as stored by the service: its last '
         'success, and an error with the time since which it fails.',
