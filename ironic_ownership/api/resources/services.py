@@ -77,11 +77,11 @@ def advertised(path: str) -> Columns[Any]:
 _LOOP: Columns[Condition] = (
     Column('loop'),
     schemas.moment('succeeded_at'),
-    Column('code'),
-    Column('error', lambda one: one.error or None),
+    Column('code', type=schemas.TEXT_OR_NULL),
+    Column('error', lambda one: one.error or None, schemas.TEXT_OR_NULL),
     schemas.moment('since'),
-    Column('ended'),
-    Column('waits', lambda one: one.note or None),
+    Column('ended', type=schemas.FLAG),
+    Column('waits', lambda one: one.note or None, schemas.TEXT_OR_NULL),
 )
 
 
