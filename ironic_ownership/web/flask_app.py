@@ -11,7 +11,7 @@ import ipaddress
 import json
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cachetools
@@ -96,14 +96,15 @@ class OperationsApp:
         )
         actor = self._authorize(one, credentials)
         request = flask.request
-        known = path_values(path, one.parameters)
+        for known in one.parameters:
+            check(path[known.name], known.schema, 'path')
         query = query_values(request.args, one.query)
         body = None
         if one.body is not None:
             body = body_value(request.get_data(), request.mimetype, one.body)
         answer = one.handler(
             Request(
-                known,
+                path,
                 query,
                 body,
                 actor,
@@ -272,20 +273,6 @@ def query_values(
             values[name] = value
     refuse(found)
     return values
-
-
-def path_values(
-    sent: Mapping[str, str], known: Sequence[operation.Parameter]
-) -> dict[str, str]:
-    """Return the values of a path by the names of its parameters.
-
-    :raises RequestError: listing everything that is wrong.
-    """
-    found: list[str] = []
-    for parameter in known:
-        found += faults(sent[parameter.name], parameter.schema, 'path')
-    refuse(found)
-    return dict(sent)
 
 
 def body_value(data: bytes, media_type: str, schema: operation.Schema) -> Any:
