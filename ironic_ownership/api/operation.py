@@ -71,6 +71,7 @@ class Answer:
 class Request:
     """A validated request, without HTTP.
 
+    :param operation: that is called: it declares the answer.
     :param path: parameters of the path.
     :param query: parameters of the query that were sent.
     :param body: the body, if the operation takes one.
@@ -85,6 +86,7 @@ class Request:
     :param gauges: the cached metrics of the HTTP service.
     """
 
+    operation: Operation
     path: Mapping[str, str]
     query: Mapping[str, Any]
     body: Any
@@ -121,38 +123,37 @@ class Request:
 
     def page(
         self,
-        key: str,
         things: Iterable[T],
         marker_of: Callable[[T], str],
-        shown: Sequence[Column[T]],
         warnings: Iterable[str] = (),
+        shown: Sequence[Column[T]] | None = None,
     ) -> Answer:
         """Answer with the requested page of a complete list.
 
         :param things: all of them; shown in the order of their markers, so
             that a walk over the pages neither misses nor repeats a thing
             that exists throughout.
-        :param shown: the columns of one thing.
+        :param shown: the columns of one thing, if not those that the
+            operation declares.
         """
         start = self.query.get('marker')
         rest = [t for t in things if start is None or marker_of(t) > start]
         rest.sort(key=marker_of)
-        return self.part(
-            key, rest[: self.limit + 1], marker_of, shown, warnings
-        )
+        return self.part(rest[: self.limit + 1], marker_of, warnings, shown)
 
     def part(
         self,
-        key: str,
         rest: Sequence[T],
         marker_of: Callable[[T], str],
-        shown: Sequence[Column[T]],
         warnings: Iterable[str] = (),
+        shown: Sequence[Column[T]] | None = None,
     ) -> Answer:
         """Answer with a page of what was read from the marker on.
 
         :param rest: one more than the page has, if there are more.
         """
+        key = next(iter(self.operation.answers[200][1]['properties']))
+        shown = shown or self.operation.columns
         found = rest[: self.limit]
         more = len(rest) > len(found)
         return Answer(

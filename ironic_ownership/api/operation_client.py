@@ -165,6 +165,7 @@ class LocalClient(OperationClient):
             schemas.check(sent.body, operation.body, 'body')
         answer = operation.handler(
             Request(
+                operation,
                 sent.path,
                 sent.query,
                 sent.body,

@@ -104,6 +104,7 @@ class OperationsApp:
             body = body_value(request.get_data(), request.mimetype, one.body)
         answer = one.handler(
             Request(
+                one,
                 path,
                 query,
                 body,

@@ -148,7 +148,7 @@ def _list(request: Request) -> Answer:
     )
     if service is not None and not found:
         _check_service(service, records)
-    return request.part('events', found, _marker, LONG)
+    return request.part(found, _marker)
 
 
 def _check_service(text: str, records: Records) -> None:

@@ -71,9 +71,7 @@ def _list(request: Request) -> Answer:
         limit=request.limit + 1,
         marker=request.query.get('marker'),
     )
-    return request.part(
-        'moves', found, lambda move: move.request_id, move_answers.MOVE
-    )
+    return request.part(found, lambda move: move.request_id)
 
 
 def operation_of(

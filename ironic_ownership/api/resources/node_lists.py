@@ -101,10 +101,8 @@ def _list(request: Request) -> Answer:
         if not states or status.is_in(states)
     )
     return request.part(
-        'compute_nodes',
         [*itertools.islice(following, request.limit + 1)],
         lambda status: status.uuid,
-        LONG,
         listing.warnings,
     )
 
@@ -186,12 +184,7 @@ def _list_records(request: Request) -> Answer:
         after=request.query.get('marker', ''),
         limit=request.limit + 1,
     )
-    answer = request.part(
-        'compute_node_records',
-        found.nodes,
-        lambda one: one.record.uuid,
-        RECORD,
-    )
+    answer = request.part(found.nodes, lambda one: one.record.uuid)
     answer.body['notes'] = [found.remark] if found.remark else []
     return answer
 

@@ -81,10 +81,7 @@ def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
 def _list(request: Request) -> Answer:
     """List the pauses in force."""
     return request.page(
-        'pauses',
-        request.context.records.pauses(),
-        lambda pause: pause.request_id,
-        PAUSE,
+        request.context.records.pauses(), lambda pause: pause.request_id
     )
 
 

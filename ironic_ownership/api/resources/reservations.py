@@ -203,7 +203,7 @@ def _list(request: Request) -> Answer:
     )
     if host is not None and not found:
         _check_service(request, host)
-    return request.part('reservations', found, lambda one: one.id, RESERVATION)
+    return request.part(found, lambda one: one.id)
 
 
 def _check_service(request: Request, text: str) -> None:

@@ -96,10 +96,8 @@ def _show(request: Request) -> Answer:
     found = PeerGroups.of(view, records.services(), interpret, tolerant())
     owned = {host: nodes for host, (nodes, _) in records.counts().items()}
     return request.page(
-        'peers',
         _peers(found, owned, interpret),
         lambda peer: f'{peer.ring:06d}/{peer.host}',
-        LONG,
     )
 
 

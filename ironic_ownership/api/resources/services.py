@@ -221,11 +221,10 @@ def _list(request: Request) -> Answer:
         found = balance.add_load(found, seen)
         shown = LONG
     return request.page(
-        'services',
         found.services,
         lambda status: status.row.host,
-        shown,
         found.warnings,
+        shown,
     )
 
 
@@ -292,9 +291,7 @@ def _list_members(request: Request) -> Answer:
         lambda: context.records, context.backend, context.interpret
     )
     return request.page(
-        'members',
         readings,
         lambda reading: f'{reading.member.host}/{reading.member.incarnation}',
-        MEMBERS,
         doubts,
     )
