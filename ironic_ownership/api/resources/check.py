@@ -55,8 +55,7 @@ def _check(request: Request) -> Answer:
             reporting=context.reports_inventory,
         )
     )
-    shown = [cells(COLUMNS, one) for one in found]
-    return Answer({'problems': shown})
+    return Answer({'problems': [cells(COLUMNS, one) for one in found]})
 
 
 FAULT: Columns[node_validation.Fault] = (

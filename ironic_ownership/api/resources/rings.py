@@ -263,7 +263,6 @@ def _preview(request: Request) -> Answer:
         seen,
         seen.records,
         (before, after.without(gone)),
-        nodes=query.get('nodes', False),
         notes=[
             f'{host} is disabled or forced down and would own nothing'
             for host in new
@@ -355,9 +354,7 @@ def _compare(request: Request) -> Answer:
         )
         for classes in lists
     )
-    return _answer(
-        request, seen, {}, (before, after), nodes=body.get('nodes', False)
-    )
+    return _answer(request, seen, {}, (before, after))
 
 
 def _answer(
@@ -365,14 +362,11 @@ def _answer(
     seen: Deployment,
     records: Mapping[str, model.ComputeNode],
     situations: tuple[Situation, Situation],
-    *,
-    nodes: bool,
     notes: Sequence[str] = (),
 ) -> Answer:
     """Answer with the nodes that would change owner.
 
     :param situations: before and after.
-    :param nodes: whether to name each node.
     """
     interpret = request.context.interpret
     found = compare(
@@ -385,7 +379,7 @@ def _answer(
         'key set they may not be listed'
     )
     body = cells(DIFFERENCE, found)
-    if nodes:
+    if (request.body or request.query).get('nodes'):
         body['changes'] = [
             cells(NODE, one) for kind in Kind for one in found.of(kind)
         ]
