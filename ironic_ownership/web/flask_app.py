@@ -55,7 +55,9 @@ class OperationsApp:
         self._background = BackgroundWork()
         self._gauges = Gauges(wired.overview, conf.api.metrics_interval)
         self._max_limit: int = conf.api.max_limit
-        self._lists = cachetools.TTLCache(MAX_LISTS, conf.api.list_lifetime)
+        self._lists: operation.Lists = cachetools.TTLCache(
+            MAX_LISTS, conf.api.list_lifetime
+        )
         self._strategy: str = conf.api.auth_strategy
         self._public_names = {
             one.name

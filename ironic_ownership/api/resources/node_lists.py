@@ -21,15 +21,6 @@ from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.queries import deployment, node_listing
 from ironic_ownership.observe.columns import Column, Columns
 
-_STATE_FILTER = {
-    'type': 'string',
-    'enum': [
-        *(state.value for state in deployment.State),
-        *(state.value for state in deployment.Availability),
-    ],
-}
-
-
 _PLACE = (
     Parameter(
         'service',
@@ -64,7 +55,10 @@ _ON_RECORD = tuple(
 _IN_STATE = Parameter(
     'state',
     'Only nodes in one of these states; may be repeated.',
-    {'type': 'array', 'items': _STATE_FILTER, 'minItems': 1},
+    schemas.array(
+        schemas.codes((*deployment.State, *deployment.Availability)),
+        minItems=1,
+    ),
 )
 
 
