@@ -95,29 +95,22 @@ def _order(after: dict[str, Any], *required: str, **more: Any) -> Any:
     )
 
 
-def _settings(
-    required: str, disabled: Sequence[bool], *names: str
-) -> dict[str, Any]:
-    properties = {
-        'disabled': {'enum': list(disabled)},
-        'disabled_reason': schemas.WORDS,
-        'forced_down': schemas.FLAG,
-        **_COMMON,
-    }
-    names = (*names, *_COMMON)
-    return schemas.body({n: properties[n] for n in names}, [required])
-
-
+_FORCED = {'forced_down': schemas.FLAG, **_COMMON}
 _SET = {
     'description': 'sets "disabled", "forced_down", or both; with '
     '"disabled": true also a "disabled_reason"; or it sets '
     '"take_over_deployed_after" with a "reason"',
     'anyOf': [
-        _settings(
-            'disabled', [True], *('disabled', 'disabled_reason', 'forced_down')
+        schemas.body(
+            {
+                'disabled': {'enum': [True]},
+                'disabled_reason': schemas.WORDS,
+                **_FORCED,
+            },
+            ['disabled'],
         ),
-        _settings('disabled', [False], *('disabled', 'forced_down')),
-        _settings('forced_down', (), 'forced_down'),
+        schemas.body({'disabled': {'enum': [False]}, **_FORCED}, ['disabled']),
+        schemas.body(_FORCED, ['forced_down']),
         _order(
             schemas.described(
                 {'type': 'integer', 'minimum': 1, 'maximum': 10**9},
