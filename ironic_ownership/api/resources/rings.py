@@ -42,39 +42,41 @@ class Peer:
     """One service in its ring.
 
     :param ring: number of the ring, from 1; for this output only.
-    :param live: whether it is alive and enabled, with these settings.
+    :param group: all peers of the ring.
     :param assigner: the policy that chooses among the peers.
-    :param of_mean: relative to the mean of the live peers.
+    :param total: nodes of all peers.
     """
 
     ring: int
     host: str
-    live: bool
+    group: PeerGroup
     assigner: str | None
+    spread: balance.Spread
     nodes: int
-    share: float | None
-    of_mean: float | None
-    settings: model.MemberSettings
-    peers: Sequence[str]
+    total: int
 
 
 SHORT: Columns[Peer] = (
     Column('ring', type={'type': 'integer', 'minimum': 1}),
     Column('host'),
-    Column('live', type=schemas.FLAG),
+    Column('live', lambda p: p.host in p.group.hosts, schemas.FLAG),
     Column('assigner', type=schemas.TEXT_OR_NULL),
     Column('nodes', type=schemas.NUMBER),
     Column(
         'share',
-        lambda p: columns.rounded(p.share),
+        lambda p: columns.rounded(p.nodes / p.total) if p.total else None,
         {'type': ['number', 'null'], 'minimum': 0},
     ),
-    Column('of_mean', lambda p: columns.rounded(p.of_mean), schemas.OF_MEAN),
+    Column(
+        'of_mean',
+        lambda p: columns.rounded(p.spread.of_mean(p.host)),
+        schemas.OF_MEAN,
+    ),
 )
 LONG: Columns[Peer] = (
     *SHORT,
-    Column('peers', lambda p: list(p.peers), schemas.TEXTS),
-    *advertised('settings')[:2],
+    Column('peers', lambda p: sorted(p.group.peers), schemas.TEXTS),
+    *advertised('group.settings')[:2],
 )
 
 
@@ -106,23 +108,13 @@ def _peers(
     owned: Mapping[str | None, int],
     interpret: policy_set.Interpreter,
 ) -> Iterator[Peer]:
-    for number, group in enumerate(found.groups, start=1):
-        hosts = sorted(group.peers)
+    for ring, group in enumerate(found.groups, start=1):
+        assigner = assigner_name(group.settings, interpret)
         spread = balance.spread(group, owned)
-        total = sum(owned.get(host, 0) for host in hosts)
-        for host in hosts:
-            nodes = owned.get(host, 0)
-            yield Peer(
-                ring=number,
-                host=host,
-                live=host in group.hosts,
-                assigner=assigner_name(group.settings, interpret),
-                nodes=nodes,
-                share=nodes / total if total else None,
-                of_mean=spread.of_mean(host),
-                settings=group.settings,
-                peers=hosts,
-            )
+        nodes = {host: owned.get(host, 0) for host in sorted(group.peers)}
+        total = sum(nodes.values())
+        for host, number in nodes.items():
+            yield Peer(ring, host, group, assigner, spread, number, total)
 
 
 FLOW: Columns[Flow] = (
