@@ -42,7 +42,7 @@ _OF_OTHERS = {
     ('oslo_messaging_rabbit', 'ssl'),
 }
 """Options of Nova, Ironic and libraries, which these packages do not have."""
-_METRIC = re.compile(r"(?:Family\(|health,)\s*'(\w+)'")
+_METRIC = re.compile(r"(?:Family|\bown)\(\s*'(\w+)'")
 _REQUIRED = 'arguments are required'
 _WORDS_OF_SHELLS = {'|', '>', '&&', ';', '<'}
 

@@ -372,9 +372,12 @@ def _answer(
     )
     body = cells(DIFFERENCE, found)
     if (request.body or request.query).get('nodes'):
-        body['changes'] = [
-            cells(NODE, one) for kind in Kind for one in found.of(kind)
-        ]
+        body['changes'] = changes(found)
     body['warnings'] = [warning] if seen.unlisted else []
     body['notes'] = list(notes)
     return Answer(body)
+
+
+def changes(found: Difference) -> list[dict[str, columns.Cell]]:
+    """Return each node that would change, in the order of the kinds."""
+    return [cells(NODE, one) for kind in Kind for one in found.of(kind)]
