@@ -69,8 +69,10 @@ class AddressTest(configurations.ConfiguredCase):
                 error = self.enterContext(
                     mock.patch('sys.stderr', io.StringIO())
                 )
-                with mock.patch.object(
-                    program, '_build', return_value=(conf, print)
+                with mock.patch.multiple(
+                    deploy,
+                    configure=mock.Mock(return_value=conf),
+                    build=mock.Mock(return_value=print),
                 ):
                     self.assertEqual(1, program.main([]))
             self.assertIn(
