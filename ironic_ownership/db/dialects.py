@@ -39,8 +39,6 @@ _EXAMPLE = (
     'sqlite:////var/lib/ironic-ownership/records.sqlite or '
     'mysql+pymysql://user:password@host/ironic_ownership'
 )
-_WHOLE_SCHEMES = dict.fromkeys(MYSQL, 'mysql+pymysql')
-"""Schemes without a driver, whose default is not the one of our extra."""
 _EXTRAS = {'mysql': 'mysql', 'mariadb': 'mysql', 'postgresql': 'postgresql'}
 
 
@@ -52,16 +50,12 @@ def read_url(connection: str) -> sqlalchemy.URL:
     """
     try:
         url = sqlalchemy.make_url(connection)
-        dialect = url.get_dialect()
+        url.get_dialect().import_dbapi()
     except (sa_exc.ArgumentError, ValueError) as exc:
         # The text is not shown: an unreadable URL may hold a password.
         raise exceptions.RecordsError(
             '[database] connection is not a database URL', hint=_EXAMPLE
         ) from exc
-    except (sa_exc.NoSuchModuleError, ImportError) as exc:
-        raise _missing_driver(connection) from exc
-    try:
-        dialect.import_dbapi()
     except ImportError as exc:
         raise _missing_driver(connection) from exc
     if url.get_backend_name() == SQLITE:
@@ -99,10 +93,10 @@ def is_file(connection: str) -> bool:
 def _missing_driver(connection: str) -> exceptions.RecordsError:
     scheme = connection.partition(':')[0]
     extra = _EXTRAS.get(scheme.partition('+')[0])
-    whole = _WHOLE_SCHEMES.get(scheme)
     hint = (
-        f'Write {whole}:// in place of {scheme}://'
-        if whole
+        # Without a driver: its default is not the one of our extra.
+        f'Write mysql+pymysql:// in place of {scheme}://'
+        if scheme in MYSQL
         else extras.hint(extra)
         if extra
         else _EXAMPLE
@@ -342,30 +336,25 @@ class EpochSeconds(expression.FunctionElement[float]):
     inherit_cache = True
 
 
-@compiler.compiles(EpochSeconds)
-def _no_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
-    raise NotImplementedError(f'no clock for {visitor.dialect.name}')
-
-
-@compiler.compiles(EpochSeconds, 'sqlite')
-def _sqlite_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+_CLOCKS = {
     # unixepoch('subsec') needs 3.42; milliseconds are all 'now' has.
-    return "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)"
-
-
-@compiler.compiles(EpochSeconds, 'postgresql')
-def _postgresql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    'sqlite': "ROUND((julianday('now') - 2440587.5) * 86400.0, 3)",
     # now() is the start of the transaction, which may have waited for a lock.
-    return 'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
-
-
-@compiler.compiles(EpochSeconds, 'mysql', 'mariadb')
-def _mysql_clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    'postgresql': (
+        'CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)'
+    ),
     # UNIX_TIMESTAMP(NOW()) is ambiguous for an hour a year in local time;
     # the exponent makes the quotient a double instead of a decimal.
-    return (
-        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)"
-    )
+    **dict.fromkeys(
+        MYSQL,
+        "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1.0e6)",
+    ),
+}
+
+
+@compiler.compiles(EpochSeconds)
+def _clock(element: EpochSeconds, visitor: Any, **kw: Any) -> str:
+    return _CLOCKS[visitor.dialect.name]
 
 
 class Unindexed(expression.FunctionElement[Any]):
@@ -385,12 +374,8 @@ class Unindexed(expression.FunctionElement[Any]):
 
 
 @compiler.compiles(Unindexed)
-def _plain(element: Unindexed, visitor: Any, **kw: Any) -> str:
-    return str(visitor.process(element.clauses, **kw))
-
-
-@compiler.compiles(Unindexed, 'sqlite')
 def _unindexed(element: Unindexed, visitor: Any, **kw: Any) -> str:
     # Source: https://www.sqlite.org/optoverview.html, "Disqualifying
     # WHERE-clause terms using unary +".
-    return f'+{visitor.process(element.clauses, **kw)}'
+    sign = '+' if visitor.dialect.name == SQLITE else ''
+    return f'{sign}{visitor.process(element.clauses, **kw)}'

@@ -49,14 +49,14 @@ class SqlOutbox(transaction.Port):
             position on record that is now.
         """
         now = tx.now()
-        row = self._row(tx)
-        turn = _turn(row, sender, now, lease)
-        if turn is None:
-            # Another process may have changed it meanwhile, or inserts it:
-            # then this insertion fails, and all of it is repeated.
-            row = self._row(tx, for_update=True)
+        # Another process may have changed it meanwhile, or inserts it: then
+        # this insertion fails, and all of it is repeated.
+        for is_locked in (False, True):
+            row = self._row(tx, for_update=is_locked)
             turn = _turn(row, sender, now, lease)
-        if turn is None:
+            if turn is not None:
+                break
+        else:
             position = now
             if row is not None and not _is_ahead(row.position, now):
                 position = row.position

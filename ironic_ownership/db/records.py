@@ -5,6 +5,7 @@ The rules of a change are in ``change_set``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -200,16 +201,10 @@ class SqlRecords(transaction.Port):
         :param after: uuid with which the page before ended.
         :param limit: size of the page; a smaller one is the last.
         """
-        found: list[model.ComputeNode] = []
-        while len(found) < limit:
-            some = self._database.select(
-                queries.page(chosen, after, limit), rows.compute_node
-            )
-            found += filter(chosen.matches, some)
-            if len(some) < limit:
-                break
-            after = some[-1].uuid
-        return found[:limit]
+        found = self._walk(
+            lambda uuid: queries.page(chosen, uuid, limit), limit, after
+        )
+        return [*itertools.islice(filter(chosen.matches, found), limit)]
 
     def in_reach(
         self, host: str, scope: model.Scope
@@ -218,19 +213,27 @@ class SqlRecords(transaction.Port):
 
         They are not all of one moment.
         """
-        after = ''
+        for one in self._walk(
+            lambda uuid: queries.in_reach(host, scope, uuid, PAGE), PAGE
+        ):
+            if one.host == host or scope.matches(
+                one.shard, one.conductor_group
+            ):
+                yield one
+
+    def _walk(
+        self,
+        page_after: Callable[[str], sa.Select[Any]],
+        size: int,
+        after: str = '',
+    ) -> Iterator[model.ComputeNode]:
+        """Yield compute nodes in the order of their uuids, page by page."""
         while True:
-            some = self._database.select(
-                queries.in_reach(host, scope, after, PAGE), rows.compute_node
-            )
-            for one in some:
-                if one.host == host or scope.matches(
-                    one.shard, one.conductor_group
-                ):
-                    yield one
-            if len(some) < PAGE:
+            page = self._database.select(page_after(after), rows.compute_node)
+            yield from page
+            if len(page) < size:
                 return
-            after = some[-1].uuid
+            after = page[-1].uuid
 
     def compute_nodes_changed(
         self, since: Mapping[str, int]
@@ -295,8 +298,7 @@ class SqlRecords(transaction.Port):
             )
             .order_by(instances.created_at.desc(), instances.id.desc())
         )
-        found = self._database.select(statement, tuple)
-        return str(found[0][0]) if found else None
+        return self._database.read(lambda conn: conn.scalar(statement))
 
     def counts(self) -> dict[str | None, tuple[int, int]]:
         """Count compute nodes by owner: (all, those with an instance)."""

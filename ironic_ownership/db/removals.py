@@ -6,7 +6,6 @@ takes, that the record is still the one for which they were evaluated.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from ironic_ownership.contracts import reasons
@@ -17,14 +16,6 @@ from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.transaction import Transaction
 
 _CHANGED = 'the record changed in the last moment'
-
-
-@dataclasses.dataclass(frozen=True)
-class _Locked:
-    services: Mapping[str, change_set.ServiceState]
-    """Those that are raised."""
-    is_being_deleted: bool
-    linked_nodes: LockedNodes
 
 
 class SqlRemovals(transaction.Port):
@@ -50,11 +41,9 @@ class SqlRemovals(transaction.Port):
         locked = self._lock(tx, uuid, seen)
         if isinstance(locked, str):
             return locked
+        _, mark, _ = locked
         tx.update_node(
-            uuid,
-            updated_at=tx.now(),
-            **change_set.BEING_DELETED,
-            **transaction.mark(locked.services),
+            uuid, updated_at=tx.now(), **change_set.BEING_DELETED, **mark
         )
         return None
 
@@ -73,9 +62,12 @@ class SqlRemovals(transaction.Port):
             or instance are not as seen; then nothing was changed.
         """
         locked = self._lock(tx, uuid, seen)
-        if isinstance(locked, str) or not locked.is_being_deleted:
+        if isinstance(locked, str):
             return False
-        locked.linked_nodes.delete([uuid])
+        record, mark, linked_nodes = locked
+        if not change_set.is_being_deleted(record):
+            return False
+        linked_nodes.delete([uuid])
         now = tx.now()
         tx.update_node(
             uuid,
@@ -83,7 +75,7 @@ class SqlRemovals(transaction.Port):
             reason=reasons.Reason.NODE_GONE.value,
             updated_at=now,
             deleted_at=now,
-            **transaction.mark(locked.services),
+            **mark,
         )
         tx.add_event(
             EventKind.NODE_FORGOTTEN,
@@ -121,9 +113,8 @@ class SqlRemovals(transaction.Port):
         now = tx.now()
         tx.close_instances([uuid], now)
         # An unowned node has no service whose row would certify this.
-        tx.update_node(
-            uuid, updated_at=now, **transaction.mark(locked.services)
-        )
+        _, mark, _ = locked
+        tx.update_node(uuid, updated_at=now, **mark)
         tx.add_event(
             EventKind.INSTANCE_FORGOTTEN,
             origin,
@@ -141,11 +132,12 @@ class SqlRemovals(transaction.Port):
         uuid: str,
         seen: SeenOwner,
         instance: str | None = None,
-    ) -> _Locked | str:
+    ) -> tuple[change_set.Row, change_set.Row, LockedNodes] | str:
         """Lock owner and node.
 
         :param instance: the one that has to be open; by default none.
-        :returns: an objection if anything is not as it was seen.
+        :returns: the record, the columns of its mark, and its linked nodes;
+            an objection if anything is not as it was seen.
         """
         # Services are locked first, as every writer does.
         services: Mapping[str, change_set.ServiceState] = {}
@@ -178,5 +170,4 @@ class SqlRemovals(transaction.Port):
         linked_nodes = tx.linked.lock(tx.conn, [uuid])
         if objection := linked_nodes.against_deletion(uuid, seen.host):
             return objection
-        deleted = change_set.is_being_deleted(found)
-        return _Locked(services, deleted, linked_nodes)
+        return found, transaction.mark(services), linked_nodes

@@ -98,10 +98,8 @@ def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
     factory = functools.partial(watchdog.Connection, longest=longest)
 
     @event.listens_for(engine, 'do_connect')
-    def connect(
-        dialect: Any, record: Any, args: Any, parameters: dict[str, Any]
-    ) -> None:
-        parameters['connection_factory'] = factory
+    def connect(dialect: Any, record: Any, args: Any, options: Any) -> None:
+        options['connection_factory'] = factory
 
 
 def _share_tls(engine: sqlalchemy.Engine) -> None:
@@ -113,12 +111,9 @@ def _share_tls(engine: sqlalchemy.Engine) -> None:
     connection is open.
     """
 
-    def connect(
-        dialect: object, record: object, cargs: Any, cparams: Any
-    ) -> object:
-        return pymysql_class()(*cargs, **cparams)
-
-    event.listen(engine, 'do_connect', connect)
+    @event.listens_for(engine, 'do_connect')
+    def connect(dialect: Any, record: Any, args: Any, options: Any) -> object:
+        return pymysql_class()(*args, **options)
 
 
 @functools.cache
