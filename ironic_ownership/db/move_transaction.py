@@ -16,10 +16,12 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     connection,
+    pauses,
     rows,
     service_admin,
     tables,
     transaction,
+    trials,
 )
 from ironic_ownership.db.transaction import Transaction
 
@@ -43,7 +45,8 @@ class _Locked:
     :ivar owners: of each node that has a record.
     :ivar released: unowned nodes that this move has released.
     :ivar results: of each node on record for this move.
-    :ivar due: see :func:`service_admin.limits`, also for ``paused``.
+    :ivar due: services whose standing order an automatic move carries out.
+    :ivar paused: nodes for which it waits until the end of a pause.
     """
 
     def __init__(
@@ -87,12 +90,21 @@ class _Locked:
                 forced_down=one.forced_down,
             )
         self.linked_nodes = tx.linked.lock(tx.conn, self.owners)
-        # No other move has limits.
-        self.due, self.paused = (
-            service_admin.limits(tx, self.services, self.records)
-            if move.automatic
-            else ((), ())
-        )
+        self.due: set[str] = set()
+        self.paused: set[str] = set()
+        # An operator ignores both.
+        if move.automatic:
+            found = [
+                service_admin.lock_known(tx, host)
+                for host in sorted(self.services)
+            ]
+            self.due = {row.host for row in found if row.order_due}
+            lasting = pauses.current(tx.conn)
+            self.paused = {
+                uuid
+                for uuid, row in self.records.items()
+                if pauses.cover(lasting, row['shard'], row['conductor_group'])
+            }
         # Later than all locks.
         self.now = tx.now()
 
@@ -274,7 +286,15 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
             host=move.destination,
         )
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
-    _store_results([_result(node, locked) for node in done], locked)
+    stored = [_result(node, locked) for node in done]
+    for state in sorted({node.state for node in stored}):
+        trials.write_results(
+            tx,
+            move.request_id,
+            {node.uuid: node.detail for node in stored if node.state is state},
+            state=state.value,
+            updated_at=now,
+        )
     tx.add_rows(
         tables.events,
         [
@@ -345,20 +365,3 @@ def _fence(sources: Collection[str | None], locked: _Locked) -> None:
                 from_host=host,
                 reason=why,
             )
-
-
-def _store_results(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
-    alike: dict[tuple[str, str | None], list[str]] = {}
-    for node in done:
-        key = node.state.value, node.detail
-        alike.setdefault(key, []).append(node.uuid)
-    # One statement for each result instead of one for each node.
-    for (state, detail), uuids in sorted(alike.items(), key=str):
-        locked.tx.update_rows(
-            _node_moves.node_uuid,
-            uuids,
-            _node_moves.request_id == locked.move.request_id,
-            state=state,
-            detail=detail,
-            updated_at=locked.now,
-        )

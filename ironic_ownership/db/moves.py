@@ -178,7 +178,12 @@ class SqlMoves(transaction.Port):
         tx.end_release(request_id, details)
         planned = _node_moves.state == NodeState.PLANNED.value
         trials.write_results(
-            tx, request_id, details, planned, state=state.value
+            tx,
+            request_id,
+            details,
+            planned,
+            state=state.value,
+            updated_at=tx.now(),
         )
 
     pass_trial = connection.method(trials.pass_trial)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.moves import StandingOrder
-from ironic_ownership.db import change_set, pauses, rows, tables, transaction
+from ironic_ownership.db import rows, tables, transaction
 from ironic_ownership.db.linked_tables import Flags
 from ironic_ownership.db.transaction import Transaction
 
@@ -262,25 +261,3 @@ def note_fence(
         fence_seen_at=now,
     )
     return True
-
-
-def limits(
-    tx: Transaction,
-    services: Collection[str],
-    nodes: Mapping[str, change_set.Row],
-) -> tuple[Collection[str], Collection[str]]:
-    """Return what an automatic move may not ignore.
-
-    :param services: those of the move, locked.
-    :param nodes: rows of its nodes, locked.
-    :returns: the services whose order is due, and the nodes that wait for the
-        end of a pause.
-    """
-    found = (lock_known(tx, h) for h in sorted(services))
-    due = {row.host for row in found if row.order_due}
-    lasting = pauses.current(tx.conn)
-    return due, {
-        uuid
-        for uuid, row in nodes.items()
-        if pauses.cover(lasting, row['shard'], row['conductor_group'])
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -53,6 +52,7 @@ def fail_trial(
         ON_TRIAL,
         state=NodeState.PLANNED.value,
         trial=Trial.BACK.value,
+        updated_at=tx.now(),
     )
     return failed > 0 or not details
 
@@ -60,27 +60,31 @@ def fail_trial(
 def write_results(
     tx: Transaction,
     request_id: str,
-    details: Mapping[str, str],
-    which: sa.ColumnElement[bool],
-    **values: str,
+    details: Mapping[str, str | None],
+    *which: sa.ColumnElement[bool],
+    **values: object,
 ) -> int:
     """Write the results of nodes of a move, whose records are locked.
 
     :param details: by the node's uuid.
-    :param which: those that get one.
+    :param which: those that get one; by default all.
     :returns: their number.
     """
-    now = tx.now()
-    of_move = _node_moves.request_id == request_id
-    written = 0
-    for uuid, detail in sorted(details.items()):
-        columns: dict[str, Any] = {'detail': detail, **values}
-        written += tx.update_rows(
-            *(_node_moves.node_uuid, [uuid], of_move, which),
-            updated_at=now,
-            **columns,
+    alike: dict[str | None, list[str]] = {}
+    for uuid, detail in details.items():
+        alike.setdefault(detail, []).append(uuid)
+    # One statement for each result instead of one for each node.
+    return sum(
+        tx.update_rows(
+            _node_moves.node_uuid,
+            uuids,
+            _node_moves.request_id == request_id,
+            *which,
+            detail=detail,
+            **values,
         )
-    return written
+        for detail, uuids in sorted(alike.items(), key=str)
+    )
 
 
 def against_owner(
