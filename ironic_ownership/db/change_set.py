@@ -28,6 +28,9 @@ BEING_DELETED: Row = {
 }
 """Columns of a record that is being deleted."""
 
+NOT_RELEASED: Row = dict.fromkeys(('released_by', 'held_by', 'held_until'))
+"""Columns of a record that has an owner."""
+
 _FIXED = ('uuid', 'created_at')
 """Columns of a node's row that are written once."""
 
@@ -183,9 +186,7 @@ class ChangeSet:
             **attributes(node),
             **rows.availability_columns(row, claim.availability, self.now),
             'placement_digest': row['placement_digest'] if row else None,
-            'released_by': None,
-            'held_by': None,
-            'held_until': None,
+            **NOT_RELEASED,
         }
         (self.writes.new_nodes if row is None else self.writes.nodes).append(
             written

@@ -144,9 +144,36 @@ def activate(
             hint='Run ironic-ownership nova check',
         )
     linked_nodes.assign([node.uuid], now.host)
-    mark = transaction.mark(services)
-    origin = origin or Origin(before.host)
-    _take(tx, now, node, record, instance, origin, mark)
+    at, reason = tx.now(), reasons.Reason.RESERVED.value
+    owned = {
+        'host': now.host,
+        'reason': reason,
+        'updated_at': at,
+        'deleted_at': None,
+        **change_set.attributes(node),
+        # An earlier release has ended, also for the request that made it.
+        **change_set.NOT_RELEASED,
+        **transaction.mark(services),
+    }
+    if record is None:
+        row = {'uuid': node.uuid, 'created_at': at, **owned}
+        tx.add_rows(tables.compute_nodes, [row])
+    else:
+        tx.update_node(node.uuid, **owned)
+    if instance is None:
+        opened = rows.new_instance(
+            now.instance_uuid, node.uuid, now.host, at, reason
+        )
+        tx.add_rows(tables.instances, [opened])
+    tx.add_event(
+        EventKind.NODE_RESERVED,
+        origin or Origin(before.host),
+        at,
+        node_uuid=node.uuid,
+        to_host=now.host,
+        instance_uuid=now.instance_uuid,
+        reason=now.id,
+    )
     return change(
         tx, now.id, state=ACTIVE.value, node_uuid=node.uuid, detail=None
     )
@@ -243,53 +270,6 @@ def _check_free(
             f'the node {uuid} has the instance {instance} on record',
             hint='The next refresh of its owner closes it, if it is gone',
         )
-
-
-def _take(
-    tx: Transaction,
-    reservation: Reservation,
-    node: model.Node,
-    record: change_set.Row | None,
-    instance: str | None,
-    origin: Origin,
-    mark: change_set.Row,
-) -> None:
-    now = tx.now()
-    owned = {
-        'host': reservation.host,
-        'reason': reasons.Reason.RESERVED.value,
-        'updated_at': now,
-        'deleted_at': None,
-        **change_set.attributes(node),
-        # An earlier release has ended, also for the request that made it.
-        'released_by': None,
-        'held_by': None,
-        'held_until': None,
-        **mark,
-    }
-    if record is None:
-        row = {'uuid': node.uuid, 'created_at': now, **owned}
-        tx.add_rows(tables.compute_nodes, [row])
-    else:
-        tx.update_node(node.uuid, **owned)
-    if instance is None:
-        opened = rows.new_instance(
-            reservation.instance_uuid,
-            node.uuid,
-            reservation.host,
-            now,
-            reasons.Reason.RESERVED.value,
-        )
-        tx.add_rows(tables.instances, [opened])
-    tx.add_event(
-        EventKind.NODE_RESERVED,
-        origin,
-        now,
-        node_uuid=node.uuid,
-        to_host=reservation.host,
-        instance_uuid=reservation.instance_uuid,
-        reason=reservation.id,
-    )
 
 
 def _give_back(
