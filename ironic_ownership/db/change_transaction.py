@@ -10,6 +10,7 @@ Without a budget nothing is read.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
@@ -54,11 +55,8 @@ def apply(
     :param origin: the request of an operator, for the events.
     :param budget: of the changes of owner that no operator requests.
     """
-    applied: list[Change] = []
-    refused: list[Change] = []
+    found = collections.defaultdict[str, list[Change]](list)
     fenced: list[str] = []
-    paused: list[Change] = []
-    delayed: list[Change] = []
     allowance = Allowance()
     # A second change of a node is decided from the rows as the first left
     # them.
@@ -83,25 +81,22 @@ def apply(
             row = decided.nodes.get(change.uuid)
             spends = change.uuid in handed_over
             if spends and pauses.hold(lasting, row, change):
-                paused.append(change)
+                found['paused'].append(change)
             elif spends and allowance.delays(row, change):
-                delayed.append(change)
+                found['delayed'].append(change)
             elif decided.accept(change):
-                applied.append(change)
+                found['applied'].append(change)
                 if spends:
                     allowance.spend(row, change)
             else:
-                refused.append(change)
+                found['refused'].append(change)
         decided.finish()
         _write(tx, decided)
         fenced += decided.writes.fenced
     return records.Outcome(
-        tuple(applied),
-        tuple(refused),
-        tuple(fenced),
-        tuple(paused),
-        tuple(delayed),
-        allowance.retry_in,
+        **{name: tuple(some) for name, some in found.items()},
+        fenced=tuple(fenced),
+        retry_in=allowance.retry_in,
     )
 
 

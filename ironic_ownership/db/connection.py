@@ -41,27 +41,17 @@ _FETCHED = 1000
 
 _LARGEST = 500
 
-# Without max_retries and retry_interval: nothing connects before the first
-# transaction, and its caller decides about retries.
-_ENGINE_OPTIONS = (
-    'connection_debug',
-    'connection_parameters',
-    'connection_recycle_time',
-    'connection_trace',
-    'max_overflow',
-    'max_pool_size',
-    'mysql_sql_mode',
-    'mysql_wsrep_sync_wait',
-    'pool_timeout',
-    'sqlite_synchronous',
-)
+# Nothing connects before the first transaction, and its caller decides about
+# retries.
+_NO_OPTIONS = frozenset({'max_retries', 'retry_interval'})
 
 
 def engine_options(group: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of oslo.db that :func:`open_database` takes."""
+    names = inspect.signature(engines.create_engine).parameters.keys()
     return {
         name: group[name]
-        for name in _ENGINE_OPTIONS
+        for name in names - _NO_OPTIONS
         if name in group and group[name] is not None
     }
 

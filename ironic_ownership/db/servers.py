@@ -138,17 +138,13 @@ def pymysql_class() -> type[Any]:
     return type('Connection', (base,), {'_create_ssl_ctx': create})
 
 
-_MOVED_ON_POSTGRESQL = frozenset(
+_MOVED = frozenset(
     {
-        '25006',  # read_only_sql_transaction: a standby
+        '25006',  # PostgreSQL, read_only_sql_transaction: a standby
         '57P01',  # admin_shutdown
         '57P02',  # crash_shutdown
         '57P03',  # cannot_connect_now: it starts or shuts down
-    }
-)
-_MOVED_ON_MYSQL = frozenset(
-    {
-        1047,  # no part of the primary component of a Galera cluster
+        1047,  # MySQL: no part of the primary component of a Galera cluster
         1290,  # read-only, by an option
         1836,  # read-only
     }
@@ -167,10 +163,7 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
     def handle(context: Any) -> None:
         cause = context.original_exception
         number = cause.args[0] if cause.args else None
-        if (
-            getattr(cause, 'pgcode', None) in _MOVED_ON_POSTGRESQL
-            or number in _MOVED_ON_MYSQL
-        ):
+        if _MOVED.intersection((getattr(cause, 'pgcode', None), number)):
             # Otherwise it would stay in the pool, and fail for ever.
             context.is_disconnect = True
             raise db_exc.DBConnectionError(context.sqlalchemy_exception)
