@@ -210,10 +210,6 @@ class StoreURL:
         return parts
 
     @property
-    def scheme(self) -> str:
-        return self.parts.scheme
-
-    @property
     def servers(self) -> tuple[str, ...]:
         """The servers as ``host:port``, without credentials."""
         netloc = self.parts.netloc.rpartition('@')[2]

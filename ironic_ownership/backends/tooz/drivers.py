@@ -29,10 +29,10 @@ def find(url: str, ttl: float, call_timeout: float) -> driver.Driver:
     """
     where = driver.StoreURL(url)
     for kind in _DRIVERS:
-        if where.scheme in kind.schemes:
+        if where.parts.scheme in kind.schemes:
             break
     else:
-        scheme = where.masked(where.scheme)
+        scheme = where.masked(where.parts.scheme)
         raise _refused(
             _REMOVED.get(
                 scheme,

@@ -75,7 +75,9 @@ class MemberReader(members.Reader):
     def _ids(self) -> set[bytes]:
         answer = self._range(keys_only=True)
         # The next read sees the members that came or left after this answer.
-        newest = max(_rows(answer), key=_mod_revision, default=None)
+        newest = max(
+            _rows(answer), key=lambda r: int(r['mod_revision']), default=None
+        )
         self._listed = (
             answer['header']['revision'],
             _key(newest) if newest else b'',
@@ -170,7 +172,11 @@ class ChangeStream:
                     error, self._error = self._error, None
                     raise error
                 if self._thread is None:
-                    self._begin()
+                    thread = threading.Thread(
+                        target=self._run, name='etcd-changes', daemon=True
+                    )
+                    thread.start()
+                    self._thread = thread
                 remaining = ends - time.monotonic()
                 if remaining <= 0:
                     return False
@@ -178,13 +184,6 @@ class ChangeStream:
             self._has_changed = False
             self._not_before = time.monotonic() + _SPACING
             return True
-
-    def _begin(self) -> None:
-        thread = threading.Thread(
-            target=self._run, name='etcd-changes', daemon=True
-        )
-        thread.start()
-        self._thread = thread
 
     def _run(self) -> None:
         error: Exception | None = None
@@ -222,7 +221,9 @@ class ChangeStream:
                     # The first line reports the start of the watch; earlier
                     # changes are unknown.
                     begun = True
-                    self._notify()
+                    with self._state:
+                        self._has_changed = True
+                        self._state.notify_all()
                     if answer.get('result', {}).get('canceled'):
                         # Too slow for a compaction. The members are read
                         # now, and the next stream begins after that.
@@ -231,11 +232,6 @@ class ChangeStream:
             # Long silence is no error: the stream is to be opened again.
             if not (begun and 'timed out' in str(exc)):
                 raise
-
-    def _notify(self) -> None:
-        with self._state:
-            self._has_changed = True
-            self._state.notify_all()
 
 
 def _server_of(response: Any) -> str:
@@ -257,10 +253,6 @@ def _rows(answer: Any) -> Any:
 
 def _key(row: Any) -> bytes:
     return base64.b64decode(row['key'])
-
-
-def _mod_revision(row: Any) -> int:
-    return int(row['mod_revision'])
 
 
 def _data(row: Any) -> object:

@@ -134,27 +134,20 @@ def _limit_log() -> None:
 
 
 def _secure(
-    *,
-    address: tuple[str, int],
-    hostname: str,
-    timeout: float,
-    ca: str | None,
-    certfile: str | None,
-    keyfile: str | None,
-    keyfile_password: str | None,
-    verify_certs: bool,
-    **_: object,
+    *, address: tuple[str, int], hostname: str, timeout: float, **tls: Any
 ) -> ssl.SSLSocket:
     """Connect to the server of that name, with a certificate of ``ca``.
 
-    :param ca: file; without it, the authorities of the system count.
+    :param tls: kazoo's; without ``ca`` the authorities of the system count.
     """
-    context = ssl.create_default_context(cafile=ca)
-    if not verify_certs:  # by the operator
+    context = ssl.create_default_context(cafile=tls['ca'])
+    if not tls['verify_certs']:  # by the operator
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if certfile:
-        context.load_cert_chain(certfile, keyfile, keyfile_password)
+    if tls['certfile']:
+        context.load_cert_chain(
+            tls['certfile'], tls['keyfile'], tls['keyfile_password']
+        )
     plain = socket.create_connection(address, timeout)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
