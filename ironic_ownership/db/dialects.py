@@ -119,57 +119,45 @@ def _check_file(url: sqlalchemy.URL) -> None:
         return
     path = pathlib.Path(name)
     try:
-        if path.exists():
-            _check_content(path)
-        else:
-            _check_directory(path)
+        fault = _fault_of(path)
     except OSError as exc:
-        raise _unreadable(path) from exc
+        raise _file_error(path, *_UNREADABLE) from exc
+    if fault is not None:
+        raise _file_error(path, *fault)
 
 
-def _check_content(path: pathlib.Path) -> None:
-    if not path.is_file():
-        raise _file_error(path, 'it is not a regular file', _EXAMPLE)
-    if not os.access(path, os.R_OK):
-        raise _unreadable(path)
-    if 0 < path.stat().st_size < _SHORTEST:
-        raise not_a_database(path)  # SQLite would overwrite it
-    # Even a reader writes: to the index of the log next to the file.
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        raise _file_error(
-            path,
-            'this user may not write to it and to its directory',
-            'Grant that, or run as a user with that access',
-        )
+_UNREADABLE = (
+    'it cannot be read',
+    'Give this user read and write access to the file and its directory',
+)
+_NOT_A_DATABASE = 'it is not an SQLite database', 'Name another file'
 
 
-def _check_directory(path: pathlib.Path) -> None:
+def _fault_of(path: pathlib.Path) -> tuple[str, str] | None:
+    """Return why a path cannot be a database of this user, and a hint."""
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise _file_error(
-            path, 'its directory does not exist', f'Create {parent}'
-        )
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise _file_error(
-            path,
+        return 'its directory does not exist', f'Create {parent}'
+    if not path.exists():
+        if os.access(parent, os.W_OK | os.X_OK):
+            return None
+        return (
             'it does not exist and its directory is not writable',
             f'Give this user write access to {parent}',
         )
-
-
-def not_a_database(path: object) -> exceptions.RecordsError:
-    """Return the error for a file of another kind."""
-    return _file_error(
-        path, 'it is not an SQLite database', 'Name another file'
-    )
-
-
-def _unreadable(path: pathlib.Path) -> exceptions.RecordsError:
-    return _file_error(
-        path,
-        'it cannot be read',
-        'Give this user read and write access to the file and its directory',
-    )
+    if not path.is_file():
+        return 'it is not a regular file', _EXAMPLE
+    if not os.access(path, os.R_OK):
+        return _UNREADABLE
+    if 0 < path.stat().st_size < _SHORTEST:
+        return _NOT_A_DATABASE  # SQLite would overwrite it
+    # Even a reader writes: to the index of the log next to the file.
+    if not os.access(path, os.W_OK) or not os.access(parent, os.W_OK):
+        return (
+            'this user may not write to it and to its directory',
+            'Grant that, or run as a user with that access',
+        )
+    return None
 
 
 def _file_error(path: object, what: str, hint: str) -> exceptions.RecordsError:
@@ -255,7 +243,9 @@ def prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
             _use_wal(dbapi, time.monotonic() + timeout)
         except sqlite3.DatabaseError as exc:
             if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise not_a_database(engine.url.database) from exc
+                raise _file_error(
+                    engine.url.database, *_NOT_A_DATABASE
+                ) from exc
             raise
 
     _refuse_replaced(engine)

@@ -201,11 +201,7 @@ def close(
     before = known(tx.conn, reservation_id)
     uuid = before.node_uuid
     # Read without a lock, because services are locked first.
-    owner = (
-        None
-        if uuid is None
-        else tx.conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
-    )
+    owner = tx.conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
     services: dict[str, change_set.ServiceState] = {}
     for host in sorted({before.host, *filter(None, [owner])}):
         # The epoch is the reserving service's; a move may have changed the

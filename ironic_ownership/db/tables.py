@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 metadata = sa.MetaData(
     naming_convention={
+        'fk': 'fk_%(table_name)s_%(column_0_name)s',
         'ix': 'ix_%(table_name)s_%(column_0_name)s',
         'uq': 'uq_%(table_name)s_%(column_0_name)s',
     }
@@ -118,7 +119,7 @@ instances = _table(
     sa.Column(
         'node_uuid',
         _UUID,
-        sa.ForeignKey('compute_nodes.uuid', name='fk_instances_node_uuid'),
+        sa.ForeignKey('compute_nodes.uuid'),
         nullable=False,
         index=True,
     ),
@@ -180,10 +181,7 @@ node_moves = _table(
     'node_moves',
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column(
-        'request_id',
-        _SHORT,
-        sa.ForeignKey('moves.request_id', name='fk_node_moves_request_id'),
-        nullable=False,
+        'request_id', _SHORT, sa.ForeignKey('moves.request_id'), nullable=False
     ),
     sa.Column('node_uuid', _UUID, nullable=False),
     sa.Column('source', _HOST),
