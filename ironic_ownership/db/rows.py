@@ -79,7 +79,7 @@ SERVICES = ServiceSource(
 """Every service, from the records alone."""
 
 
-def _built(kind: Callable[..., T], row: Any, **values: Any) -> T:
+def built(kind: Callable[..., T], row: Any, **values: Any) -> T:
     """Build a value from the columns that have the names of its fields.
 
     :param values: of the other fields, and of columns in another form.
@@ -116,7 +116,7 @@ def settings(text: str) -> model.MemberSettings:
 
 def condition_report(row: Any) -> ConditionReport:
     """Build a report from a row of ``queries.CONDITION_REPORTS``."""
-    return _built(
+    return built(
         ConditionReport,
         row,
         interval=row.due_after,
@@ -164,7 +164,7 @@ def changed_node(
 def service(row: Any) -> model.Service:
     """Build a service from a row of :data:`SERVICES`."""
     away = row.away_until is not None and row.away_until > row.now
-    found = _built(
+    found = built(
         model.Service,
         row,
         disabled=bool(row.disabled),
@@ -201,7 +201,7 @@ def service_and_node(
 
 def member(row: Any) -> model.Member:
     """Build a member from a row of the table of members."""
-    return _built(model.Member, row, settings=settings(row.settings))
+    return built(model.Member, row, settings=settings(row.settings))
 
 
 def event(row: Any) -> model.Event:
@@ -255,7 +255,7 @@ def move(row: Any, **counted: Any) -> moves.Move:
 
     :param counted: fields with the numbers of its nodes.
     """
-    return _built(
+    return built(
         moves.Move,
         row,
         overrides=tuple(row.overrides.split()),
@@ -287,7 +287,7 @@ def new_node_move(
 
 def node_move(row: Any) -> moves.NodeMove:
     """Build a node's move from a row of ``node_moves``."""
-    return _built(
+    return built(
         moves.NodeMove,
         row,
         uuid=row.node_uuid,
@@ -298,7 +298,7 @@ def node_move(row: Any) -> moves.NodeMove:
 
 def reservation(row: Any) -> Reservation:
     """Build a reservation from a row of its table."""
-    return _built(
+    return built(
         Reservation,
         row,
         request=_request(row),

@@ -138,12 +138,9 @@ class Transaction:
         if write:
             self.raise_revisions([row.host for row in found])
         return {
-            row.host: change_set.ServiceState(
-                row.epoch,
-                fenced=bool(row.fenced),
-                disabled=bool(row.disabled),
-                forced_down=bool(row.forced_down),
-                away_until=row.away_until,
+            row.host: rows.built(
+                change_set.ServiceState,
+                row,
                 registered=row.registered_at is not None,
                 # As :meth:`raise_revisions` leaves it, now or later.
                 revision=row.revision + 1,

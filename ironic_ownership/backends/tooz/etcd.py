@@ -220,7 +220,8 @@ class Adapter(requests.adapters.HTTPAdapter):
     def _send_to(
         self, server: str, request: requests.PreparedRequest, send: _Send
     ) -> requests.Response:
-        request.url = _at(server, request)
+        parts = urllib.parse.urlsplit(str(request.url))
+        request.url = parts._replace(netloc=server).geturl()
         login = self._login
         # The version is read before the path of the login is known.
         if login is None or request.path_url == '/version':
@@ -257,20 +258,14 @@ def _log_in(
     asked = request.copy()
     asked.headers.pop('Authorization', None)
     version = request.path_url.split('/')[1]
-    server = urllib.parse.urlsplit(str(request.url)).netloc
-    asked.url = _at(server, request, f'/{version}/auth/authenticate')
+    asked.url = urllib.parse.urljoin(
+        str(request.url), f'/{version}/auth/authenticate'
+    )
     name, password = login.user
     asked.prepare_body(None, None, json={'name': name, 'password': password})
     # The request may be a watch, of which no answer is read to its end.
     answer = send(asked, stream=False)
     return None if login.take(answer) else answer
-
-
-def _at(
-    server: str, request: requests.PreparedRequest, path: str | None = None
-) -> str:
-    parts = urllib.parse.urlsplit(str(request.url))
-    return parts._replace(netloc=server, path=path or parts.path).geturl()
 
 
 def _with_port(address: str) -> str:
