@@ -107,6 +107,19 @@ def maybe(
     return columns.Column(key, _read_if_there(path), of)
 
 
+def nullable(key: str, text: str, path: str = '') -> columns.Column[Any]:
+    """Return the column of a text that may be null.
+
+    :param text: the meaning of the key.
+    """
+    return columns.Column(key, path, TEXT_OR_NULL, text)
+
+
+def number(key: str, text: str) -> columns.Column[Any]:
+    """Return the column of a number of things."""
+    return columns.Column(key, type=NUMBER, help=text)
+
+
 def moment(key: str, path: str = '', text: str = '') -> columns.Column[Any]:
     """Return the column of a time, which may be null."""
     read = _read_if_there(path or key)

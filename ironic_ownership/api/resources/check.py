@@ -26,7 +26,7 @@ COLUMNS: Columns[problems.Problem] = (
     Column('code', help='Reason code, stable.'),
     Column('what'),
     schemas.code('kind', problems.Kind, text='Kind of the subjects.'),
-    Column('count', type=schemas.NUMBER, help='Number of subjects.'),
+    schemas.number('count', 'Number of subjects.'),
     Column('subjects', lambda p: list(p.subjects), schemas.TEXTS),
     Column('services', lambda p: list(p.services), schemas.TEXTS),
     Column('hint'),
@@ -129,10 +129,9 @@ def _validate(request: Request) -> Answer:
 _NOT_KNOWN = schemas.NUMBER_OR_NULL
 
 COUNTS: Columns[overview.Overview] = (
-    Column(
+    schemas.number(
         'unowned',
-        type=schemas.NUMBER,
-        help='Nodes without an owner that no service is about to claim, '
+        'Nodes without an owner that no service is about to claim, '
         'except where a policy leaves them so, as "reservation" does.',
     ),
     Column(
@@ -143,10 +142,9 @@ COUNTS: Columns[overview.Overview] = (
         'records. The records have one owner for each node by their key. Null '
         'if neither the cell nor Ironic was read.',
     ),
-    Column(
+    schemas.number(
         'drifted',
-        type=schemas.NUMBER,
-        help='Nodes whose owner is not the one that the policies, or the rows '
+        'Nodes whose owner is not the one that the policies, or the rows '
         'of the Nova cell, name.',
     ),
     Column(
@@ -155,10 +153,8 @@ COUNTS: Columns[overview.Overview] = (
         help='Nodes whose owner is dead, stopped, forced down or gone; null '
         'if the membership does not answer.',
     ),
-    Column(
-        'waiting',
-        type=schemas.NUMBER,
-        help='Nodes that wait for their next owner to claim them.',
+    schemas.number(
+        'waiting', 'Nodes that wait for their next owner to claim them.'
     ),
 )
 """The counts that have to be zero."""
@@ -191,7 +187,7 @@ OVERVIEW: Columns[overview.Overview] = (
         type=schemas.one_of('ok', 'warning', 'unknown', 'error'),
         help='The result in one word.',
     ),
-    Column('nodes', type=schemas.NUMBER, help='Number of nodes.'),
+    schemas.number('nodes', 'Number of nodes.'),
     *COUNTS,
     schemas.rows('services', SERVICE),
     schemas.rows(

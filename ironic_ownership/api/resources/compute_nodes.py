@@ -41,18 +41,15 @@ def _instance(status: NodeStatus) -> str | None:
 SHORT: Columns[NodeStatus] = (
     Column('uuid'),
     Column('name', type=TEXT_OR_NULL),
-    Column(
-        'service',
-        'owner',
-        TEXT_OR_NULL,
-        'The owner on record; null if there is none.',
+    schemas.nullable(
+        'service', 'The owner on record; null if there is none.', 'owner'
     ),
     schemas.code('state', deployment.State),
     Column('instance_uuid', _instance, TEXT_OR_NULL),
     Column('shard', lambda s: s.place[0], TEXT_OR_NULL),
     Column('conductor_group', lambda s: s.place[1]),
     Column('reason', 'decision.reason.value', help='Reason code, stable.'),
-    Column('unavailable', type=TEXT_OR_NULL, help=_UNAVAILABLE),
+    schemas.nullable('unavailable', _UNAVAILABLE),
 )
 _DECIDED: Columns[NodeStatus] = (
     Column('decided_owner', 'decision.owner', TEXT_OR_NULL),

@@ -32,30 +32,21 @@ SHORT: Columns[model.Event] = (
     ),
     Column('kind', help='A code, stable; a later release may have more.'),
     Column('actor', help='The service or the user that did it.'),
-    Column(
-        'from_host',
-        type=TEXT_OR_NULL,
-        help='The previous owner, or the service that it happened to.',
+    schemas.nullable(
+        'from_host', 'The previous owner, or the service that it happened to.'
     ),
-    Column(
-        'to_host',
-        type=TEXT_OR_NULL,
-        help='The next owner, or the service that began.',
-    ),
+    schemas.nullable('to_host', 'The next owner, or the service that began.'),
     Column('node_uuid', type=TEXT_OR_NULL),
     Column('reason', type=TEXT_OR_NULL),
 )
 LONG: Columns[model.Event] = (
     *SHORT,
     Column('instance_uuid', type=TEXT_OR_NULL),
-    Column(
+    schemas.nullable(
         'request_id',
-        type=TEXT_OR_NULL,
-        help="Of the operator's request that caused it; null if none did.",
+        "Of the operator's request that caused it; null if none did.",
     ),
-    Column(
-        'id', type=schemas.NUMBER, help='Unique, but not in the order of time.'
-    ),
+    schemas.number('id', 'Unique, but not in the order of time.'),
 )
 
 _MOMENT = {

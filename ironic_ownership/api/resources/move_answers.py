@@ -96,12 +96,10 @@ MOVE: Columns[Move] = (
     Column('destination'),
     schemas.code('state', MoveState),
     *map(_count, NodeState),
-    Column(
-        'on_trial',
-        type=schemas.NUMBER,
-        help='Nodes that have moved and are to be verified.',
+    schemas.number(
+        'on_trial', 'Nodes that have moved and are to be verified.'
     ),
-    Column('shard', type=TEXT_OR_NULL, help='That it sets in Ironic.'),
+    schemas.nullable('shard', 'That it sets in Ironic.'),
     Column('reason', type=TEXT_OR_NULL),
     Column('overrides', lambda m: list(m.overrides), schemas.TEXTS),
 )

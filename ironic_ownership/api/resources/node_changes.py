@@ -63,11 +63,10 @@ _OF_NODE: Columns[NodeRelease] = (
 )
 RELEASED: Columns[NodeRelease] = (
     *_OF_NODE,
-    Column(
+    schemas.nullable(
         'next_service',
-        'next_owner',
-        TEXT_OR_NULL,
         'The service that claims it, as far as that is known.',
+        'next_owner',
     ),
     result(
         Result.WOULD_RELEASE,

@@ -123,11 +123,8 @@ def _chosen(request: Request) -> NodeFilter:
 RECORD: Columns[node_listing.RecordedNode] = (
     Column('uuid', 'record.uuid'),
     Column('name', 'record.name', TEXT_OR_NULL),
-    Column(
-        'service',
-        'record.host',
-        TEXT_OR_NULL,
-        'The owner; null if there is none.',
+    schemas.nullable(
+        'service', 'The owner; null if there is none.', 'record.host'
     ),
     Column(
         'state',
@@ -138,12 +135,11 @@ RECORD: Columns[node_listing.RecordedNode] = (
     Column('shard', 'record.shard', TEXT_OR_NULL),
     Column('conductor_group', 'record.conductor_group'),
     Column('reason', 'record.reason.value', help='Reason code, stable.'),
-    Column(
+    schemas.nullable(
         'unavailable',
-        'record.unavailable',
-        TEXT_OR_NULL,
         'Why nothing can be scheduled to the node, as its owner last '
         'evaluated; null if it can be. A code, stable.',
+        'record.unavailable',
     ),
     schemas.moment(
         'seen_at',

@@ -26,16 +26,12 @@ LONGEST = 366 * DAY
 
 PAUSE: Columns[Pause] = (
     Column('request_id', help='Of the request that began it: its id.'),
-    Column(
-        'shard',
-        type=schemas.TEXT_OR_NULL,
-        help='Only nodes of this shard keep their owner; null for any.',
+    schemas.nullable(
+        'shard', 'Only nodes of this shard keep their owner; null for any.'
     ),
-    Column(
+    schemas.nullable(
         'conductor_group',
-        type=schemas.TEXT_OR_NULL,
-        help='Only nodes of this conductor group keep their owner; null for '
-        'any.',
+        'Only nodes of this conductor group keep their owner; null for any.',
     ),
     Column(
         'ends_at',

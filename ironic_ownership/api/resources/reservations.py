@@ -140,10 +140,8 @@ DETAILED: Columns[Reservation] = (
     schemas.moment('updated_at'),
     Column('method'),
     Column('detail', type=TEXT_OR_NULL),
-    Column(
-        'creator',
-        type=TEXT_OR_NULL,
-        help='Actor of the request; null if not on record.',
+    schemas.nullable(
+        'creator', 'Actor of the request; null if not on record.'
     ),
     Column('request', lambda r: r.request.to_mapping(), schemas.THING),
 )

@@ -129,10 +129,9 @@ SHORT: Columns[ServiceStatus] = (
     Column('epoch', 'row.epoch', schemas.NUMBER),
     Column('nodes', type=schemas.NUMBER),
     Column('instances', type=schemas.NUMBER),
-    Column(
+    schemas.nullable(
         'conditions',
-        type=schemas.TEXT_OR_NULL,
-        help='The loops that fail: ok, unknown, or their names; null without '
+        'The loops that fail: ok, unknown, or their names; null without '
         'a process.',
     ),
 )
@@ -169,10 +168,9 @@ DETAILS: Columns[ServiceStatus] = (
     _ADVERTISED[3],
     Column('view_checksum', 'row.view_checksum', schemas.TEXT_OR_NULL),
     Column('config_error', 'row.config_error', schemas.TEXT_OR_NULL),
-    Column(
+    schemas.nullable(
         'last_refresh',
-        type=schemas.TEXT_OR_NULL,
-        help='One sentence: what the last successful refresh did, and what '
+        'One sentence: what the last successful refresh did, and what '
         'waits for whom; null if the service has stored none.',
     ),
     Column(

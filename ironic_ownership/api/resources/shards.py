@@ -12,11 +12,7 @@ from ironic_ownership.engine.changes.case import PlannedNode
 from ironic_ownership.observe.columns import Column, Columns
 
 _SHARDS: Columns[PlannedNode] = (
-    Column(
-        'shard_before',
-        type=schemas.TEXT_OR_NULL,
-        help='The shard in Ironic; null for none.',
-    ),
+    schemas.nullable('shard_before', 'The shard in Ironic; null for none.'),
     Column('shard_after', help='The shard that it gets.'),
 )
 PLAN: Columns[PlannedNode] = (
@@ -33,8 +29,8 @@ SHARE: Columns[dict[str, Any]] = (
     Column('shard'),
     Column('services', type=schemas.TEXTS, help='That select the shard.'),
     Column('weight', type={'type': 'number', 'minimum': 0}),
-    Column('before', type=schemas.NUMBER, help='Nodes now.'),
-    Column('after', type=schemas.NUMBER, help='Nodes by the plan.'),
+    schemas.number('before', 'Nodes now.'),
+    schemas.number('after', 'Nodes by the plan.'),
 )
 _FIELD = {
     'type': 'string',
