@@ -12,7 +12,7 @@ import inspect
 import pathlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy
 from oslo_db import api as db_api
@@ -24,12 +24,8 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
 from ironic_ownership.db import dialects, servers
 from ironic_ownership.db.dialects import SQLITE
-from ironic_ownership.db.linked_tables import LinkedTables
 
-P = ParamSpec('P')
-S = TypeVar('S', bound='Port')
 T = TypeVar('T')
-X = TypeVar('X')
 Work = Callable[[sqlalchemy.Connection], T]
 
 LONGEST_IDLE = 10.0
@@ -163,57 +159,6 @@ def chunks(
     ordered = list(values)
     for start in range(0, len(ordered), largest):
         yield ordered[start : start + largest]
-
-
-class Port:
-    """Base of the ports; the database has this release's schema.
-
-    :cvar begins: the transaction that methods get: see :func:`writes`.
-    :param linked: takes part in the transactions of owners.
-    """
-
-    begins: ClassVar[type[Any]]
-
-    def __init__(
-        self, database: Database, linked: LinkedTables | None = None
-    ) -> None:
-        self._database = database
-        self._linked = linked or LinkedTables()
-
-
-def writes(
-    method: Callable[Concatenate[S, X, P], T],
-) -> Callable[Concatenate[S, P], T]:
-    """Run a method of a port as a transaction: its first argument."""
-
-    @functools.wraps(method)
-    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._database.write(
-            lambda conn: method(
-                self, self.begins(conn, self._linked), *args, **kwargs
-            )
-        )
-
-    # Its callers give one argument less.
-    known = inspect.signature(method)
-    first, _, *rest = known.parameters.values()
-    vars(run)['__signature__'] = known.replace(parameters=[first, *rest])
-    return run
-
-
-def method(
-    function: Callable[Concatenate[X, P], T],
-) -> Callable[Concatenate[Port, P], T]:
-    """Make a function a method of a port, as one transaction that writes."""
-
-    def run(port: Port, tx: X, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return function(tx, *args, **kwargs)
-
-    functools.update_wrapper(run, function)
-    found = writes(run)
-    # In it the transaction stands for the port.
-    vars(found)['__signature__'] = inspect.signature(function)
-    return found
 
 
 def open_database(

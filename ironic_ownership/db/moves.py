@@ -50,7 +50,7 @@ class SqlMoves(transaction.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def plan(
         self, tx: Transaction, move: Move, nodes: Sequence[NodeMove]
     ) -> None:
@@ -98,13 +98,13 @@ class SqlMoves(transaction.Port):
         if not nodes:
             return ()
 
-        def work(conn: sa.Connection) -> Sequence[NodeMove]:
-            row = _stored(conn, _row_of(request_id), request_id)
+        def work(tx: Transaction) -> Sequence[NodeMove]:
+            row = _stored(tx.conn, _row_of(request_id), request_id)
             # Without the counts: each batch would count all nodes again.
-            move, tx = rows.move(row), Transaction(conn, self._linked)
+            move = rows.move(row)
             return move_transaction.carry_out(tx, move, nodes, back_to)
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def release(
         self, nodes: Sequence[NodeMove], hand_over: HandOver
@@ -122,13 +122,11 @@ class SqlMoves(transaction.Port):
         """
         if not nodes:
             return {}
-        return self._database.write(
-            lambda conn: release_transaction.release(
-                Transaction(conn, self._linked), nodes, hand_over
-            )
+        return self._transact(
+            lambda tx: release_transaction.release(tx, nodes, hand_over)
         )
 
-    @connection.writes
+    @transaction.writes
     def end_release(
         self, tx: Transaction, request_id: str, uuids: Collection[str]
     ) -> None:
@@ -138,7 +136,7 @@ class SqlMoves(transaction.Port):
         """
         tx.end_release(request_id, uuids)
 
-    @connection.writes
+    @transaction.writes
     def override(
         self,
         tx: Transaction,
@@ -161,7 +159,7 @@ class SqlMoves(transaction.Port):
             reason=reason,
         )
 
-    @connection.writes
+    @transaction.writes
     def refuse(
         self,
         tx: Transaction,
@@ -186,9 +184,9 @@ class SqlMoves(transaction.Port):
             updated_at=tx.now(),
         )
 
-    pass_trial = connection.method(trials.pass_trial)
-    fail_trial = connection.method(trials.fail_trial)
-    against_owner = connection.method(trials.against_owner)
+    pass_trial = transaction.method(trials.pass_trial)
+    fail_trial = transaction.method(trials.fail_trial)
+    against_owner = transaction.method(trials.against_owner)
 
     def moves(
         self,

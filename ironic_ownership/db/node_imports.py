@@ -15,7 +15,6 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db import (
     change_set,
     change_transaction,
-    connection,
     transaction,
 )
 from ironic_ownership.db.transaction import Transaction
@@ -29,7 +28,7 @@ class SqlNodeImports(transaction.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def claim(
         self,
         tx: Transaction,

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventPosition, Turn
-from ironic_ownership.db import connection, rows, tables, transaction
+from ironic_ownership.db import rows, tables, transaction
 from ironic_ownership.db.transaction import Transaction
 
 _outbox = tables.outbox.c
@@ -36,7 +36,7 @@ class SqlOutbox(transaction.Port):
 
     name = 'notifications'
 
-    @connection.writes
+    @transaction.writes
     def claim(
         self, tx: Transaction, sender: str, *, lease: float, max_age: float
     ) -> Turn:
@@ -95,7 +95,7 @@ class SqlOutbox(transaction.Port):
             )
         return self._database.select(statement, rows.event)
 
-    @connection.writes
+    @transaction.writes
     def advance(
         self, tx: Transaction, sender: str, position: float, *, lease: float
     ) -> bool:
@@ -106,7 +106,7 @@ class SqlOutbox(transaction.Port):
         until = tx.now() + lease
         return self._change(tx, sender, position=position, sender_until=until)
 
-    @connection.writes
+    @transaction.writes
     def yield_turn(self, tx: Transaction, sender: str) -> None:
         """Let another process have the turn."""
         self._change(tx, sender, sender_until=0.0)

@@ -48,16 +48,16 @@ class SqlRecords(transaction.Port):
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    register = connection.method(registration.register)
-    retire = connection.method(registration.retire)
-    fail_over = connection.method(registration.fail_over)
-    record_death = connection.method(registration.record_death)
-    set_service = connection.method(service_admin.change)
-    delete_service = connection.method(service_admin.delete)
-    begin_pause = connection.method(pauses.begin)
-    end_pauses = connection.method(pauses.end)
-    give_order = connection.method(service_admin.give_order)
-    note_fence = connection.method(service_admin.note_fence)
+    register = transaction.method(registration.register)
+    retire = transaction.method(registration.retire)
+    fail_over = transaction.method(registration.fail_over)
+    record_death = transaction.method(registration.record_death)
+    set_service = transaction.method(service_admin.change)
+    delete_service = transaction.method(service_admin.delete)
+    begin_pause = transaction.method(pauses.begin)
+    end_pauses = transaction.method(pauses.end)
+    give_order = transaction.method(service_admin.give_order)
+    note_fence = transaction.method(service_admin.note_fence)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -86,7 +86,7 @@ class SqlRecords(transaction.Port):
             host, epoch, view_checksum=view_checksum, config_error=config_error
         )
 
-    @connection.writes
+    @transaction.writes
     def _change_service(
         self, tx: Transaction, /, host: str, epoch: int, **values: Any
     ) -> None:
@@ -111,7 +111,7 @@ class SqlRecords(transaction.Port):
         )
         return {report.host: report for report in found}
 
-    @connection.writes
+    @transaction.writes
     def report_conditions(
         self,
         tx: Transaction,
@@ -314,7 +314,7 @@ class SqlRecords(transaction.Port):
             queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
         )
 
-    @connection.writes
+    @transaction.writes
     def apply(
         self,
         tx: Transaction,

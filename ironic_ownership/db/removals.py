@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.records import SeenOwner
-from ironic_ownership.db import change_set, connection, transaction
+from ironic_ownership.db import change_set, transaction
 from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.transaction import Transaction
 
@@ -25,7 +25,7 @@ class SqlRemovals(transaction.Port):
     :class:`RecordsUnavailableError` when the database does not answer.
     """
 
-    @connection.writes
+    @transaction.writes
     def begin_deletion(
         self, tx: Transaction, uuid: str, seen: SeenOwner
     ) -> str | None:
@@ -47,7 +47,7 @@ class SqlRemovals(transaction.Port):
         )
         return None
 
-    @connection.writes
+    @transaction.writes
     def remove(
         self, tx: Transaction, uuid: str, seen: SeenOwner, origin: Origin
     ) -> bool:
@@ -88,7 +88,7 @@ class SqlRemovals(transaction.Port):
         )
         return True
 
-    @connection.writes
+    @transaction.writes
     def forget_instance(
         self,
         tx: Transaction,

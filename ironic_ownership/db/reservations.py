@@ -13,7 +13,7 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import connection, rows, tables, transaction
+from ironic_ownership.db import rows, tables, transaction
 from ironic_ownership.db.reservation_transaction import (
     activate,
     change,
@@ -42,7 +42,7 @@ class SqlReservations(transaction.Port):
     the transaction was carried out as a whole or not at all.
     """
 
-    @connection.writes
+    @transaction.writes
     def begin(
         self,
         tx: Transaction,
@@ -73,9 +73,9 @@ class SqlReservations(transaction.Port):
             expires_at=row['expires_at'],
         )
 
-    activate = connection.method(activate)
+    activate = transaction.method(activate)
 
-    @connection.writes
+    @transaction.writes
     def confirm(self, tx: Transaction, reservation_id: str) -> Reservation:
         """Record that the node is used: the reservation no longer expires.
 
@@ -92,7 +92,7 @@ class SqlReservations(transaction.Port):
             return before
         return change(tx, reservation_id, confirmed=True, expires_at=None)
 
-    @connection.writes
+    @transaction.writes
     def begin_deletion(
         self,
         tx: Transaction,
@@ -133,7 +133,7 @@ class SqlReservations(transaction.Port):
             return before
         return change(tx, reservation_id, state=DELETING.value, detail=detail)
 
-    @connection.writes
+    @transaction.writes
     def keep(
         self, tx: Transaction, reservation_id: str, detail: str
     ) -> Reservation:
@@ -157,7 +157,7 @@ class SqlReservations(transaction.Port):
             detail=detail,
         )
 
-    close = connection.method(close)
+    close = transaction.method(close)
 
     def find(self, reservation_id: str) -> Reservation | None:
         """Return one reservation, if it exists."""

@@ -12,8 +12,10 @@ and of its new owner, and what happens to an unowned node writes the node's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -21,6 +23,10 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import change_set, connection, dialects, rows, tables
 from ironic_ownership.db.linked_tables import LinkedTables
+
+P = ParamSpec('P')
+S = TypeVar('S', bound='Port')
+T = TypeVar('T')
 
 _services = tables.services.c
 _nodes = tables.compute_nodes.c
@@ -306,11 +312,54 @@ class Transaction:
             self.conn.execute(sa.insert(table), added)
 
 
-class Port(connection.Port):
-    """Base of the ports whose methods write the records."""
+class Port:
+    """Base of the ports; the database has this release's schema.
 
-    begins = Transaction
+    :param linked: takes part in the transactions of owners.
+    """
+
+    def __init__(
+        self,
+        database: connection.Database,
+        linked: LinkedTables | None = None,
+    ) -> None:
+        self._database = database
+        self._linked = linked or LinkedTables()
 
     def now(self) -> float:
         """Return the database's clock, in seconds since the epoch."""
         return self._database.read(now_of)
+
+    def _transact(self, work: Callable[[Transaction], T]) -> T:
+        return self._database.write(
+            lambda conn: work(Transaction(conn, self._linked))
+        )
+
+
+def writes(
+    method: Callable[Concatenate[S, Transaction, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    """Run a method of a port as a transaction: its first argument."""
+
+    @functools.wraps(method)
+    def run(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._transact(lambda tx: method(self, tx, *args, **kwargs))
+
+    # Its callers give one argument less.
+    known = inspect.signature(method)
+    first, _, *rest = known.parameters.values()
+    vars(run)['__signature__'] = known.replace(parameters=[first, *rest])
+    return run
+
+
+def method(
+    function: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate[Port, P], T]:
+    """Make a function a method of a port, as one transaction that writes."""
+
+    # In its signature, the transaction stands for the port.
+    @functools.wraps(function)
+    def run(self: Port, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._transact(lambda tx: function(tx, *args, **kwargs))
+
+    return run

@@ -40,12 +40,13 @@ def _names(body: list[ast.stmt]) -> Iterator[str]:
                 for call in ast.walk(node)
                 if isinstance(call, ast.Call)
             ]
-            if 'connection.writes' in marks or any(
-                re.search(r'database\.write$', call) for call in calls
+            if 'transaction.writes' in marks or any(
+                re.search(r'(database\.write|_transact)$', call)
+                for call in calls
             ):
                 yield node.name
         elif isinstance(node, ast.Assign) and re.match(
-            r'connection\.method\(', ast.unparse(node.value)
+            r'transaction\.method\(', ast.unparse(node.value)
         ):
             yield ast.unparse(node.targets[0])
 

@@ -121,7 +121,7 @@ class SqlCell(transaction.Port):
 
         return self._database.read(work)
 
-    @connection.writes
+    @transaction.writes
     def adopt(
         self,
         tx: Transaction,
@@ -260,7 +260,7 @@ class SqlCell(transaction.Port):
             .order_by(node.id)
         )
 
-    @connection.writes
+    @transaction.writes
     def return_service(
         self,
         tx: Transaction,
@@ -313,7 +313,7 @@ class SqlCell(transaction.Port):
             if self._follow(host, actor)
         ]
 
-    @connection.writes
+    @transaction.writes
     def _follow(self, tx: Transaction, host: str, actor: str) -> bool:
         before = service_admin.lock(tx, host)
         if before is None:
@@ -323,7 +323,7 @@ class SqlCell(transaction.Port):
         service_admin.change(tx, host, actor=actor)
         return service_admin.lock(tx, host) != before
 
-    @connection.writes
+    @transaction.writes
     def repair(
         self, tx: Transaction, host: str, epoch: int, uuids: Sequence[str]
     ) -> Sequence[str]:
