@@ -40,34 +40,6 @@ from ironic_ownership.engine.worker import LOOP_ENDED
 _ERROR, _WARNING, _, _NOTE = Severity
 _SERVICE = Kind.SERVICE
 
-_CODES: Mapping[str, tuple[str, Severity]] = {
-    Loop.START: ('start_stalled', _ERROR),
-    Loop.HEARTBEAT: ('heartbeat_stalled', _ERROR),
-    Loop.EPOCH: ('epoch_stalled', _ERROR),
-    Loop.REFRESH: ('refresh_stalled', _ERROR),
-    Loop.TAKE_OVER: ('take_over_stalled', _ERROR),
-    Loop.PLACEMENT: ('placement_stalled', _WARNING),
-    Loop.RESERVATIONS: ('reservations_stalled', _WARNING),
-    Loop.CREDENTIAL: ('credential_limited', _WARNING),
-    Loop.SOURCES: ('sources_stalled', _WARNING),
-    Loop.NOTIFICATIONS: ('notifications_stalled', _WARNING),
-    Loop.ORDERS: ('standing_orders_stalled', _ERROR),
-}
-"""Code and severity of a loop that fails; no code is ever removed."""
-
-_BY_CONDITION: Mapping[str | None, tuple[str, Severity]] = {
-    BLIND: (BLIND, _ERROR),
-    NODES_TAKEN: (NODES_TAKEN, _WARNING),
-}
-"""Those that have a code of their own, instead of that of their loop."""
-
-_ELSEWHERE = (MASS_LOSS, LOST_COMMITS, CLOCK_SKEW)
-"""Codes that checks of their own find."""
-
-CODES = frozenset(
-    code for code, _ in (*_CODES.values(), *_BY_CONDITION.values())
-)
-
 _RETRIES = (
     'Remove the cause that the message names: the service retries '
     'automatically, at the latest after [ownership] refresh_interval'
@@ -102,13 +74,6 @@ _TAKEN = (
     'there. Then give the service its order again, or revoke it: '
     'ironic-ownership service set HOST --no-take-over-deployed'
 )
-_HINTS: Mapping[str, str] = {
-    NODES_TAKEN: _TAKEN,
-    Loop.ORDERS: _ORDERS,
-    Loop.CREDENTIAL: _CREDENTIAL,
-    Loop.SOURCES: _SOURCES,
-    Loop.NOTIFICATIONS: _NOTIFICATIONS,
-}
 _BUDGET = (
     'Wait; or set [ownership] handover_rate and handover_share to more in all '
     'services, and send them SIGHUP'
@@ -118,6 +83,34 @@ _LOSS = (
     'mass_loss_share = 1 for {host} and send SIGHUP: the records are deleted '
     'within two refreshes, each after its own gates; then set it back. If '
     'not, correct Ironic, or the credential in [ironic] of {host}'
+)
+
+_CODES: Mapping[str, tuple[str, Severity, str]] = {
+    Loop.START: ('start_stalled', _ERROR, _RETRIES),
+    Loop.HEARTBEAT: ('heartbeat_stalled', _ERROR, _RETRIES),
+    Loop.EPOCH: ('epoch_stalled', _ERROR, _RETRIES),
+    Loop.REFRESH: ('refresh_stalled', _ERROR, _RETRIES),
+    Loop.TAKE_OVER: ('take_over_stalled', _ERROR, _RETRIES),
+    Loop.PLACEMENT: ('placement_stalled', _WARNING, _RETRIES),
+    Loop.RESERVATIONS: ('reservations_stalled', _WARNING, _RETRIES),
+    Loop.CREDENTIAL: ('credential_limited', _WARNING, _CREDENTIAL),
+    Loop.SOURCES: ('sources_stalled', _WARNING, _SOURCES),
+    Loop.NOTIFICATIONS: ('notifications_stalled', _WARNING, _NOTIFICATIONS),
+    Loop.ORDERS: ('standing_orders_stalled', _ERROR, _ORDERS),
+}
+"""Code, severity and hint of a loop that fails; no code is ever removed."""
+
+_BY_CONDITION: Mapping[str | None, tuple[str, Severity, str]] = {
+    BLIND: (BLIND, _ERROR, _CREDENTIAL),
+    NODES_TAKEN: (NODES_TAKEN, _WARNING, _TAKEN),
+}
+"""Those that have a code of their own, instead of that of their loop."""
+
+_ELSEWHERE = (MASS_LOSS, LOST_COMMITS, CLOCK_SKEW)
+"""Codes that checks of their own find."""
+
+CODES = frozenset(
+    code for code, *_ in (*_CODES.values(), *_BY_CONDITION.values())
 )
 
 
@@ -139,10 +132,9 @@ def stalled(seen: Deployment, problem: Check) -> Iterator[Problem]:
             key = one.loop, one.error, one.code or '', _has_ended(one)
             found[key].append(host)
     for (loop, error, cause, ended), hosts in sorted(found.items()):
-        code, severity = _BY_CONDITION.get(cause) or _CODES.get(
-            loop, (f'{loop}_stalled', _ERROR)
+        code, severity, hint = _BY_CONDITION.get(cause) or _CODES.get(
+            loop, (f'{loop}_stalled', _ERROR, _RETRIES)
         )
-        hint = _HINTS.get(cause) or _HINTS.get(loop, _RETRIES)
         yield problem(
             f'the {loop} loop of {texts.listed(hosts)} '
             f'{"has ended" if ended else "fails"}: {error}',
@@ -219,8 +211,8 @@ def _has_ended(one: Condition) -> bool:
 @check(
     'machines of standbys',
     MEMBERS,
-    Severity.WARNING,
-    Kind.SERVICE,
+    _WARNING,
+    _SERVICE,
     'standby_on_same_machine',
 )
 def same_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
@@ -243,8 +235,8 @@ def same_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
 @check(
     'services of one machine',
     RECORDED,
-    Severity.NOTE,
-    Kind.SERVICE,
+    _NOTE,
+    _SERVICE,
     'single_machine',
 )
 def single_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:

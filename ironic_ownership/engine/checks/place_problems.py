@@ -6,7 +6,7 @@ Pure. Each function is one check and yields any number of problems.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.bare_metal import Enforcement
@@ -135,7 +135,7 @@ def out_of_service(seen: Deployment, problem: Check) -> Iterator[Problem]:
 )
 def unserved_shards(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find shards in Ironic that no live, enabled service serves."""
-    yield from _without_service(problem, _unserved_shards(seen), 'shard_key')
+    yield from _without_service(problem, _unserved(seen, 0), 'shard_key')
 
 
 @check(
@@ -150,20 +150,8 @@ def unserved_groups(seen: Deployment, problem: Check) -> Iterator[Problem]:
 
     Groups that consist of unserved shards are reported as shards only.
     """
-    reported = _unserved_shards(seen)
-    nodes: dict[str, int] = collections.Counter()
-    served, unserved = set(), set()
-    for (shard, group), (number, is_served) in _places(seen).items():
-        nodes[group] += number
-        if is_served:
-            served.add(group)
-        elif shard not in reported:
-            unserved.add(group)
-    yield from _without_service(
-        problem,
-        {group: nodes[group] for group in unserved - served},
-        'conductor_group',
-    )
+    groups = _unserved(seen, 1, _unserved(seen, 0))
+    yield from _without_service(problem, groups, 'conductor_group')
 
 
 @check('case of shards', PLACES, _ERROR, Kind.SHARD, 'shard_case')
@@ -230,15 +218,26 @@ def _without_service(
         )
 
 
-def _unserved_shards(seen: Deployment) -> dict[str, int]:
+def _unserved(
+    seen: Deployment, which: int, reported: Collection[str | None] = ()
+) -> dict[str, int]:
+    """Return the number of nodes of shards, or of groups, without a service.
+
+    :param which: part of a place: 0 is its shard, 1 its conductor group.
+    :param reported: shards whose places are no reason to report a group.
+    """
     nodes: dict[str, int] = collections.Counter()
-    served = set()
-    for (shard, _), (number, is_served) in _places(seen).items():
-        if shard is not None:
-            nodes[shard] += number
-            if is_served:
-                served.add(shard)
-    return {shard: n for shard, n in nodes.items() if shard not in served}
+    served, unserved = set(), set()
+    for place, (number, is_served) in _places(seen).items():
+        name = place[which]
+        if name is None:
+            continue
+        nodes[name] += number
+        if is_served:
+            served.add(name)
+        elif place[0] not in reported:
+            unserved.add(name)
+    return {name: nodes[name] for name in unserved - served}
 
 
 def _places(

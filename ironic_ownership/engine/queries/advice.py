@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.queries.explanation import Explanation
+from ironic_ownership.engine.queries.explanation import Explanation, wanted
 from ironic_ownership.engine.reservations import eligibility
 
 _PROGRAM = 'ironic-ownership'
@@ -51,7 +51,11 @@ _RULES: Mapping[Reason, str] = {
 
 def rule(explanation: Explanation) -> str:
     """Return the rule that was applied, as a sentence with names."""
-    return _RULES[explanation.decision.reason].format(
+    return _filled(_RULES[explanation.decision.reason], explanation)
+
+
+def _filled(template: str, explanation: Explanation) -> str:
+    return template.format(
         owner=explanation.status.owner or 'no service',
         preferred=explanation.preferred_owner or 'no service',
         assigner=explanation.assigner,
@@ -71,7 +75,7 @@ def advise(explanation: Explanation) -> Iterator[str]:
     found = [
         *_out_of_service(explanation),
         *_owner_down(explanation),
-        *_ADVICE.get(explanation.decision.reason, _none)(explanation),
+        *_ADVICE.get(explanation.decision.reason, _text)(explanation),
     ]
     yield from found or _progress(explanation)
 
@@ -169,21 +173,13 @@ def _keeps(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _contested(explanation: Explanation) -> Iterator[str]:
-    hosts = ', '.join(explanation.decision.contenders)
-    yield (
-        f'Give {hosts} filters that do not overlap, such as a shard_key each; '
-        'or, without a shard key, the same [ownership] policies and options: '
-        f'"{_PROGRAM} check" shows how they differ'
-    )
+def _text(explanation: Explanation) -> Iterator[str]:
+    if explanation.decision.reason in _TEXTS:
+        yield _filled(_TEXTS[explanation.decision.reason], explanation)
 
 
 def _conflict(explanation: Explanation) -> Iterator[str]:
-    hosts = ', '.join(explanation.decision.contenders)
-    yield (
-        f'Stop all of {hosts} but one, or give each its own filter, such as '
-        'a [ironic] shard_key of its own'
-    )
+    yield from _text(explanation)
     yield from _progress(explanation)
 
 
@@ -241,24 +237,17 @@ def _nearest(
         if scope is None or not candidate.eligible:
             continue
         changes = [
-            (option, wanted, has or '')
-            for option, wanted, has in (
-                ('--shard', scope.shard, node.shard),
-                (
-                    '--conductor-group',
-                    scope.conductor_group,
-                    node.conductor_group,
-                ),
-            )
-            if wanted is not None and wanted != has
+            (f'--{what.replace(" ", "-")}', wants, has or '')
+            for what, wants, has in wanted(scope, node)
+            if wants != has
         ]
         # The command does not accept an empty group.
-        if changes and all(wanted for _, wanted, _ in changes):
+        if changes and all(wants for _, wants, _ in changes):
             distance = sum(
-                1 if wanted.casefold() == has.casefold() else 2
-                for _, wanted, has in changes
+                1 if wants.casefold() == has.casefold() else 2
+                for _, wants, has in changes
             )
-            options = ' '.join(f'{o} {wanted}' for o, wanted, _ in changes)
+            options = ' '.join(f'{o} {wants}' for o, wants, _ in changes)
             found.append((distance, candidate.host, options))
     return min(found)[1:] if found else None
 
@@ -289,26 +278,24 @@ def _returned(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _undecided(explanation: Explanation) -> Iterator[str]:
-    hosts = ', '.join(explanation.decision.contenders)
-    yield (
-        'Repair the package that fails, or stop the service that runs it, '
-        f'one of {hosts}'
-    )
-
-
-def _none(explanation: Explanation) -> Iterator[str]:
-    return iter(())
-
-
+_CONTESTED = (
+    'Give {contenders} filters that do not overlap, such as a shard_key each; '
+    'or, without a shard key, the same [ownership] policies and options: '
+    '"ironic-ownership check" shows how they differ'
+)
+_TEXTS: Mapping[Reason, str] = {
+    Reason.CONFLICT_FIRST: 'Stop all of {contenders} but one, or give each '
+    'its own filter, such as a [ironic] shard_key of its own',
+    Reason.CONTESTED_KEEPS: _CONTESTED,
+    Reason.CONTESTED_UNOWNED: _CONTESTED,
+    Reason.UNDECIDED: 'Repair the package that fails, or stop the service '
+    'that runs it, one of {contenders}',
+}
 _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.RETURNED: _returned,
     Reason.INSTANCE_STAYS: _stays,
     Reason.RECORD_KEEPS: _keeps,
     Reason.CONFLICT_FIRST: _conflict,
-    Reason.CONTESTED_KEEPS: _contested,
-    Reason.CONTESTED_UNOWNED: _contested,
-    Reason.UNDECIDED: _undecided,
     Reason.UNASSIGNED: _unassigned,
     Reason.NOT_ADMITTED: _not_admitted,
     Reason.FILTERED_KEEPS: _not_admitted,

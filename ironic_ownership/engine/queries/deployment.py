@@ -138,30 +138,6 @@ class NodeStatus:
         return not found.isdisjoint(states)
 
 
-def status_of(
-    uuid: str,
-    node: model.Node | None,
-    record: model.ComputeNode | None,
-    decisions: decide.Decisions,
-    peer_groups: PeerGroups,
-    conductors: availability.Conductors | None,
-) -> NodeStatus:
-    """Return the status of a node, a record, or both."""
-    decision = decisions.get(uuid) or _gone(record)
-    owner = record.host if record else None
-    return NodeStatus(
-        uuid,
-        _state(node, owner, decision),
-        node,
-        record,
-        decision,
-        None if owner is None else owner in peer_groups.alive,
-        availability.evaluate_for_observer(node, record, conductors)
-        if node
-        else None,
-    )
-
-
 def _gone(record: model.ComputeNode | None) -> Decision:
     is_begun = record is not None and record.reason is Reason.BEING_DELETED
     return Decision(
@@ -281,14 +257,24 @@ class Deployment:
                     nodes.values(), records, self.peer_groups
                 )
             for uuid in some:
-                yield status_of(
-                    uuid,
-                    nodes.get(uuid),
-                    records.get(uuid),
-                    decisions,
-                    self.peer_groups,
-                    self.conductors,
-                )
+                yield self._status(uuid, decisions.get(uuid))
+
+    def _status(self, uuid: str, decided: Decision | None) -> NodeStatus:
+        """Return the status of a node, a record, or both."""
+        node, record = self.nodes.get(uuid), self.records.get(uuid)
+        decision = decided or _gone(record)
+        owner = record.host if record else None
+        return NodeStatus(
+            uuid,
+            _state(node, owner, decision),
+            node,
+            record,
+            decision,
+            None if owner is None else owner in self.peer_groups.alive,
+            availability.evaluate_for_observer(node, record, self.conductors)
+            if node
+            else None,
+        )
 
     @functools.cached_property
     def _decided(self) -> decide.Decisions | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.reasons import Decision
@@ -49,18 +48,24 @@ class Candidate:
         not known.
     :param scope: the server-side filter of its policies, if that is known.
     :param considered: whether it takes part in the decision.
+    :param unreadable: why its settings can't be read here, if they can't.
     """
 
     host: str
     alive: bool
+    registered: bool
     disabled: bool
     forced_down: bool
-    readable: bool
+    unreadable: str
     results: tuple[PolicyResult, ...]
     admits: bool | None
     scope: model.Scope | None
     considered: bool
-    why: str
+
+    @property
+    def readable(self) -> bool:
+        """True if its settings can be read here."""
+        return not self.unreadable
 
     @property
     def eligible(self) -> bool:
@@ -71,6 +76,29 @@ class Candidate:
             and not self.disabled
             and not self.forced_down
         )
+
+    @property
+    def why(self) -> str:
+        """The reason why it is considered, or is not, in words."""
+        faults = []
+        if not self.alive:
+            faults.append('is not alive')
+        elif not self.registered and not self.forced_down:
+            faults.append('is not registered yet')
+        if self.forced_down:
+            faults.append('is forced down')
+        if self.disabled:
+            faults.append('is disabled')
+        if self.unreadable:
+            faults.append(
+                f'advertises settings unreadable here: {self.unreadable}'
+            )
+        if self.admits is False:
+            refusals = [r.detail for r in self.results if r.admits is False]
+            faults.append(f'does not admit the node: {"; ".join(refusals)}')
+        if faults:
+            return texts.phrase(faults, 'and')
+        return 'admits the node' if self.admits else 'is alive and enabled'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +150,12 @@ def explain(uuid: str, deployment: Deployment) -> Explanation:
     (status,) = deployment.statuses([uuid])
     return Explanation(
         status=status,
-        candidates=consider(node, deployment),
+        candidates=tuple(
+            _candidate(host, node, deployment)
+            for host in sorted(
+                deployment.services.keys() | deployment.view.hosts
+            )
+        ),
         preferred=preferred,
         assigner=(
             assigner_name(group.settings, deployment.interpret)
@@ -166,30 +199,11 @@ def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:
     return found[0] if len(found) == 1 else None
 
 
-def consider(
-    node: model.Node | None, deployment: Deployment
-) -> tuple[Candidate, ...]:
-    """Return every known service, by host.
-
-    :param node: ``None`` if Ironic does not have it.
-    """
-    return tuple(
-        _candidate(
-            node,
-            deployment.services.get(host, model.Service(host)),
-            deployment.view.get(host),
-            deployment,
-        )
-        for host in sorted(deployment.services.keys() | deployment.view.hosts)
-    )
-
-
 def _candidate(
-    node: model.Node | None,
-    row: model.Service,
-    member: model.Member | None,
-    deployment: Deployment,
+    host: str, node: model.Node | None, deployment: Deployment
 ) -> Candidate:
+    row = deployment.services.get(host, model.Service(host))
+    member = deployment.view.get(host)
     settings = member.settings if member else row.settings
     unreadable = why_unreadable(settings, deployment.interpret)
     values = {one.name: one for one in settings.values}
@@ -202,59 +216,24 @@ def _candidate(
         for policy in settings.policies
     )
     groups = deployment.peer_groups
-    admits = groups.admits(row.host, node) if node else None
-    policies = groups.policies.get(row.host)
+    admits = groups.admits(host, node) if node else None
+    policies = groups.policies.get(host)
     scope = None
     with contextlib.suppress(exceptions.PluginFaultError):
         scope = policies.scope if policies else None
     return Candidate(
-        host=row.host,
+        host=host,
         alive=member is not None,
+        registered=member is not None
+        and is_registered(member, deployment.services),
         disabled=row.disabled,
         forced_down=row.forced_down,
-        readable=not unreadable,
+        unreadable=unreadable,
         results=results,
         admits=admits,
         scope=scope,
-        considered=bool(groups.group_of.get(row.host) and admits),
-        why=_why(
-            row,
-            member,
-            unreadable,
-            admits,
-            results,
-            registered=member is not None
-            and is_registered(member, deployment.services),
-        ),
+        considered=bool(groups.group_of.get(host) and admits),
     )
-
-
-def _why(
-    row: model.Service,
-    member: model.Member | None,
-    unreadable: str,
-    admits: bool | None,
-    results: Sequence[PolicyResult],
-    *,
-    registered: bool,
-) -> str:
-    faults = []
-    if member is None:
-        faults.append('is not alive')
-    elif not registered and not row.forced_down:
-        faults.append('is not registered yet')
-    if row.forced_down:
-        faults.append('is forced down')
-    if row.disabled:
-        faults.append('is disabled')
-    if unreadable:
-        faults.append(f'advertises settings unreadable here: {unreadable}')
-    if admits is False:
-        refusals = [r.detail for r in results if r.admits is False]
-        faults.append(f'does not admit the node: {"; ".join(refusals)}')
-    if faults:
-        return texts.phrase(faults, 'and')
-    return 'admits the node' if admits else 'is alive and enabled'
 
 
 def _result(
@@ -280,8 +259,11 @@ def _result(
     return admits, _detail(alone.scope, node, admits)
 
 
-def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
-    wanted = [
+def wanted(
+    scope: model.Scope, node: model.Node
+) -> list[tuple[str, str, str | None]]:
+    """Return what a scope wants of a node's place: name, wanted and actual."""
+    return [
         (what, wants, has)
         for what, wants, has in (
             ('shard', scope.shard, node.shard),
@@ -289,8 +271,13 @@ def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
         )
         if wants is not None
     ]
+
+
+def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
     if admits:
-        filters = [f'{what} {wants!r}' for what, wants, _ in wanted]
+        filters = [
+            f'{what} {wants!r}' for what, wants, _ in wanted(scope, node)
+        ]
         return f'admits {" and ".join(filters) or "it"}'
     differing = [
         f'wants {what} {wants!r}, the node has '
@@ -300,7 +287,7 @@ def _detail(scope: model.Scope, node: model.Node, admits: bool) -> str:
             if has is not None and has.casefold() == wants.casefold()
             else ''
         )
-        for what, wants, has in wanted
+        for what, wants, has in wanted(scope, node)
         if wants != has
     ]
     return ', '.join(differing) or 'does not admit it'

@@ -20,6 +20,7 @@ from ironic_ownership.contracts import model, reasons, texts
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import BATCH, tolerant
 from ironic_ownership.engine.ports import Ports, Records
@@ -46,19 +47,15 @@ def scope_of(
         Ironic would take for any shard.
     :param configured: the scope of the local configuration, as is ``host``.
     """
-    scope, own = model.Scope(), ''
-    if chosen.shard is not None:
-        scope = model.Scope(shard=chosen.shard)
-    elif configured.shard is not None:
-        scope = configured
-        if chosen.conductor_group is None:
-            # Includes nodes that left the shard and are still managed here.
-            own = host
-    if chosen.conductor_group is not None:
-        scope = dataclasses.replace(
-            scope, conductor_group=chosen.conductor_group
-        )
-    return scope, own
+    named = selection.scope_of(
+        chosen.shard, chosen.conductor_group, configured
+    )
+    if named is not None:
+        return named, ''
+    if configured.shard is None:
+        return model.Scope(), ''
+    # Includes nodes that left the shard and are still managed here.
+    return configured, host
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +109,16 @@ def list_nodes(
         service = suggestions.known_service(
             chosen.host, found.services.keys() | found.view.hosts
         )
-    uuids = {*_placed(found, chosen)}
+    known: dict[str, model.Node | model.ComputeNode] = {
+        **found.records,
+        **found.nodes,
+    }
+    uuids = {
+        uuid
+        for uuid, one in known.items()
+        if chosen.shard in (None, one.shard)
+        and chosen.conductor_group in (None, one.conductor_group)
+    }
     if not uuids:
         check_place(ports, chosen)
     if service is not None:
@@ -160,22 +166,6 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         conductors_of(ports.ironic),
         unverified=frozenset(missing[MAX_LOOKUPS:]),
         on_fault=tolerant(),
-    )
-
-
-def _placed(found: Deployment, chosen: NodeFilter) -> Iterator[str]:
-    """Yield the uuids of nodes, and of records without a node, in a place."""
-    for node in found.nodes.values():
-        if _is_there(node, chosen):
-            yield node.uuid
-    for record in found.records.values():
-        if _is_there(record, chosen) and record.uuid not in found.nodes:
-            yield record.uuid
-
-
-def _is_there(one: model.Node | model.ComputeNode, chosen: NodeFilter) -> bool:
-    return chosen.shard in (None, one.shard) and (
-        chosen.conductor_group in (None, one.conductor_group)
     )
 
 
