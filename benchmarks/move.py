@@ -161,8 +161,8 @@ def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
     started = time.perf_counter()
     proposal = operation.propose(order, selection.Selection(source='old'))
     reported: list[float] = []
-    result = operation.execute(
-        proposal,
+    (result,) = operation.execute_all(
+        [proposal],
         progress=lambda done, total: reported.append(time.perf_counter()),
     )
     verified = time.perf_counter()

@@ -96,8 +96,8 @@ def _move(cloud: Cloud) -> float:
         begin, worked = time.monotonic(), time.process_time()
         proposal = operation.propose(order, Selection(source='host1'))
         planned = time.monotonic()
-        result = operation.execute(
-            proposal, progress=lambda count, total: done.append(_now())
+        (result,) = operation.execute_all(
+            [proposal], progress=lambda count, total: done.append(_now())
         )
         end, worked = time.monotonic(), time.process_time() - worked
     wired.close()

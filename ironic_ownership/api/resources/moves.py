@@ -93,6 +93,20 @@ def operation_of(
     )
 
 
+def order_of(request: Request, service: str = '') -> Move:
+    """Return the move that a body describes.
+
+    :param service: that gets the nodes, if the body names one.
+    """
+    return Move(
+        request.request_id,
+        model.canonical_host(service),
+        request.actor,
+        request.body.get('reason'),
+        tuple(sorted(request.body.get('override', ()))),
+    )
+
+
 def make_moves(
     request: Request,
     operation: MoveNodes,
@@ -209,17 +223,10 @@ def _create(request: Request) -> Answer:
     the move. Of a trial that failed, the nodes are refused: they are with
     their source again, and detail has the cause.
     """
-    body = request.body
     operation = operation_of(request, request.request_id)
-    order = Move(
-        request.request_id,
-        model.canonical_host(body['service']),
-        request.actor,
-        body.get('reason'),
-        tuple(sorted(body.get('override', ()))),
-    )
+    order = order_of(request, request.body['service'])
     proposal = operation.propose(order, _selection(request))
-    proposal = proposal.with_trial(body.get('trial', 0))
+    proposal = proposal.with_trial(request.body.get('trial', 0))
     skips = request.skip_invalid and bool(proposal.planned)
     answer = make_moves(request, operation, [proposal], _only, skips=skips)
     if request.dry_run or answer.location or not proposal.planned:
@@ -338,15 +345,12 @@ def _drain(request: Request) -> Answer:
     for any move. A trial has so many nodes of each move, and all of them pass
     or fail together.
     """
-    body = request.body
     operation = operation_of(request, request.request_id)
     proposal = drain.propose(
         operation,
         request.path['host'],
-        request.origin,
-        reason=body.get('reason'),
-        overrides=body.get('override', ()),
-        trial=body.get('trial', 0),
+        order_of(request),
+        trial=request.body.get('trial', 0),
     )
 
     columns = move_answers.PLAN if request.dry_run else move_answers.NODE

@@ -133,9 +133,7 @@ def _plan(request: Request) -> Answer:
     proposal = shards.propose(
         operation,
         conditions,
-        request.origin,
-        reason=body.get('reason'),
-        overrides=body.get('override', ()),
+        moves.order_of(request),
         trial=body.get('trial', 0),
     )
 

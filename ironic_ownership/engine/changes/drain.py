@@ -13,15 +13,10 @@ import collections
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from oslo_log import log
-
 from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.calls import new_request_id
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.changes.case import (
     Case,
     ChangeSnapshot,
@@ -38,7 +33,7 @@ from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership.engine.gates import GateResult, Outcome
 
-LOG = log.getLogger(__name__)
+_Holds = Callable[[model.ComputeNode | model.Node], bool]
 
 _NO_SERVICE = GateResult(
     DESTINATION_ADMITS.code,
@@ -64,20 +59,6 @@ class Drain:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ordered:
-    """A drain by a standing order: of deployed nodes only.
-
-    :param to: the service that gets the nodes, if the order names one.
-    :param holds: whether a pause holds a node, by its place on record or in
-        Ironic.
-    """
-
-    reason: str
-    to: str | None
-    holds: Callable[[model.ComputeNode | model.Node], bool]
-
-
-@dataclasses.dataclass(frozen=True)
 class DrainProposal:
     """The moves that empty a service.
 
@@ -97,45 +78,34 @@ class DrainProposal:
 def propose(
     operation: MoveNodes,
     host: str,
-    origin: Origin,
+    order: Move,
     *,
-    reason: str | None = None,
-    overrides: Collection[str] = (),
     trial: int = 0,
-    order: Ordered | None = None,
+    to: str | None = None,
+    holds: _Holds = lambda one: False,
 ) -> DrainProposal:
     """Find a new owner for every node, and evaluate every gate.
 
-    :param reason: stored with each move.
+    :param order: what all its moves have in common. If it is automatic, by a
+        standing order, only deployed nodes move.
     :param trial: number of nodes that move first, to each service.
-    :param order: the standing order that makes the moves, if one does.
+    :param to: the service that gets the nodes, if a standing order names one.
+    :param holds: whether a pause holds a node, by its place on record or in
+        Ironic.
     :raises NotFoundError: if there is no such service.
     :raises OwnershipError: if something can't be read.
     """
     services = operation.ports.records.services()
     host = suggestions.known_service(host, [row.host for row in services])
-    snapshot, found = _plan(operation, host, services, order)
-    why = f'drain of {host}{f": {reason}" if reason else ""}'
-    proposals = [
-        operation.evaluate(
-            Move(
-                new_request_id(),
-                destination,
-                origin.actor,
-                (order.reason if order else why)[:255],
-                tuple(sorted(overrides)),
-                automatic=order is not None,
-            ),
-            selection.Selected(uuids, snapshot),
-        ).with_trial(trial)
-        for destination, uuids in found.moves.items()
-    ]
-    LOG.info(
-        '%s: drain of %s by %s: moves %s',
-        origin.request_id,
-        host,
-        origin.actor,
-        ', '.join(p.order.request_id for p in proposals) or 'none',
+    snapshot, found = _plan(
+        operation, host, services, order.automatic, to, holds
+    )
+    proposals = operation.evaluate_each(
+        order,
+        f'drain of {host}',
+        {(None, taker): uuids for taker, uuids in found.moves.items()},
+        snapshot,
+        trial,
     )
     change = OwnerChange('', snapshot, operation.ports.interpret)
     results = dict.fromkeys(found.unplaceable, _NO_SERVICE)
@@ -155,41 +125,41 @@ def _plan(
     operation: MoveNodes,
     host: str,
     services: Sequence[model.Service],
-    order: Ordered | None,
+    automatic: bool,
+    to: str | None,
+    holds: _Holds,
 ) -> tuple[ChangeSnapshot, Drain]:
     """Plan on one snapshot, which serves for all the moves."""
     ports, moves = operation.ports, operation.moves
     recorded = ports.records.compute_nodes(NodeFilter(host=host))
     owned = {record.uuid: record for record in recorded}
     instances = moves.open_instances(list(owned))
-    if order is not None:
-        owned = {
-            uuid: record
-            for uuid, record in owned.items()
-            if uuid in instances and not order.holds(record)
-        }
+    owned = {
+        uuid: record
+        for uuid, record in owned.items()
+        if (uuid in instances or not automatic) and not holds(record)
+    }
     uuids = list(owned)
     shards = {record.shard for record in owned.values()}
-    nodes = selection.read_nodes(
-        ports.ironic, uuids, shards, operation.sharded
-    )
-    if order is not None:
-        for node in filter(None, nodes.values()):
-            if order.holds(node):
-                del owned[node.uuid]
+    nodes = operation.read_nodes(uuids, shards, summary=False)
+    for node in filter(None, nodes.values()):
+        if holds(node):
+            del owned[node.uuid]
     view = ports.backend.view().serving(services)
     found = plan(
         host,
         owned,
         [
             # The assigner gives a deployed node to no other service.
-            dataclasses.replace(node, instance_uuid=None) if order else node
+            dataclasses.replace(node, instance_uuid=None)
+            if automatic
+            else node
             for node in nodes.values()
             if node is not None
         ],
         PeerGroups.of(view, services, ports.interpret),
         ports.records.counts(),
-        to=order.to if order else None,
+        to=to,
     )
     return ChangeSnapshot(
         {service.host: service for service in services},

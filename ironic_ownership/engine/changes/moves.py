@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import (
     HandOver,
     Move,
@@ -30,6 +31,7 @@ from ironic_ownership.contracts.refusals import (
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import selection, trial
 from ironic_ownership.engine.changes.case import (
+    ChangeSnapshot,
     OwnerChange,
     PlannedNode,
     Proposal,
@@ -104,6 +106,46 @@ class MoveNodes(Releaser):
         )
         return proposal
 
+    def evaluate_each(
+        self,
+        order: Move,
+        what: str,
+        moves: Mapping[tuple[str | None, str], Sequence[str]],
+        snapshot: ChangeSnapshot,
+        trial: int,
+    ) -> list[Proposal]:
+        """Evaluate every gate of the moves of one operation.
+
+        :param order: what they have in common; its request id is that of the
+            operation.
+        :param what: the operation, for the log and as their reason.
+        :param moves: uuids by the shard that they get, and their service.
+        """
+        reason = f'{what}{f": {order.reason}" if order.reason else ""}'
+        if order.automatic:
+            reason = order.reason or ''
+        proposals = [
+            self.evaluate(
+                dataclasses.replace(
+                    order,
+                    request_id=new_request_id(),
+                    destination=host,
+                    reason=reason[:255],
+                    shard=shard,
+                ),
+                Selected(uuids, snapshot),
+            ).with_trial(trial)
+            for (shard, host), uuids in sorted(moves.items())
+        ]
+        LOG.info(
+            '%s: %s by %s: moves %s',
+            order.request_id,
+            what,
+            order.actor,
+            ', '.join(p.order.request_id for p in proposals) or 'none',
+        )
+        return proposals
+
     def propose_rest(
         self,
         move: Move,
@@ -160,19 +202,6 @@ class MoveNodes(Releaser):
             )
             for uuid in read.uuids
         ]
-
-    def execute(
-        self,
-        proposal: Proposal,
-        *,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
-    ) -> Proposal:
-        """Carry one proposal out; see :meth:`execute_all`."""
-        (result,) = self.execute_all(
-            [proposal], progress=progress, stopping=stopping
-        )
-        return result
 
     def execute_all(
         self,
@@ -295,9 +324,11 @@ class MoveNodes(Releaser):
         order, request_id = proposal.order, proposal.order.request_id
         uuids = [node.uuid for node in nodes]
         try:
-            refused = self._set_shard(
-                order, [uuid for uuid in uuids if uuid in proposal.resharded]
+            refused = self.set_shards(
+                {u: order.shard for u in uuids if u in proposal.resharded}
             )
+            if refused:
+                self.moves.refuse(request_id, refused)
             rest = [node for node in nodes if node.uuid not in refused]
             given_up = self._release(proposal, rest)
             done = [
@@ -316,20 +347,6 @@ class MoveNodes(Releaser):
             raise UnfinishedMoveError(request_id, exc) from exc
         return [*done, *_refused(nodes, refused)]
 
-    def _set_shard(
-        self, order: Move, uuids: Collection[str]
-    ) -> dict[str, str]:
-        """Set the shard of nodes, if the move sets one; return why some stay.
-
-        Those are refused.
-        """
-        if order.shard is None:
-            return {}
-        refused = self.set_shards(dict.fromkeys(uuids, order.shard))
-        if refused:
-            self.moves.refuse(order.request_id, refused)
-        return refused
-
     def _set_back(self, order: Move, nodes: Sequence[NodeMove]) -> None:
         """Give refused nodes the shard of their owner again.
 
@@ -347,15 +364,13 @@ class MoveNodes(Releaser):
         self, proposal: Proposal, nodes: Sequence[NodeMove]
     ) -> Mapping[str, str]:
         """Let live sources release their nodes; return why some stay."""
-        order, leaving = proposal.order, proposal.handed_over
-        released = [node for node in nodes if node.uuid in leaving]
-        if not released:
-            return {}
+        order = proposal.order
         refused = self.release(
-            released,
+            [node for node in nodes if node.uuid in proposal.handed_over],
             HandOver(order.request_id, order.actor, reason=order.reason),
         )
-        self.moves.refuse(order.request_id, refused)
+        if refused:
+            self.moves.refuse(order.request_id, refused)
         return refused
 
 

@@ -86,14 +86,15 @@ class Releaser(SnapshotReader):
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
 
-    def set_shards(self, shards: Mapping[str, str]) -> dict[str, str]:
-        """Set the shards of nodes; return why some stay."""
-        refused = {}
-        for uuid, shard in shards.items():
-            objection = self.ports.ironic.set_shard(uuid, shard)
-            if objection is not None:
-                refused[uuid] = objection
-        return refused
+    def set_shards(self, shards: Mapping[str, str | None]) -> dict[str, str]:
+        """Set the shards of nodes that get one; return why some stay."""
+        return {
+            uuid: objection
+            for uuid, shard in shards.items()
+            if shard is not None
+            and (objection := self.ports.ironic.set_shard(uuid, shard))
+            is not None
+        }
 
     def set_scope(
         self, order: Move, owners: Mapping[str, str | None]
@@ -110,11 +111,7 @@ class Releaser(SnapshotReader):
             for service in self.ports.records.services()
         }
         return self.set_shards(
-            {
-                uuid: shard
-                for uuid, owner in owners.items()
-                if (shard := shards.get(owner or '')) is not None
-            }
+            {uuid: shards.get(owner or '') for uuid, owner in owners.items()}
         )
 
     def occupied(self, instances: Mapping[str, str | None]) -> dict[str, str]:

@@ -166,18 +166,20 @@ class SnapshotReader:
         uuids = _uuids(selection, records)
         shards = {record.shard for record in records.values()}
         try:
-            return read_nodes(
-                ironic, uuids, shards, self.sharded, summary=summary
-            )
+            return self.read_nodes(uuids, shards, summary=summary)
         except exceptions.IronicError as exc:
             return str(exc)
 
     def read_nodes(
-        self, uuids: Collection[str], shards: Collection[str | None]
+        self,
+        uuids: Collection[str],
+        shards: Collection[str | None],
+        *,
+        summary: bool = True,
     ) -> dict[str, model.Node | None]:
-        """Read a summary of nodes that are expected in these shards."""
+        """Read nodes that are expected in these shards, or a summary."""
         return read_nodes(
-            self.ports.ironic, uuids, shards, self.sharded, summary=True
+            self.ports.ironic, uuids, shards, self.sharded, summary=summary
         )
 
     def _view(self, services: Iterable[model.Service]) -> model.View | str:

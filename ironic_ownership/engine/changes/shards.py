@@ -13,21 +13,15 @@ import fractions
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from oslo_log import log
-
 from ironic_ownership.contracts import bare_metal, exceptions, model
-from ironic_ownership.contracts.calls import new_request_id
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan
 from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.selection import Selected, shard_of
+from ironic_ownership.engine.changes.selection import shard_of
 from ironic_ownership.engine.decision.decide import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-
-LOG = log.getLogger(__name__)
 
 _ALWAYS = ('conductor_group', 'driver', 'resource_class')
 _MAPPINGS = ('properties', 'extra')
@@ -104,15 +98,13 @@ class _Facts:
 def propose(
     operation: MoveNodes,
     conditions: Conditions,
-    origin: Origin,
+    order: Move,
     *,
-    reason: str | None = None,
-    overrides: Collection[str] = (),
     trial: int = 0,
 ) -> ShardProposal:
     """Plan the shards, and evaluate every gate of every move to it.
 
-    :param reason: stored with each move.
+    :param order: what all its moves have in common.
     :param trial: number of nodes that move first, to each service.
     :raises NotFoundError: if no service selects a shard, or one is unknown.
     :raises OwnershipError: if something can't be read.
@@ -138,20 +130,18 @@ def propose(
     ):
         left[what] += len(uuids)
     moves = _moves(facts, items, found, hosts)
-    order = Move(
-        *('', '', origin.actor),
-        f'shard plan{f": {reason}" if reason else ""}'[:255],
-        tuple(sorted(overrides)),
-    )
-    proposals = [
-        one.with_trial(trial)
-        for one in _proposals(operation, facts, order, moves)
-    ]
-    LOG.info(
-        '%s: shard plan by %s: moves %s',
-        origin.request_id,
-        origin.actor,
-        ', '.join(p.order.request_id for p in proposals) or 'none',
+    proposals = operation.evaluate_each(
+        order,
+        'shard plan',
+        moves,
+        operation.snapshot(
+            facts.services,
+            facts.view,
+            facts.records,
+            facts.nodes,
+            {uuid: to for (_, to), some in moves.items() for uuid in some},
+        ),
+        trial,
     )
     return ShardProposal(found, proposals, hosts, weights, +left)
 
@@ -297,31 +287,4 @@ def _moves(
     for uuid, (shard, host) in hosts_of.items():
         owner = assigned[uuid].owner if uuid in several else None
         moves[shard, owner or host].append(uuid)
-    return moves
-
-
-def _proposals(
-    operation: MoveNodes,
-    facts: _Facts,
-    order: Move,
-    moves: Mapping[tuple[str, str], Sequence[str]],
-) -> list[Proposal]:
-    snapshot = operation.snapshot(
-        facts.services,
-        facts.view,
-        facts.records,
-        facts.nodes,
-        {uuid: to for (_, to), some in moves.items() for uuid in some},
-    )
-    return [
-        operation.evaluate(
-            dataclasses.replace(
-                order,
-                request_id=new_request_id(),
-                destination=host,
-                shard=shard,
-            ),
-            Selected(sorted(some), snapshot),
-        )
-        for (shard, host), some in sorted(moves.items())
-    ]
+    return {to: sorted(some) for to, some in moves.items()}

@@ -17,6 +17,7 @@ from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import Enforcement
+from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, StandingOrder
@@ -190,15 +191,18 @@ class StandingOrders(Worker):
         found = drain.propose(
             self.moves,
             row.host,
-            Origin(self.context.host),
-            order=drain.Ordered(
+            Move(
+                new_request_id(),
+                row.host,
+                self.context.host,
                 f'standing order of {order.actor} for {row.host}: '
                 f'{order.reason}',
-                order.to,
-                lambda one: any(
-                    pause.covers(one.shard, one.conductor_group)
-                    for pause in pauses
-                ),
+                automatic=True,
+            ),
+            to=order.to,
+            holds=lambda one: any(
+                pause.covers(one.shard, one.conductor_group)
+                for pause in pauses
             ),
         )
         self._execute(found.moves)

@@ -75,6 +75,10 @@ class MoveCase(sqlite.SqliteCase):
         selection.setdefault('source', 'old')
         return self.operation.propose(order, Selection(**selection))
 
+    def execute(self, proposal: Proposal, **more) -> Proposal:
+        (result,) = self.operation.execute_all([proposal], **more)
+        return result
+
     def plan(self, **selection) -> Proposal:
         proposal = self.propose(**selection)
         self.operation.store(proposal)

@@ -10,7 +10,6 @@ import hypothesis
 from hypothesis import strategies as st
 
 from ironic_ownership.contracts import exceptions, model, moves
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.decision import decide
@@ -160,7 +159,6 @@ class TestDrain(unittest.TestCase):
         self.assertEqual(made, plan(nodes[::-1], hosts, counts))
 
 
-CALLER = Origin('operator', 'req-drain')
 UUIDS = [world.uuid(number) for number in range(1, 31)]
 MOVED, UNCHANGED = moves.NodeState.MOVED, moves.NodeState.UNCHANGED
 
@@ -176,8 +174,11 @@ class DrainServiceTest(move_case.MoveCase):
         self.records.register('in-a', settings)
         self.backend.join('in-a', 'one', settings)
 
-    def drain(self, host: str = 'old', **more) -> drain.DrainProposal:
-        return drain.propose(self.operation, host, CALLER, **more)
+    def drain(
+        self, host: str = 'old', *, trial: int = 0, **more
+    ) -> drain.DrainProposal:
+        order = moves.Move('req-drain', '', 'operator', **more)
+        return drain.propose(self.operation, host, order, trial=trial)
 
     def test_proposal_writes_nothing(self) -> None:
         before = self.everything()
@@ -211,7 +212,7 @@ class DrainServiceTest(move_case.MoveCase):
         self,
     ) -> None:
         proposal = self.drain()
-        self.operation.execute(self.propose(uuids=[world.uuid(2)]))
+        self.execute(self.propose(uuids=[world.uuid(2)]))
         results = self.operation.execute_all(proposal.moves)
         self.assertEqual([15, 14], [r.count(MOVED) for r in results])
         self.assertEqual([0, 1], [r.count(UNCHANGED) for r in results])
@@ -263,7 +264,7 @@ class DrainServiceTest(move_case.MoveCase):
         (stored,) = self.moves.moves()
         for text in (f'move resume {stored.request_id}', 'same drain again'):
             self.assertIn(text, str(caught.exception))
-        self.operation.execute(self.operation.propose_rest(stored, 'test'))
+        self.execute(self.operation.propose_rest(stored, 'test'))
         self.operation.execute_all(self.drain().moves)
         owners = {r.host for r in self.records.compute_nodes()}
         self.assertNotIn('old', owners)

@@ -44,7 +44,7 @@ class MoveNodesTest(move_case.MoveCase):
     def test_whole_move_with_progress(self) -> None:
         reported = []
         with mock.patch.object(move_nodes, 'BATCH', 7):
-            result = self.operation.execute(
+            result = self.execute(
                 self.propose(), progress=lambda *now: reported.append(now)
             )
         self.assertEqual(30, result.count(MOVED))
@@ -61,7 +61,7 @@ class MoveNodesTest(move_case.MoveCase):
             mock.patch.object(SqlMoves, 'carry_out', side_effect=broken),
             self.assertRaises(refusals.UnfinishedMoveError) as caught,
         ):
-            self.operation.execute(self.propose())
+            self.execute(self.propose())
         (move,) = self.moves.moves()
         self.assertEqual(broken.code, caught.exception.code)
         self.assertIn(f'resume {move.request_id}', caught.exception.hint)
@@ -72,7 +72,7 @@ class MoveNodesTest(move_case.MoveCase):
             mock.patch.object(SqlMoves, 'carry_out', side_effect=lost),
             self.assertRaises(refusals.LostMoveError) as caught,
         ):
-            self.operation.execute(self.propose())
+            self.execute(self.propose())
         self.assertIn('compute node move', caught.exception.hint)
         self.assertNotIn('resume REQ', caught.exception.hint)
 
@@ -89,7 +89,7 @@ class MoveNodesTest(move_case.MoveCase):
             stored, 'admin', ['destination_enabled'], 'CHG-42'
         )
         self.assertEqual([], rest.refused)
-        result = self.operation.execute(rest)
+        result = self.execute(rest)
         self.assertEqual(30, result.count(MOVED))
         (move,) = self.moves.moves()
         self.assertEqual(('destination_enabled',), move.overrides)
@@ -101,7 +101,7 @@ class MoveNodesTest(move_case.MoveCase):
         plan = self.plan()
         del self.ironic.nodes[world.uuid(2)]
         rest = self.plan_rest(plan)
-        result = self.operation.execute(rest)
+        result = self.execute(rest)
         self.assertEqual(29, result.count(MOVED))
         (move,) = self.moves.moves()
         self.assertEqual({MOVED: 29, moves.NodeState.REFUSED: 1}, move.counts)
@@ -117,7 +117,7 @@ class MoveNodesTest(move_case.MoveCase):
         self.assertEqual(14, result.count(MOVED))
         rest = self.plan_rest(plan)
         self.assertEqual(16, len(rest.nodes))
-        result = self.operation.execute(rest)
+        result = self.execute(rest)
         self.assertEqual(16, result.count(MOVED))
         rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.nodes))
@@ -133,7 +133,7 @@ class MoveNodesTest(move_case.MoveCase):
         self.moves.carry_out(order.request_id, [plan.nodes[0].node])
         rest = self.plan_rest(plan)
         self.assertEqual([], list(rest.refused))
-        result = self.operation.execute(rest)
+        result = self.execute(rest)
         self.assertEqual(29, result.count(MOVED))
         self.assertEqual(1, result.count(moves.NodeState.REFUSED))
 

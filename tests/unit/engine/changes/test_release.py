@@ -90,7 +90,7 @@ class TestMoveOfFreeNodes(HandOverCase):
         )
 
     def move_node(self) -> tuple[NodeState, str | None]:
-        (planned,) = self.operation.execute(self.propose()).nodes
+        (planned,) = self.execute(self.propose()).nodes
         node = planned.node
         return node.state, node.detail
 
@@ -150,14 +150,14 @@ class TestMoveOfFreeNodes(HandOverCase):
 
         self.meanwhile = fail
         with self.assertRaises(refusals.UnfinishedMoveError):
-            self.operation.execute(proposal)
+            self.execute(proposal)
         self.assertIsNone(self.owners()[1])
         self.ironic.fail_with = None
         self.meanwhile = lambda: None
         move = move_nodes.find(self.moves, 'req-1')
         # No service has claimed it yet.
         rest = self.operation.propose_rest(move, 'operator')
-        (planned,) = self.operation.execute(rest).nodes
+        (planned,) = self.execute(rest).nodes
         node = planned.node
         self.assertEqual((NodeState.MOVED, None), (node.state, node.detail))
         self.assertEqual(self.epochs, self.epochs_now())
@@ -173,7 +173,7 @@ class TestMoveOfFreeNodes(HandOverCase):
 
         self.meanwhile = lose
         with self.assertRaises(refusals.LostMoveError):
-            self.operation.execute(proposal)
+            self.execute(proposal)
         self.source.refresh()
         self.assertEqual('host1', self.owners()[1])
 
@@ -189,7 +189,7 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.ironic.put(world.node(1, shard='b', driver='fake'))
         move = move_nodes.find(self.moves, 'req-1')
         rest = self.operation.propose_rest(move, 'operator')
-        (planned,) = self.operation.execute(rest).nodes
+        (planned,) = self.execute(rest).nodes
         node = planned.node
         self.assertIs(NodeState.MOVED, node.state)
 

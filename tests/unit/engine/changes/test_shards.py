@@ -10,9 +10,9 @@ from unittest import mock
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import (
     HandOver,
+    Move,
     NodeMove,
     NodeState,
     Trial,
@@ -31,7 +31,7 @@ from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
-ORIGIN = Origin('operator', 'req-plan')
+ORDER = Move('req-plan', '', 'operator')
 
 
 class ShardCase(sqlite.SqliteCase):
@@ -93,9 +93,13 @@ class ShardCase(sqlite.SqliteCase):
         return shards.propose(
             self.operation,
             Conditions(**conditions),  # type: ignore[arg-type]
-            ORIGIN,
+            ORDER,
             trial=trial,
         )
+
+    def execute(self, proposal: Proposal) -> Proposal:
+        (result,) = self.operation.execute_all([proposal])
+        return result
 
     def apply(self, **conditions: object) -> list[Proposal]:
         return self.operation.execute_all(self.propose(**conditions).moves)
@@ -241,7 +245,7 @@ class ApplyTest(ShardCase):
         (stored,) = self.moves.moves(unfinished=True)
         self.assertEqual('s2', stored.shard)
         rest = self.operation.propose_rest(stored, 'other')
-        self.operation.execute(rest)
+        self.execute(rest)
         self.assertEqual(10, self.shards()['s2'])
         self.assert_agrees()
         self.apply()
@@ -261,7 +265,7 @@ class ApplyTest(ShardCase):
         self.assertEqual(0, self.owners()['b'])
         (stored,) = self.moves.moves(unfinished=True)
         self.ironic.calls.clear()
-        self.operation.execute(self.operation.propose_rest(stored, 'other'))
+        self.execute(self.operation.propose_rest(stored, 'other'))
         self.assertEqual(
             [], [one for one in self.ironic.calls if one[0] == 'set_shard']
         )
@@ -293,7 +297,7 @@ class ApplyTest(ShardCase):
             self.operation.execute_all(found.moves)
         self.assertEqual({'a': 30}, self.owners())
         (stored,) = self.moves.moves(unfinished=True)
-        self.operation.execute(self.operation.propose_rest(stored, 'other'))
+        self.execute(self.operation.propose_rest(stored, 'other'))
         self.apply()
         self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
         self.assert_agrees()
@@ -430,7 +434,7 @@ class TrialTest(ShardCase):
         """Propose the rest of all moves, then carry it out."""
         moves = self.moves.moves(unfinished=True)
         for rest in [self.operation.propose_rest(m, 'other') for m in moves]:
-            self.operation.execute(rest)
+            self.execute(rest)
 
     def test_failure_on_the_way_back_names_the_move_to_resume(self) -> None:
         self.refreshing = set()
@@ -454,7 +458,7 @@ class TrialTest(ShardCase):
         self.assertIn('move list --unfinished', caught.exception.hint)
         (left,) = self.moves.moves(unfinished=True)
         self.assertEqual(last, left.request_id)
-        self.operation.execute(self.operation.propose_rest(left, 'other'))
+        self.execute(self.operation.propose_rest(left, 'other'))
         self.assert_back()
 
     def test_busy_node_stays_with_the_shard_of_its_owner(self) -> None:

@@ -63,9 +63,6 @@ class TrialCase(move_case.MoveCase):
     def with_trial(self, number: int = 4, **selection: object) -> Proposal:
         return self.propose(**selection).with_trial(number)
 
-    def execute(self, proposal: Proposal, **more: object) -> Proposal:
-        return self.operation.execute(proposal, **more)
-
     def stored(self, result: Proposal) -> dict[str, NodeMove]:
         found = self.moves.nodes(result.order.request_id)
         return {node.uuid: node for node in found}

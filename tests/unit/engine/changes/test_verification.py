@@ -39,12 +39,12 @@ class VerificationTest(move_case.MoveCase):
                 change()
 
         operation = self.operation_with(self.placement)
-        result = operation.execute(self.propose(), progress=progress)
+        (result,) = operation.execute_all([self.propose()], progress=progress)
         self.assertEqual(30, result.count(NodeState.MOVED))
         return result.findings
 
     def test_differences_from_ironic_are_found(self) -> None:
-        moved = self.operation.execute(self.propose()).moved
+        moved = self.execute(self.propose()).moved
         del self.ironic.nodes[world.uuid(1)]
         self.ironic.put(world.node(2, shard='b', instance_uuid='new one'))
         found = self.compare(*moved)
