@@ -127,6 +127,11 @@ class ConditionReport:
         """The conditions of the loops that fail."""
         return tuple(one for one in self.conditions if one.fails)
 
+    def of(self, loop: Loop) -> Condition | None:
+        """Return the condition of a loop, if the process has reported it."""
+        found = (one for one in self.conditions if one.loop == loop)
+        return next(found, None)
+
 
 ALLOWANCE = 10.0
 """Seconds that a report may be late: a write that waits for the database."""

@@ -229,13 +229,14 @@ def never_stopping() -> bool:
 
 def batches(
     things: Sequence[T],
-    size: int,
+    size: int = 500,
     progress: Progress = no_progress,
     stopping: Stopping = never_stopping,
 ) -> Iterator[Sequence[T]]:
     """Yield things in batches, until the caller stops the operation.
 
-    :param size: of a batch.
+    :param size: of a batch; the default is short enough for a transaction
+        not to block other writers.
     :param progress: called after each batch.
     :param stopping: asked before each batch.
     """

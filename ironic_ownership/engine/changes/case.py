@@ -251,9 +251,7 @@ class Proposal:
     @property
     def planned(self) -> Sequence[NodeMove]:
         """The nodes to move, or that remain if it was interrupted."""
-        return [
-            n.node for n in self.nodes if n.node.state is NodeState.PLANNED
-        ]
+        return [n.node for n in self._in(NodeState.PLANNED)]
 
     @property
     def moved(self) -> Sequence[NodeMove]:

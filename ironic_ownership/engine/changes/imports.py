@@ -29,10 +29,6 @@ from ironic_ownership.engine.ports import NodeImports, Ports
 
 LOG = log.getLogger(__name__)
 
-BATCH = 500
-"""Nodes in one transaction: short enough not to block other writers."""
-
-
 RESULTS = (Result.PLANNED, Result.IMPORTED, Result.UNCHANGED, Result.REFUSED)
 """The results for one node."""
 
@@ -224,7 +220,7 @@ class ImportNodes:
             if one.result is Result.PLANNED:
                 by_service.setdefault(one.entry.service, []).append(one)
         for host, chosen in by_service.items():
-            for batch in batches(chosen, BATCH):
+            for batch in batches(chosen):
                 for result in self._record(host, batch, origin):
                     done[result.entry.uuid] = result
         return [done.get(one.entry.uuid, one) for one in proposed]

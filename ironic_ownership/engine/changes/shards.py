@@ -258,7 +258,7 @@ def _moves(
     items: Iterable[shard_plan.PlanNode],
     plan: shard_plan.ShardPlan,
     hosts: Mapping[str, Sequence[str]],
-) -> Mapping[tuple[str, str], Sequence[str]]:
+) -> Mapping[tuple[str | None, str], Sequence[str]]:
     """Return uuids by shard and service, of the nodes that change.
 
     Those whose shard was set before, and whose record was not, are among

@@ -52,7 +52,6 @@ HOLD = 86400.0
 is interrupted, no policy decides about an instance before an operator does."""
 
 _MOVED = 'trial failed: moved: '
-_BATCH = 500
 _NEEDED = (Loop.START, Loop.HEARTBEAT, Loop.EPOCH, Loop.REFRESH)
 """The loops that have to work before a service may act on a node."""
 
@@ -273,12 +272,12 @@ def _take_back(operation: Releaser, result: Proposal) -> Proposal:
     """Refuse the nodes that did not move, and take the others back."""
     request_id = result.order.request_id
     planned = operation.moves.nodes(request_id, state=NodeState.PLANNED)
-    for some in batches([n for n in planned if n.trial != 'back'], _BATCH):
+    for some in batches([n for n in planned if n.trial != 'back']):
         operation.moves.refuse(
             request_id,
             {n.uuid: 'trial failed: it was not moved' for n in some},
         )
-    for some in batches([n for n in planned if n.trial == 'back'], _BATCH):
+    for some in batches([n for n in planned if n.trial == 'back']):
         _give_back(operation, result, some)
     stored = {node.uuid: node for node in operation.moves.nodes(request_id)}
     result = result.with_results(stored)

@@ -257,24 +257,22 @@ class Deployment:
                     nodes.values(), records, self.peer_groups
                 )
             for uuid in some:
-                yield self._status(uuid, decisions.get(uuid))
-
-    def _status(self, uuid: str, decided: Decision | None) -> NodeStatus:
-        """Return the status of a node, a record, or both."""
-        node, record = self.nodes.get(uuid), self.records.get(uuid)
-        decision = decided or _gone(record)
-        owner = record.host if record else None
-        return NodeStatus(
-            uuid,
-            _state(node, owner, decision),
-            node,
-            record,
-            decision,
-            None if owner is None else owner in self.peer_groups.alive,
-            availability.evaluate_for_observer(node, record, self.conductors)
-            if node
-            else None,
-        )
+                node, record = nodes.get(uuid), records.get(uuid)
+                decision = decisions.get(uuid) or _gone(record)
+                owner = record.host if record else None
+                yield NodeStatus(
+                    uuid,
+                    _state(node, owner, decision),
+                    node,
+                    record,
+                    decision,
+                    None if owner is None else owner in self.peer_groups.alive,
+                    availability.evaluate_for_observer(
+                        node, record, self.conductors
+                    )
+                    if node
+                    else None,
+                )
 
     @functools.cached_property
     def _decided(self) -> decide.Decisions | None:

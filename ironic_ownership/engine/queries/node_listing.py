@@ -266,16 +266,8 @@ def _seen_at(
     reports: Mapping[str, ConditionReport], host: str
 ) -> float | None:
     report = reports.get(host)
-    if report is None:
-        return None
-    return next(
-        (
-            condition.succeeded_at
-            for condition in report.conditions
-            if condition.loop == Loop.REFRESH
-        ),
-        None,
-    )
+    refresh = report.of(Loop.REFRESH) if report else None
+    return refresh.succeeded_at if refresh else None
 
 
 def _remark(

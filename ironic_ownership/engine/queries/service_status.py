@@ -57,9 +57,8 @@ class ServiceStatus:
     @property
     def last_refresh(self) -> str | None:
         """The sentence about its last refresh; ``None`` if none is stored."""
-        found = self.report.conditions if self.report else ()
-        dids = (one.did for one in found if one.loop == Loop.REFRESH)
-        return next(dids, None) or None
+        refresh = self.report.of(Loop.REFRESH) if self.report else None
+        return (refresh.did if refresh else '') or None
 
     @property
     def alive(self) -> str:

@@ -84,6 +84,10 @@ class TestMoveOfFreeNodes(HandOverCase):
         super().setUp()
         self.operation = self.operation_as(MoveNodes)
 
+    def execute(self, proposal: Proposal) -> Proposal:
+        (result,) = self.operation.execute_all([proposal])
+        return result
+
     def propose(self, uuid: str = NODE) -> Proposal:
         return self.operation.propose(
             Move('req-1', 'host2', 'operator'), Selection([uuid])
