@@ -17,10 +17,10 @@ from ironic_ownership.engine.changes.services import (
     FailOverService,
     ServiceChange,
     ServiceDeletion,
-    SetService,
+    propose_settings,
 )
 from ironic_ownership.engine.changes.standing_orders import (
-    GiveOrder,
+    propose_order,
     require_enforcement,
 )
 from ironic_ownership.engine.gates import GateResult
@@ -139,19 +139,23 @@ def _give_order(request: Request) -> Answer:
             body['reason'],
             body.get('take_over_deployed_to'),
         )
-    operation = GiveOrder(context.records, context.interpret)
-    changes = operation.propose(
-        request.path['host'], order, whole_scope=body.get('whole_scope', False)
+    changes = propose_order(
+        context.records,
+        context.interpret,
+        request.path['host'],
+        order,
+        whole_scope=body.get('whole_scope', False),
     )
     if order is not None:
         ironic = context.ports_of(request.request_id).ironic
         require_enforcement(ironic, context.shared_key)
-    if not request.dry_run:
-        changes = operation.execute(changes, request.origin)
     return _changed(request, changes)
 
 
 def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
+    if not request.dry_run:
+        records, origin = request.context.records, request.origin
+        changes = [change.execute(records, origin) for change in changes]
     return request.changed(
         {
             **cells(CHANGE, changes[0]),
@@ -187,13 +191,11 @@ def _set(request: Request) -> Answer:
     body = request.body
     if 'take_over_deployed_after' in body:
         return _give_order(request)
-    operation = SetService(request.context.records)
-    change = operation.propose(
+    change = propose_settings(
+        request.context.records,
         request.path['host'],
         {name: body[name] for name in SETTINGS if name in body},
     )
-    if not request.dry_run:
-        change = operation.execute(change, request.origin)
     return _changed(request, [change])
 
 

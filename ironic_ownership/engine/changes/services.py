@@ -40,11 +40,12 @@ class ServiceChange:
     """A service before and after an operator's decision.
 
     :param after: the service as it is now, or would be.
+    :param wanted: the settings to change; ``None`` to give or revoke an order.
     """
 
     before: model.Service
     after: model.Service
-    wanted: Mapping[str, Any]
+    wanted: Mapping[str, Any] | None = None
 
     @property
     def changed(self) -> list[str]:
@@ -63,38 +64,34 @@ class ServiceChange:
             found.append('standing_order')
         return found
 
-
-@dataclasses.dataclass(frozen=True)
-class SetService:
-    """Change the settings of a service. Asks the records only."""
-
-    records: Records
-
-    def propose(self, host: str, wanted: Mapping[str, Any]) -> ServiceChange:
-        """Return the change that the settings would make.
-
-        :param host: name of the service (case-insensitive).
-        :param wanted: some of :data:`SETTINGS`.
-        :raises NotFoundError: with the nearest names.
-        """
-        before = known(self.records, host)
-        return ServiceChange(before, before.decided(**wanted), wanted)
-
-    def execute(
-        self, proposed: ServiceChange, origin: Origin
-    ) -> ServiceChange:
-        """Make the change; a proposal that changes nothing writes nothing.
+    def execute(self, records: Records, origin: Origin) -> ServiceChange:
+        """Make the change; settings that are as before are not written.
 
         :raises NotFoundError: if the service was deleted meanwhile.
         """
-        if not proposed.changed:
-            return proposed
-        after = self.records.set_service(
-            proposed.before.host,
-            **dataclasses.asdict(origin),
-            **proposed.wanted,
-        )
-        return dataclasses.replace(proposed, after=after)
+        host = self.before.host
+        if self.wanted is None:
+            after = records.give_order(host, self.after.order, origin)
+        elif not self.changed:
+            return self
+        else:
+            after = records.set_service(
+                host, **dataclasses.asdict(origin), **self.wanted
+            )
+        return dataclasses.replace(self, after=after)
+
+
+def propose_settings(
+    records: Records, host: str, wanted: Mapping[str, Any]
+) -> ServiceChange:
+    """Return the change that settings would make. Asks the records only.
+
+    :param host: name of the service (case-insensitive).
+    :param wanted: some of :data:`SETTINGS`.
+    :raises NotFoundError: with the nearest names.
+    """
+    before = known(records, host)
+    return ServiceChange(before, before.decided(**wanted), wanted)
 
 
 @dataclasses.dataclass(frozen=True)

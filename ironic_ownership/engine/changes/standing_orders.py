@@ -19,7 +19,6 @@ from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, StandingOrder
 from ironic_ownership.contracts.records import Pause
 from ironic_ownership.engine.changes import drain
@@ -44,25 +43,15 @@ REFUSED = 'standing orders refused'
 """Condition: a gate refuses nodes that an order covers."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Orders:
-    """The orders on which a service acts now.
-
-    :param to_note: services whose fence has to be noted; the live ones of
-        them are dead, and fenced by that.
-    :param due: services whose deployed nodes move.
-    """
-
-    to_note: Sequence[model.Service] = ()
-    due: Sequence[model.Service] = ()
-
-
 def decide(
     host: str, rows: Iterable[model.Service], liveness: Liveness
-) -> Orders:
+) -> tuple[Sequence[model.Service], Sequence[model.Service]]:
     """Return what a service does about the others with an order. Pure.
 
     Nothing is done about one that may be alive, or is expected back.
+
+    :returns: services whose fence has to be noted, the live ones of which are
+        dead, and fenced by that; and those whose deployed nodes move.
     """
     to_note, due = [], []
     for row in rows:
@@ -75,7 +64,7 @@ def decide(
             to_note.append(row)
         elif row.order_due:
             due.append(row)
-    return Orders(to_note, due)
+    return to_note, due
 
 
 @dataclasses.dataclass(eq=False)
@@ -114,14 +103,16 @@ class StandingOrders(Worker):
         if self.context.fence.may_act:
             rows = {row.host: row for row in records.services()}
             self._report_taken(rows.get(self.context.host))
-            orders = decide(self.context.host, rows.values(), self.liveness())
+            to_note, due = decide(
+                self.context.host, rows.values(), self.liveness()
+            )
             stored = self.moves.moves.moves(unfinished=True, limit=None)
             rest = [move for move in stored if move.automatic]
-            if not (orders.to_note or orders.due or rest):
+            if not (to_note or due or rest):
                 self.conditions.clear(REFUSED, 'no standing order waits')
             elif self._has_turn():
                 self._follow_scope(rows.get(self.context.host))
-                self._carry_out(orders, rest)
+                self._carry_out(to_note, due, rest)
             else:
                 self.conditions.clear(REFUSED, 'another service has the turn')
         self.conditions.succeeded(Loop.ORDERS)
@@ -158,18 +149,23 @@ class StandingOrders(Worker):
             or not self._has_turn()
         )
 
-    def _carry_out(self, orders: Orders, rest: Sequence[Move]) -> None:
+    def _carry_out(
+        self,
+        to_note: Sequence[model.Service],
+        due: Sequence[model.Service],
+        rest: Sequence[Move],
+    ) -> None:
         context = self.context
         # One that came back since the last poll of the members may act; read
         # after the rows, they show it unless its epoch has changed.
-        alive = context.ports.backend.view().hosts if orders.to_note else ()
-        for row in orders.to_note:
+        alive = context.ports.backend.view().hosts if to_note else ()
+        for row in to_note:
             if row.host in alive and not row.forced_down:
                 continue
             context.ports.records.note_fence(
                 context.host, context.fence.epoch(), row
             )
-        if not (orders.due or rest):
+        if not (due or rest):
             return
         require_enforcement(context.ports.ironic, self.shared_key)
         refused: list[PlannedNode] = []
@@ -177,7 +173,7 @@ class StandingOrders(Worker):
         # A pause leaves them planned; nodes beyond it move below.
         for move in () if pauses else rest:
             self._execute([self.moves.propose_rest(move, context.host)])
-        for row in orders.due:
+        for row in due:
             refused += self._take_over(row, pauses)
         self._report_refused(refused)
 
@@ -276,81 +272,53 @@ def require_enforcement(ironic: BareMetal, shared_key: str) -> None:
         raise NotEnforcedError(f'the middleware in Ironic is "{found.value}"')
 
 
-@dataclasses.dataclass(frozen=True)
-class GiveOrder:
-    """Give a service a standing order for its deployed nodes, or revoke it.
+def propose_order(
+    records: Records,
+    interpret: policy_set.Interpreter,
+    host: str,
+    order: StandingOrder | None,
+    *,
+    whole_scope: bool = False,
+) -> list[ServiceChange]:
+    """Return what an order would change, that of the host first.
 
     :param interpret: of the settings of services, for their scope.
+    :param host: name of the service (case-insensitive).
+    :param order: ``None`` revokes it.
+    :param whole_scope: also of all services that advertise its scope.
+    :raises NotFoundError: with the nearest names.
+    :raises RequestError: if it names itself.
     """
-
-    records: Records
-    interpret: policy_set.Interpreter
-
-    def propose(
-        self,
-        host: str,
-        order: StandingOrder | None,
-        *,
-        whole_scope: bool = False,
-    ) -> list[ServiceChange]:
-        """Return what the order would change, that of the host first.
-
-        :param host: name of the service (case-insensitive).
-        :param order: ``None`` revokes it.
-        :param whole_scope: also of all services that advertise its scope.
-        :raises NotFoundError: with the nearest names.
-        :raises RequestError: if it names itself.
-        """
-        rows = [named] = [known(self.records, host)]
-        if order is not None and order.to is not None:
-            to = known(self.records, order.to).host
-            order = dataclasses.replace(order, to=to)
-            if to == named.host:
-                raise exceptions.RequestError(
-                    f'{to} cannot take over from itself',
-                    hint='Name another service, or none: then the policies '
-                    'choose',
-                )
-        if whole_scope:
-            taker = order.to if order is not None else None
-            scope = self._scope(named)
-            rows += [
-                row
-                for row in self.records.services()
-                if row.host not in (named.host, taker)
-                and scope is not None
-                and self._scope(row) == scope
-            ]
-        return [
-            ServiceChange(
-                row,
-                dataclasses.replace(
-                    row, order=order, fence_epoch=None, fence_seen_at=None
-                ),
-                {},
+    rows = [named] = [known(records, host)]
+    if order is not None and order.to is not None:
+        to = known(records, order.to).host
+        order = dataclasses.replace(order, to=to)
+        if to == named.host:
+            raise exceptions.RequestError(
+                f'{to} cannot take over from itself',
+                hint='Name another service, or none: then the policies choose',
             )
-            for row in rows
-        ]
 
-    def _scope(self, row: model.Service) -> model.Scope | None:
-        if row.never_registered:
-            return None
-        policies = self.interpret(row.settings)
+    def scope_of(row: model.Service) -> model.Scope | None:
+        policies = None if row.never_registered else interpret(row.settings)
         return policies.scope if policies else None
 
-    def execute(
-        self, proposed: Sequence[ServiceChange], origin: Origin
-    ) -> list[ServiceChange]:
-        """Make the changes, each as one transaction; repeated, it goes on.
-
-        :raises NotFoundError: if a service was deleted meanwhile.
-        """
-        return [
-            dataclasses.replace(
-                one,
-                after=self.records.give_order(
-                    one.before.host, one.after.order, origin
-                ),
-            )
-            for one in proposed
+    if whole_scope:
+        taker = order.to if order is not None else None
+        scope = scope_of(named)
+        rows += [
+            row
+            for row in records.services()
+            if row.host not in (named.host, taker)
+            and scope is not None
+            and scope_of(row) == scope
         ]
+    return [
+        ServiceChange(
+            row,
+            dataclasses.replace(
+                row, order=order, fence_epoch=None, fence_seen_at=None
+            ),
+        )
+        for row in rows
+    ]

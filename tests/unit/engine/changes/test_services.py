@@ -13,7 +13,7 @@ from ironic_ownership.engine.changes.services import (
     DeleteService,
     FailOverService,
     ServiceDeletion,
-    SetService,
+    propose_settings,
 )
 from tests.unit.engine import service, world
 
@@ -26,10 +26,11 @@ class TestSetAndDeleteService(service.ServiceCase):
         self.host = self.start('host1')
 
     def test_repetition_writes_nothing(self) -> None:
-        operation = SetService(self.records)
         for _ in range(2):
-            proposed = operation.propose('host1', {'disabled': True})
-            operation.execute(proposed, Origin('operator'))
+            proposed = propose_settings(
+                self.records, 'host1', {'disabled': True}
+            )
+            proposed.execute(self.records, Origin('operator'))
         self.assertEqual([], proposed.changed)
         kinds = [event.kind for event in self.records.events()]
         self.assertEqual(1, kinds.count('service_changed'))

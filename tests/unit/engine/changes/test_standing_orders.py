@@ -51,8 +51,8 @@ class TestDecide(unittest.TestCase):
         self, row: model.Service, liveness: Liveness = VIEW_ONLY, **changed
     ) -> tuple[list[str], list[str]]:
         row = dataclasses.replace(row, **changed)
-        found = decide('host2', [row], liveness)
-        return [r.host for r in found.to_note], [r.host for r in found.due]
+        to_note, due = decide('host2', [row], liveness)
+        return [r.host for r in to_note], [r.host for r in due]
 
     def test_fence_is_noted_before_anything_is_due(self) -> None:
         self.assertEqual((['host1'], []), self.decide(self.dead))
@@ -122,16 +122,16 @@ class TestDecide(unittest.TestCase):
     def test_nodes_move_only_from_a_noted_fence_of_one_that_is_gone(
         self, row: model.Service, liveness: Liveness
     ) -> None:
-        found = decide('host2', [row], liveness)
-        for one in found.due:
+        to_note, due = decide('host2', [row], liveness)
+        for one in due:
             self.assertIsNotNone(one.order)
             self.assertTrue(one.order_due and one.fenced)
             self.assertEqual(one.epoch, one.fence_epoch)
             self.assertFalse(one.away)
-        for one in (*found.to_note, *found.due):
+        for one in (*to_note, *due):
             self.assertTrue(one.forced_down or liveness.is_dead(one.host))
             self.assertEqual('host1', one.host)
-        self.assertFalse({*map(id, found.due)} & {*map(id, found.to_note)})
+        self.assertFalse({*map(id, due)} & {*map(id, to_note)})
 
 
 class OrderCase(service.ServiceCase):
