@@ -59,8 +59,8 @@ def _check(request: Request) -> Answer:
 
 
 FAULT: Columns[node_validation.Fault] = (
-    Column('place'),
-    Column('node', type=schemas.TEXT_OR_NULL),
+    Column('place', 'entry.place'),
+    Column('node', 'entry.label', schemas.TEXT_OR_NULL),
     schemas.code('severity', node_validation.FaultSeverity),
     Column('fault', 'code', help='Code of the fault, stable.'),
     Column('what'),
@@ -102,7 +102,7 @@ def _validate(request: Request) -> Answer:
         raise seen.unshown or exceptions.IronicError('no conductors')
     found = node_validation.validate(entries, seen)
     refused = {
-        fault.place
+        fault.entry.place
         for fault in found
         if fault.severity is node_validation.FaultSeverity.REFUSED
     }

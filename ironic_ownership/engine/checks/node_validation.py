@@ -58,12 +58,11 @@ class NodeDescription:
 class Fault:
     """One fault of one node, with a code that is stable, for scripts."""
 
-    place: str
-    node: str | None
-    severity: FaultSeverity
+    entry: NodeDescription
     code: str
     what: str
     hint: str = ''
+    severity: FaultSeverity = FaultSeverity.REFUSED
 
 
 def validate(
@@ -82,7 +81,7 @@ def validate(
     faults: list[Fault] = []
     for entry in entries:
         if not isinstance(entry.data, Mapping):
-            faults.append(_fault(entry, 'not_a_node', 'not a mapping'))
+            faults.append(Fault(entry, 'not_a_node', 'not a mapping'))
             continue
         faults += _identity(entry, uuids, named)
         faults += _service(entry, seen.conductors or availability.Conductors())
@@ -96,12 +95,12 @@ def _identity(
     uuid, name = entry.fields.get('uuid'), entry.fields.get('name')
     if uuid is not None:
         if not texts.is_uuid(str(uuid)):
-            yield _fault(entry, 'uuid_invalid', f'{uuid!r} is not a uuid')
+            yield Fault(entry, 'uuid_invalid', f'{uuid!r} is not a uuid')
         else:
             yield from _unique(entry, 'uuid', str(uuid).lower(), uuids)
     if name is not None:
         if not _NAME.fullmatch(str(name)) or texts.is_uuid(str(name)):
-            yield _fault(
+            yield Fault(
                 entry,
                 'name_invalid',
                 f'Ironic does not accept the name {name!r}',
@@ -116,7 +115,7 @@ def _unique(
 ) -> Iterable[Fault]:
     if value in taken:
         where = taken[value]
-        yield _fault(
+        yield Fault(
             entry,
             f'{what}_duplicate',
             f'the {what} {value} already belongs to '
@@ -131,7 +130,7 @@ def _service(
 ) -> Iterable[Fault]:
     driver, group = str(entry.fields.get('driver') or ''), _group(entry)
     if not driver:
-        yield _fault(
+        yield Fault(
             entry,
             'driver_missing',
             'the node has no driver',
@@ -155,7 +154,7 @@ def _service(
         hint = _elsewhere(driver, conductors)
     if needed := conductors.needed(driver, group):
         hint = f'Start one of these conductors: {texts.listed(needed)}'
-    yield _fault(entry, code, what, hint)
+    yield Fault(entry, code, what, hint)
 
 
 def _elsewhere(driver: str, conductors: availability.Conductors) -> str:
@@ -170,7 +169,7 @@ def _group(entry: NodeDescription) -> str:
 
 def _scheduling(entry: NodeDescription, seen: Deployment) -> Iterable[Fault]:
     if not entry.fields.get('resource_class'):
-        yield _fault(
+        yield Fault(
             entry,
             'resource_class_missing',
             'the node has no resource class, so nothing can be scheduled to '
@@ -182,16 +181,14 @@ def _scheduling(entry: NodeDescription, seen: Deployment) -> Iterable[Fault]:
         groups.admits(group.hosts[0], node) for group in groups.groups
     ):
         shard = entry.fields.get('shard')
-        yield dataclasses.replace(
-            _fault(
-                entry,
-                'not_admitted',
-                'no live, enabled service admits the node: its shard is '
-                f'{"none" if shard is None else repr(str(shard))}, its '
-                f'conductor group {_group(entry)!r}',
-                'Start a service for this place, or correct the node',
-            ),
-            severity=FaultSeverity.WARNING,
+        yield Fault(
+            entry,
+            'not_admitted',
+            'no live, enabled service admits the node: its shard is '
+            f'{"none" if shard is None else repr(str(shard))}, its '
+            f'conductor group {_group(entry)!r}',
+            'Start a service for this place, or correct the node',
+            FaultSeverity.WARNING,
         )
 
 
@@ -212,14 +209,6 @@ def _node(entry: NodeDescription) -> model.Node:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _fault(
-    entry: NodeDescription, code: str, what: str, hint: str = ''
-) -> Fault:
-    return Fault(
-        entry.place, entry.label, FaultSeverity.REFUSED, code, what, hint
-    )
 
 
 def entries_of(document: Any) -> Sequence[NodeDescription] | None:

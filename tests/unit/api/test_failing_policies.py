@@ -37,5 +37,5 @@ class FailingPoliciesTest(QueryCase):
         with self.assertLogs(peer_groups.__name__, 'WARNING'):
             found = node_validation.validate(entries, self.seen)
         self.assertEqual(
-            [('[1]', 'not_admitted')], [(f.place, f.code) for f in found]
+            [('[1]', 'not_admitted')], [(f.entry.place, f.code) for f in found]
         )

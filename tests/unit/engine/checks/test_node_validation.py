@@ -77,7 +77,7 @@ class TestValidate(unittest.TestCase):
         self.assertIs(node_validation.FaultSeverity.REFUSED, fault.severity)
         self.assertIn("'ipmmi'", fault.what)
         self.assertIn('Did you mean ipmi', fault.hint)
-        self.assertEqual(('[0]', 'n1'), (fault.place, fault.node))
+        self.assertEqual(('[0]', 'n1'), (fault.entry.place, fault.entry.label))
 
     def test_driver_of_another_group_is_refused(self) -> None:
         (fault,) = faults(
@@ -126,7 +126,7 @@ class TestValidate(unittest.TestCase):
                 ('[2]', 'name_duplicate'),
                 ('[3]', 'uuid_duplicate'),
             ],
-            [(fault.place, fault.code) for fault in found],
+            [(fault.entry.place, fault.code) for fault in found],
         )
         self.assertIn('Ironic', found[0].what)
         self.assertIn('[1]', found[1].what)
