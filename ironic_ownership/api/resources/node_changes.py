@@ -260,7 +260,7 @@ def _forget(request: Request) -> Answer:
     afterwards, as that of any node that is gone.
     """
     operation = operation_of(request)
-    proposal = operation.propose_instances(request.body['uuids'])
+    proposal = operation.propose(request.body['uuids'], instances=True)
     if not request.dry_run:
         proposal = operation.execute(
             proposal, request.context.removals, request.origin

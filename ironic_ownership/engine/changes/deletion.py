@@ -11,7 +11,7 @@ the record is deleted as any other.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from oslo_log import log
@@ -72,27 +72,18 @@ class DeleteNodes:
     limits: Limits
     scope: model.Scope
 
-    def propose(self, uuids: Iterable[str]) -> Deletion:
-        """Evaluate every gate of every node.
-
-        :raises NotFoundError: listing all that are unknown.
-        """
-        return self._propose(uuids, _find, Result.WOULD_DELETE)
-
-    def propose_instances(self, uuids: Iterable[str]) -> Deletion:
-        """Evaluate every gate of every instance to forget.
-
-        :param uuids: of instances, or of the nodes on which they are.
-        :raises NotFoundError: listing all for which none is on record.
-        """
-        return self._propose(uuids, _with_instances, Result.WOULD_FORGET)
-
-    def _propose(
-        self,
-        uuids: Iterable[str],
-        find: Callable[[Iterable[str], _Records], _Records],
-        passed: Result,
+    def propose(
+        self, uuids: Iterable[str], *, instances: bool = False
     ) -> Deletion:
+        """Evaluate every gate of every node, or of every instance to forget.
+
+        :param uuids: of nodes; of instances, or of the nodes on which they
+            are, if these are to be forgotten.
+        :raises NotFoundError: listing all that are unknown, or for which no
+            instance is on record.
+        """
+        find = _with_instances if instances else _find
+        passed = Result.WOULD_FORGET if instances else Result.WOULD_DELETE
         epochs = {row.host: row.epoch for row in self.records.services()}
         everything = self.records.compute_nodes()
         chosen = find(dict.fromkeys(uuids), everything)

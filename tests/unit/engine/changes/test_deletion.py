@@ -108,8 +108,8 @@ class TestForgetInstances(service.ServiceCase):
             Limits(0.0, 0.25, 3),
             model.Scope(),
         )
-        self.proposed = self.operation.propose_instances(
-            [world.uuid(901), GONE]
+        self.proposed = self.operation.propose(
+            [world.uuid(901), GONE], instances=True
         )
 
     def execute(self) -> Result:
