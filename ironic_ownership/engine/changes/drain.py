@@ -69,11 +69,6 @@ class DrainProposal:
     moves: Sequence[Proposal]
     unplaceable: Sequence[PlannedNode] = ()
 
-    @property
-    def refused(self) -> bool:
-        """True if a node cannot be moved."""
-        return bool(self.unplaceable) or any(m.refused for m in self.moves)
-
 
 def propose(
     operation: MoveNodes,

@@ -187,7 +187,7 @@ class DrainServiceTest(move_case.MoveCase):
             ['in-a', 'new'], [m.order.destination for m in proposal.moves]
         )
         planned = sum(len(move.planned) for move in proposal.moves)
-        self.assertEqual((30, False), (planned, proposal.refused))
+        self.assertEqual((30, []), (planned, proposal.unplaceable))
         self.assertEqual(before, self.everything())
 
     def test_proposal_reads_every_node_once(self) -> None:
