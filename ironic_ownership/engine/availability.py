@@ -33,7 +33,7 @@ class Conductors:
 
     :param living: places that a live conductor serves.
     :param dead: the conductors that served a place and are not alive.
-    :param members: number of conductors that are alive.
+    :param all_gone: whether no conductor is alive.
     :param names: of all conductors, alive or not.
     :param outage_counts: whether every node is out of service while no
         conductor is alive.
@@ -43,7 +43,7 @@ class Conductors:
     dead: Mapping[Place, tuple[str, ...]] = dataclasses.field(
         default_factory=dict
     )
-    members: int = 0
+    all_gone: bool = True
     outage_counts: bool = True
     names: tuple[str, ...] = ()
 
@@ -54,22 +54,17 @@ class Conductors:
         """Build the same from conductors in any order."""
         living: set[Place] = set()
         dead: dict[Place, tuple[str, ...]] = {}
-        members, known = 0, sorted(found, key=lambda c: c.hostname)
+        known = sorted(found, key=lambda c: c.hostname)
         for one in known:
             places = {(d, one.conductor_group) for d in one.drivers}
             if one.alive:
-                members += 1
                 living |= places
             else:
                 for place in places:
                     dead[place] = (*dead.get(place, ()), one.hostname)
         names = tuple(one.hostname for one in known)
-        return cls(frozenset(living), dead, members, outage_counts, names)
-
-    @property
-    def all_gone(self) -> bool:
-        """True if no conductor is alive."""
-        return not self.members
+        all_gone = not any(one.alive for one in known)
+        return cls(frozenset(living), dead, all_gone, outage_counts, names)
 
     @property
     def ignores_outage(self) -> bool:
@@ -95,25 +90,19 @@ class Conductors:
         return self.dead.get((driver, group), ())
 
 
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """The conductors, or the error of reading them.
+def read_conductors(
+    ironic: BareMetal,
+) -> tuple[Conductors | None, exceptions.IronicError | None]:
+    """Read the conductors, in one list, or return the error of that.
 
     Ironic may be too old, or its policy may show conductors to administrators
     only. Availability is then evaluated without them.
     """
-
-    conductors: Conductors | None = None
-    error: exceptions.IronicError | None = None
-
-
-def read_conductors(ironic: BareMetal) -> Known:
-    """Read the conductors, in one list."""
     try:
         found = ironic.conductors()
-        return Known(Conductors.of(found, outage_counts=ironic.outage_counts))
+        return Conductors.of(found, outage_counts=ironic.outage_counts), None
     except exceptions.IronicError as exc:
-        return Known(error=exc)
+        return None, exc
 
 
 def required_conductors(ironic: BareMetal) -> Conductors | None:
@@ -121,10 +110,10 @@ def required_conductors(ironic: BareMetal) -> Conductors | None:
 
     :raises IronicUnavailableError: if it does not answer.
     """
-    known = read_conductors(ironic)
-    if isinstance(known.error, exceptions.IronicUnavailableError):
-        raise known.error
-    return known.conductors
+    found, error = read_conductors(ironic)
+    if isinstance(error, exceptions.IronicUnavailableError):
+        raise error
+    return found
 
 
 def evaluate(
@@ -317,9 +306,7 @@ class AvailabilityTracker:
     damper: FlapDamper
     clock: Clock = monotonic
     conductors: Conductors | None = None
-
-    def __post_init__(self) -> None:
-        self._evaluated_with: Conductors | None = None
+    _evaluated_with: Conductors | None = None
 
     def observe(self, *, any_nodes: bool) -> bool:
         """Read the conductors, if there are any nodes.
@@ -373,14 +360,13 @@ class AvailabilityTracker:
         return completed
 
     def _read(self) -> Conductors | None:
-        known = read_conductors(self.ironic)
-        found = known.conductors
+        found, error = read_conductors(self.ironic)
         if found is None:
             self.conditions.report(
                 'conductors',
-                f'conductors cannot be read: {known.error}. Until then no '
+                f'conductors cannot be read: {error}. Until then no '
                 'node goes out of service or comes back',
-                known.error,
+                error,
             )
             return None
         self.conditions.clear('conductors', 'conductors are readable again')

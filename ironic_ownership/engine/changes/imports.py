@@ -16,15 +16,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.selection import FEW, read_nodes
-from ironic_ownership.engine.gates import (
-    Found,
-    Gate,
-    GateResult,
-    Item,
-    Outcome,
-    Result,
-    batches,
-)
+from ironic_ownership.engine.gates import Gate, Result
 from ironic_ownership.engine.ports import NodeImports, Ports
 
 LOG = log.getLogger(__name__)
@@ -46,7 +38,7 @@ class ImportEntry:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportedNode(Item):
+class ImportedNode(gates.Item):
     """One entry with its result.
 
     :param node: as Ironic has it; ``None`` if it does not, or nothing is to
@@ -101,7 +93,7 @@ def _service_may_write(case: ImportCase) -> str | None:
     return f'{service.host} is {what}'
 
 
-def _admitted(case: ImportCase) -> Found | str | None:
+def _admitted(case: ImportCase) -> gates.Found | str | None:
     """Evaluate the policies of a service that has registered before."""
     service, node = case.service, case.node
     if service is None or node is None or not service.settings.policies:
@@ -111,7 +103,7 @@ def _admitted(case: ImportCase) -> Found | str | None:
         if policies is None or policies.admits(node):
             return None
     except exceptions.PluginFaultError as exc:
-        return Found(Outcome.UNKNOWN, str(exc))
+        return gates.Found(gates.Outcome.UNKNOWN, str(exc))
     return f'the policies of {service.host} do not admit it'
 
 
@@ -220,7 +212,7 @@ class ImportNodes:
             if one.result is Result.PLANNED:
                 by_service.setdefault(one.entry.service, []).append(one)
         for host, chosen in by_service.items():
-            for batch in batches(chosen):
+            for batch in gates.batches(chosen):
                 for result in self._record(host, batch, origin):
                     done[result.entry.uuid] = result
         return [done.get(one.entry.uuid, one) for one in proposed]
@@ -268,7 +260,9 @@ def _evaluate(case: ImportCase) -> ImportedNode:
 def _late(
     one: ImportedNode, gate: Gate[ImportCase], detail: str
 ) -> ImportedNode:
-    failed = GateResult(gate.code, Outcome.FAILED, detail, hint=_REPEAT)
+    failed = gates.GateResult(
+        gate.code, gates.Outcome.FAILED, detail, hint=_REPEAT
+    )
     return one.refused_by(failed)
 
 

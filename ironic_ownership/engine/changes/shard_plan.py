@@ -228,7 +228,7 @@ class _Search:
         Shares are those of connected shards: no node moves between others.
         """
         size, self.whole = len(self.names), [0] * len(self.names)
-        root = _connected(kind.shards for kind in self.kinds.values())
+        root = connected(kind.shards for kind in self.kinds.values())
         component = [root(place) for place in range(size)]
         for place, weight in enumerate(self.weights):
             self.whole[component[place]] += weight
@@ -377,7 +377,7 @@ class _Search:
 
 def _together(nodes: Sequence[PlanNode]) -> list[Sequence[PlanNode]]:
     """Return the nodes in units, which are kept together."""
-    root = _connected(node.together for node in nodes)
+    root = connected(node.together for node in nodes)
     units: dict[str, list[PlanNode]] = {}
     for node in nodes:
         of = root(node.together[0]) if node.together else node.uuid
@@ -385,7 +385,7 @@ def _together(nodes: Sequence[PlanNode]) -> list[Sequence[PlanNode]]:
     return list(units.values())
 
 
-def _connected(groups: Iterable[Sequence[T]]) -> Callable[[T], T]:
+def connected(groups: Iterable[Sequence[T]]) -> Callable[[T], T]:
     """Return what gives equal answers for things that groups connect."""
     above: dict[T, T] = {}
 

@@ -177,7 +177,8 @@ def outdated(seen: Deployment, problem: Check) -> Iterator[Problem]:
         for host, report in sorted(seen.reports.items())
         if host in seen.view.hosts
         and report.is_outdated
-        and _is_active(seen, report)
+        and (row := seen.services.get(host)) is not None
+        and row.incarnation == report.incarnation
     ]
     if hosts:
         yield problem(
@@ -187,11 +188,6 @@ def outdated(seen: Deployment, problem: Check) -> Iterator[Problem]:
             'Make sure that the service reaches the database: its log names '
             'the error. If it does, restart it',
         )
-
-
-def _is_active(seen: Deployment, report: ConditionReport) -> bool:
-    row = seen.services.get(report.host)
-    return row is not None and row.incarnation == report.incarnation
 
 
 def failing(

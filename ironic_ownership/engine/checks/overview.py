@@ -205,17 +205,14 @@ def read(
         for part, error in unread.items()
         if error is not not_read
     ]
-    tallies = records.tallies()
-    return (
-        _overview(
-            _with_load(listing, tallies, seen),
-            seen,
-            tallies,
-            moves.moves(unfinished=True, limit=None),
-            last,
-        ),
-        warnings,
+    found = _overview(
+        listing,
+        seen,
+        records.tallies(),
+        moves.moves(unfinished=True, limit=None),
+        last,
     )
+    return found, warnings
 
 
 def _overview(
@@ -245,7 +242,7 @@ def _overview(
         without_live_owner=sum(f.count for f in left) if lives else None,
         waiting=(last.waiting if last else 0)
         + _nodes(t for t in unowned if t.reason in _WAITING),
-        services=services,
+        services=_with_load(services, tallies, seen),
         findings=_findings(seen, left, last),
         moves=moves,
         pauses=seen.pauses,

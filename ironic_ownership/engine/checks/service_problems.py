@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ironic_ownership.contracts import model, reservations, texts
 from ironic_ownership.contracts.exceptions import PluginFaultError
+from ironic_ownership.engine.changes.shard_plan import connected
 from ironic_ownership.engine.checks.host_problems import failing
 from ironic_ownership.engine.checks.problem import (
     MEMBERS,
@@ -355,19 +356,16 @@ def _related(
     related: Callable[[PeerGroup, PeerGroup], bool],
 ) -> Iterable[Sequence[PeerGroup]]:
     """Return the sets of groups that are related, directly or indirectly."""
-    sets = {number: {number} for number in range(len(groups))}
-    for one, other in itertools.combinations(range(len(groups)), 2):
-        if sets[one] is not sets[other] and related(
-            groups[one], groups[other]
-        ):
-            sets[one] |= sets[other]
-            for number in sets[other]:
-                sets[number] = sets[one]
-    distinct = {id(found): found for found in sets.values() if len(found) > 1}
-    return [
-        [groups[number] for number in sorted(found)]
-        for found in distinct.values()
-    ]
+    numbers = range(len(groups))
+    root = connected(
+        (one, other)
+        for one, other in itertools.combinations(numbers, 2)
+        if related(groups[one], groups[other])
+    )
+    sets: dict[int, list[PeerGroup]] = collections.defaultdict(list)
+    for number in numbers:
+        sets[root(number)].append(groups[number])
+    return [found for found in sets.values() if len(found) > 1]
 
 
 def _hosts(groups: Iterable[PeerGroup]) -> list[str]:

@@ -60,14 +60,10 @@ def _filled(template: str, explanation: Explanation) -> str:
         preferred=explanation.preferred_owner or 'no service',
         assigner=explanation.assigner,
         live_peers=', '.join(explanation.live_peers),
-        former=_former(explanation),
+        former=explanation.status.released_by or 'its service',
         wanted=explanation.decision.wanted_by or 'another service',
         contenders=', '.join(explanation.decision.contenders),
     )
-
-
-def _former(explanation: Explanation) -> str:
-    return explanation.status.released_by or 'its service'
 
 
 def advise(explanation: Explanation) -> Iterator[str]:
@@ -84,15 +80,6 @@ def _move(explanation: Explanation, host: str | None = None) -> str:
     return (
         f'{_PROGRAM} compute node move {explanation.status.uuid} --to '
         f'{host or "HOST"}'
-    )
-
-
-def _hand_over(explanation: Explanation, host: str | None) -> str:
-    status = explanation.status
-    return suggestions.HAND_OVER.format(
-        owner=status.owner or 'its owner',
-        uuid=status.uuid,
-        host=host or 'HOST',
     )
 
 
@@ -155,7 +142,9 @@ def _stays(explanation: Explanation) -> Iterator[str]:
     if preferred is not None:
         yield (
             'Nothing to do; to follow the policies: '
-            f'{_hand_over(explanation, preferred)}'
+            + suggestions.HAND_OVER.format(
+                owner=status.owner, uuid=status.uuid, host=preferred
+            )
         )
         return
     yield f'Nothing to do: {status.owner} continues to serve it'
@@ -270,7 +259,7 @@ def _gone(explanation: Explanation) -> Iterator[str]:
 
 def _returned(explanation: Explanation) -> Iterator[str]:
     if explanation.decision.owner is None:
-        yield f'Start {_former(explanation)} again: it claims the node'
+        yield _filled('Start {former} again: it claims the node', explanation)
         # It was released without the instance, which no owner recorded since.
         yield (
             f'{_move(explanation, explanation.decision.wanted_by)} '

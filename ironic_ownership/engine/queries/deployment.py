@@ -16,15 +16,9 @@ from typing import Any, TypeVar
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import ConditionReport
-from ironic_ownership.contracts.reasons import (
-    Decision,
-    Evaluation,
-    Reason,
-    Unavailable,
-)
 from ironic_ownership.contracts.records import Pause
 from ironic_ownership.contracts.reservations import Reservation
 from ironic_ownership.contracts.texts import DescribedEnum
@@ -82,9 +76,9 @@ class NodeStatus:
     state: State
     node: model.Node | None
     record: model.ComputeNode | None
-    decision: Decision
+    decision: reasons.Decision
     owner_alive: bool | None
-    availability: Evaluation | None = None
+    availability: reasons.Evaluation | None = None
 
     @property
     def owner(self) -> str | None:
@@ -123,7 +117,7 @@ class NodeStatus:
     @property
     def is_out_of_service(self) -> bool:
         """True if no live conductor supports it."""
-        return self.unavailable == Unavailable.OUT_OF_SERVICE
+        return self.unavailable == reasons.Unavailable.OUT_OF_SERVICE
 
     def is_in(self, states: Collection[str]) -> bool:
         """Tell whether any :class:`State` or :class:`Availability` fits."""
@@ -138,15 +132,15 @@ class NodeStatus:
         return not found.isdisjoint(states)
 
 
-def _gone(record: model.ComputeNode | None) -> Decision:
-    is_begun = record is not None and record.reason is Reason.BEING_DELETED
-    return Decision(
-        None, Reason.BEING_DELETED if is_begun else Reason.NODE_GONE
-    )
+def _gone(record: model.ComputeNode | None) -> reasons.Decision:
+    begun = reasons.Reason.BEING_DELETED
+    if record is not None and record.reason is begun:
+        return reasons.Decision(None, begun)
+    return reasons.Decision(None, reasons.Reason.NODE_GONE)
 
 
 def _state(
-    node: model.Node | None, owner: str | None, decision: Decision
+    node: model.Node | None, owner: str | None, decision: reasons.Decision
 ) -> State:
     if node is None:
         return State.ORPHAN
@@ -342,11 +336,11 @@ def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
 
 def conductors_of(ironic: BareMetal) -> availability.Conductors | None:
     """Return the conductors, and log if availability can't be evaluated."""
-    known = availability.read_conductors(ironic)
-    if known.conductors is None:
-        LOG.warning('out-of-service nodes are unknown: %s', known.error)
-    elif known.conductors.ignores_outage:
+    found, error = availability.read_conductors(ironic)
+    if found is None:
+        LOG.warning('out-of-service nodes are unknown: %s', error)
+    elif found.ignores_outage:
         LOG.warning(
             'out-of-service nodes are unknown: no conductor of Ironic is alive'
         )
-    return known.conductors
+    return found

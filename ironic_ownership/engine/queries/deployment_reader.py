@@ -146,11 +146,11 @@ def _nodes(
         else:
             nodes[uuid] = node
             unlisted -= sharded and node.shard is None
-    known = availability.read_conductors(ironic)
+    conductors, unshown = availability.read_conductors(ironic)
     return {
         'nodes': nodes,
-        'conductors': known.conductors,
-        'unshown': known.error,
+        'conductors': conductors,
+        'unshown': unshown,
         'gone': frozenset(gone),
         'unverified': frozenset(missing[MAX_LOOKUPS:]),
         'unlisted': max(unlisted, 0),

@@ -143,7 +143,7 @@ class CandidateFinder:
 
         ``None`` also if its conductors can't be read.
         """
-        found = availability.read_conductors(self.ironic_of()).conductors
+        found, _ = availability.read_conductors(self.ironic_of())
         if found is None or not found.all_gone:
             return None
         names = sorted({n for needed in found.dead.values() for n in needed})
