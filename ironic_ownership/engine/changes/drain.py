@@ -90,10 +90,38 @@ def propose(
     :raises NotFoundError: if there is no such service.
     :raises OwnershipError: if something can't be read.
     """
-    services = operation.ports.records.services()
-    host = suggestions.known_service(host, [row.host for row in services])
-    snapshot, found = _plan(
-        operation, host, services, order.automatic, to, holds
+    ports = operation.ports
+    services = {row.host: row for row in ports.records.services()}
+    host = suggestions.known_service(host, services)
+    recorded = ports.records.compute_nodes(NodeFilter(host=host))
+    instances = operation.moves.open_instances([r.uuid for r in recorded])
+    owned = {
+        record.uuid: record
+        for record in recorded
+        if (record.uuid in instances or not order.automatic)
+        and not holds(record)
+    }
+    shards = {record.shard for record in owned.values()}
+    nodes = operation.read_nodes(list(owned), shards)
+    present = [node for node in nodes.values() if node is not None]
+    for node in present:
+        if holds(node):
+            del owned[node.uuid]
+    if order.automatic:
+        # The assigner gives a deployed node to no other service.
+        present = [dataclasses.replace(n, instance_uuid=None) for n in present]
+    view = ports.backend.view().serving(services.values())
+    groups = PeerGroups.of(view, services.values(), ports.interpret)
+    found = plan(host, owned, present, groups, ports.records.counts(), to=to)
+    takers = {uuid: to for to, some in found.moves.items() for uuid in some}
+    # One snapshot serves for all the moves.
+    snapshot = ChangeSnapshot(
+        services,
+        view,
+        owned,
+        instances,
+        nodes,
+        operation.moves.objections(takers),
     )
     proposals = operation.evaluate_each(
         order,
@@ -102,7 +130,7 @@ def propose(
         snapshot,
         trial,
     )
-    change = OwnerChange('', snapshot, operation.ports.interpret)
+    change = OwnerChange('', snapshot, ports.interpret)
     results = dict.fromkeys(found.unplaceable, _NO_SERVICE)
     for case in (Case(change, uuid) for uuid in found.gone):
         results[case.uuid] = NODE_EXISTS.result(case, NODE_EXISTS.check(case))
@@ -110,62 +138,10 @@ def propose(
         host,
         proposals,
         [
-            _unplaceable(snapshot.records[uuid], result)
+            _unplaceable(owned[uuid], result)
             for uuid, result in results.items()
         ],
     )
-
-
-def _plan(
-    operation: MoveNodes,
-    host: str,
-    services: Sequence[model.Service],
-    automatic: bool,
-    to: str | None,
-    holds: _Holds,
-) -> tuple[ChangeSnapshot, Drain]:
-    """Plan on one snapshot, which serves for all the moves."""
-    ports, moves = operation.ports, operation.moves
-    recorded = ports.records.compute_nodes(NodeFilter(host=host))
-    owned = {record.uuid: record for record in recorded}
-    instances = moves.open_instances(list(owned))
-    owned = {
-        uuid: record
-        for uuid, record in owned.items()
-        if (uuid in instances or not automatic) and not holds(record)
-    }
-    uuids = list(owned)
-    shards = {record.shard for record in owned.values()}
-    nodes = operation.read_nodes(uuids, shards, summary=False)
-    for node in filter(None, nodes.values()):
-        if holds(node):
-            del owned[node.uuid]
-    view = ports.backend.view().serving(services)
-    found = plan(
-        host,
-        owned,
-        [
-            # The assigner gives a deployed node to no other service.
-            dataclasses.replace(node, instance_uuid=None)
-            if automatic
-            else node
-            for node in nodes.values()
-            if node is not None
-        ],
-        PeerGroups.of(view, services, ports.interpret),
-        ports.records.counts(),
-        to=to,
-    )
-    return ChangeSnapshot(
-        {service.host: service for service in services},
-        view,
-        owned,
-        instances,
-        nodes,
-        moves.objections(
-            {uuid: to for to, some in found.moves.items() for uuid in some}
-        ),
-    ), found
 
 
 def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:

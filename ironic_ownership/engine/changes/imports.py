@@ -15,9 +15,9 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
-from ironic_ownership.engine.changes.selection import FEW, read_nodes
+from ironic_ownership.engine.changes.selection import FEW, NodeReader
 from ironic_ownership.engine.gates import Gate, Result
-from ironic_ownership.engine.ports import NodeImports, Ports
+from ironic_ownership.engine.ports import NodeImports
 
 LOG = log.getLogger(__name__)
 
@@ -149,18 +149,15 @@ GATES: tuple[Gate[ImportCase], ...] = (
 
 
 @dataclasses.dataclass(frozen=True)
-class ImportNodes:
+class ImportNodes(NodeReader):
     """The operation *import*.
 
     :param create: create rows of services that are not on record.
-    :param sharded: whether every list of nodes has to name a shard: law 4.
     """
 
-    ports: Ports
     imports: NodeImports
     _: dataclasses.KW_ONLY
     create: bool
-    sharded: bool
 
     def propose(
         self, entries: Sequence[ImportEntry]
@@ -183,7 +180,7 @@ class ImportNodes:
         shards: Collection[str | None] = {None}
         if self.sharded and len(new) > FEW:
             shards = ironic.shard_counts()
-        nodes = read_nodes(ironic, new, shards, self.sharded)
+        nodes = self.read_nodes(new, shards)
         return [
             _evaluate(
                 ImportCase(

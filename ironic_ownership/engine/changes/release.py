@@ -124,7 +124,7 @@ class Releaser(SnapshotReader):
         uuids = list(instances)
         records = self.ports.records.compute_nodes_by_uuid(uuids)
         shards = {record.shard for record in records}
-        nodes = self.read_nodes(uuids, shards)
+        nodes = self.read_nodes(uuids, shards, summary=True)
         found = {}
         for uuid, node in nodes.items():
             if node is None:

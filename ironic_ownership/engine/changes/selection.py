@@ -15,7 +15,7 @@ from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes.case import ChangeSnapshot, PlannedNode
-from ironic_ownership.engine.ports import BareMetal, Moves, Ports
+from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
 """The maximum number of nodes that are read one by one."""
@@ -67,16 +67,73 @@ def scope_of(
 
 
 @dataclasses.dataclass(frozen=True)
-class SnapshotReader:
-    """Reads everything that the gates of selected nodes need.
+class NodeReader:
+    """Reads nodes from Ironic; many of them by lists of their shards.
 
     :param sharded: whether every list of nodes has to name a shard: law 4.
     """
 
     ports: Ports
-    moves: Moves
     _: dataclasses.KW_ONLY
     sharded: bool
+
+    def read_nodes(
+        self,
+        uuids: Collection[str],
+        shards: Collection[str | None],
+        *,
+        summary: bool = False,
+    ) -> dict[str, model.Node | None]:
+        """Read nodes.
+
+        :param shards: in which the nodes are expected.
+        :param summary: of a list read the fields of a summary only.
+        :returns: each node by uuid, ``None`` if Ironic does not have it.
+        :raises IronicError: if Ironic fails.
+        """
+        found: dict[str, model.Node | None] = {}
+        scopes = self._lists(shards) if len(uuids) > FEW else []
+        wanted = set(uuids)
+        for scope in scopes:
+            found.update(self._listed(scope, wanted, summary))
+        for uuid in uuids:
+            if uuid in found:
+                continue
+            node = found[uuid] = self.ports.ironic.get(uuid)
+            if node is None or len(wanted) - len(found) < FEW:
+                continue
+            # Its shard is not that on record: others are likely to be there,
+            # too.
+            scope = model.Scope(shard=node.shard)
+            if scope not in scopes and not (
+                self.sharded and node.shard is None
+            ):
+                scopes.append(scope)
+                found.update(self._listed(scope, wanted, summary))
+        return found
+
+    def _lists(self, shards: Collection[str | None]) -> list[model.Scope]:
+        named = sorted(shard for shard in shards if shard is not None)
+        partial = len(named) < len(shards) or len(named) > _SHARDS
+        if partial and not self.sharded:
+            return [model.Scope()]
+        return [model.Scope(shard=shard) for shard in named]
+
+    def _listed(
+        self, scope: model.Scope, wanted: Collection[str], summary: bool
+    ) -> dict[str, model.Node]:
+        return {
+            node.uuid: node
+            for node in self.ports.ironic.scan(scope, summary=summary)
+            if node.uuid in wanted
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class SnapshotReader(NodeReader):
+    """Reads everything that the gates of selected nodes need."""
+
+    moves: Moves
 
     def read(self, selection: Selection, destination: str | None) -> Selected:
         """Read the selected nodes, and what is known about them.
@@ -160,9 +217,8 @@ class SnapshotReader:
         records: Mapping[str, model.ComputeNode],
         summary: bool,
     ) -> Mapping[str, model.Node | None] | str:
-        ironic, scope = self.ports.ironic, selection.scope
-        if scope is not None:
-            return _in_scope(ironic, records, scope, self.sharded, summary)
+        if selection.scope is not None:
+            return self._in_scope(records, selection.scope, summary)
         uuids = _uuids(selection, records)
         shards = {record.shard for record in records.values()}
         try:
@@ -170,17 +226,35 @@ class SnapshotReader:
         except exceptions.IronicError as exc:
             return str(exc)
 
-    def read_nodes(
+    def _in_scope(
         self,
-        uuids: Collection[str],
-        shards: Collection[str | None],
-        *,
-        summary: bool = True,
+        records: Mapping[str, model.ComputeNode],
+        scope: model.Scope,
+        summary: bool,
     ) -> dict[str, model.Node | None]:
-        """Read nodes that are expected in these shards, or a summary."""
-        return read_nodes(
-            self.ports.ironic, uuids, shards, self.sharded, summary=summary
-        )
+        """Return the nodes of a scope, and records there that are gone."""
+        ironic = self.ports.ironic
+        found: dict[str, model.Node | None] = {
+            **self._listed(scope, records, summary)
+        }
+        remaining = [
+            record
+            for record in records.values()
+            if record.uuid not in found
+            and scope.matches(record.shard, record.conductor_group)
+        ]
+        if len(remaining) > FEW and not self.sharded:
+            everywhere = {
+                node.uuid for node in ironic.scan(model.Scope(), summary=True)
+            }
+            remaining = [
+                record for record in remaining if record.uuid not in everywhere
+            ]
+        for record in remaining:
+            node = ironic.get(record.uuid)
+            if node is None or scope.matches(node.shard, node.conductor_group):
+                found[record.uuid] = node
+        return found
 
     def _view(self, services: Iterable[model.Service]) -> model.View | str:
         try:
@@ -193,93 +267,6 @@ def _uuids(
     selection: Selection, records: Mapping[str, model.ComputeNode]
 ) -> Sequence[str]:
     return list(records) if selection.uuids is None else selection.uuids
-
-
-def read_nodes(
-    ironic: BareMetal,
-    uuids: Collection[str],
-    shards: Collection[str | None],
-    sharded: bool,
-    *,
-    summary: bool = False,
-) -> dict[str, model.Node | None]:
-    """Read nodes from Ironic; many of them by lists of their shards.
-
-    :param shards: in which the nodes are expected.
-    :param summary: of a list read the fields of a summary only.
-    :returns: each node by uuid, ``None`` if Ironic does not have it.
-    :raises IronicError: if Ironic fails.
-    """
-    found: dict[str, model.Node | None] = {}
-    scopes: list[model.Scope] = []
-    if len(uuids) > FEW:
-        scopes = _lists(shards, sharded)
-    wanted = set(uuids)
-    for scope in scopes:
-        found.update(_listed(ironic, scope, wanted, summary))
-    for uuid in uuids:
-        if uuid in found:
-            continue
-        node = found[uuid] = ironic.get(uuid)
-        if node is None or len(wanted) - len(found) < FEW:
-            continue
-        # Its shard is not that on record: others are likely to be there, too.
-        scope = model.Scope(shard=node.shard)
-        if scope not in scopes and not (sharded and node.shard is None):
-            scopes.append(scope)
-            found.update(_listed(ironic, scope, wanted, summary))
-    return found
-
-
-def _listed(
-    ironic: BareMetal,
-    scope: model.Scope,
-    wanted: Collection[str],
-    summary: bool,
-) -> dict[str, model.Node]:
-    return {
-        node.uuid: node
-        for node in ironic.scan(scope, summary=summary)
-        if node.uuid in wanted
-    }
-
-
-def _lists(shards: Collection[str | None], sharded: bool) -> list[model.Scope]:
-    named = sorted(shard for shard in shards if shard is not None)
-    if not sharded and (len(named) < len(shards) or len(named) > _SHARDS):
-        return [model.Scope()]
-    return [model.Scope(shard=shard) for shard in named]
-
-
-def _in_scope(
-    ironic: BareMetal,
-    records: Mapping[str, model.ComputeNode],
-    scope: model.Scope,
-    sharded: bool,
-    summary: bool,
-) -> dict[str, model.Node | None]:
-    """Return the nodes of a scope, and those recorded there that are gone."""
-    found: dict[str, model.Node | None] = {
-        **_listed(ironic, scope, records, summary)
-    }
-    remaining = [
-        record
-        for record in records.values()
-        if record.uuid not in found
-        and scope.matches(record.shard, record.conductor_group)
-    ]
-    if len(remaining) > FEW and not sharded:
-        everywhere = {
-            node.uuid for node in ironic.scan(model.Scope(), summary=True)
-        }
-        remaining = [
-            record for record in remaining if record.uuid not in everywhere
-        ]
-    for record in remaining:
-        node = ironic.get(record.uuid)
-        if node is None or scope.matches(node.shard, node.conductor_group):
-            found[record.uuid] = node
-    return found
 
 
 def resharded(order: Move, snapshot: ChangeSnapshot) -> ChangeSnapshot:

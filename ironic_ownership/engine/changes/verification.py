@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ironic_ownership.contracts import exceptions, model
@@ -95,44 +95,35 @@ class Verification:
         shards = {record.shard for record in known}
         nodes: _Nodes
         try:
-            nodes = self.operation.read_nodes(uuids, shards)
+            nodes = self.operation.read_nodes(uuids, shards, summary=True)
         except exceptions.IronicError as exc:
             nodes = str(exc)
         separated = set(self.operation.moves.separated())
-        return [
-            self._differences(result, records, separated, nodes)
-            for result in results
-        ]
-
-    def _differences(
-        self,
-        result: Proposal,
-        records: _Records,
-        separated: Collection[str],
-        nodes: _Nodes,
-    ) -> list[Difference]:
-        uuids = [node.uuid for node in result.moved]
-        destination = result.order.destination
-        found = [
-            Difference(
-                'record',
-                uuid,
-                f'its owner is {_owner(records.get(uuid))}, not {destination}',
+        owners = {uuid: record.host for uuid, record in records.items()}
+        found = []
+        for result in results:
+            uuids = [node.uuid for node in result.moved]
+            host = result.order.destination
+            text = 'its instance is on record with another service'
+            found.append(
+                [
+                    Difference(
+                        'record',
+                        uuid,
+                        f'its owner is {owners.get(uuid) or "no service"}, '
+                        f'not {host}',
+                    )
+                    for uuid in uuids
+                    if owners.get(uuid) != host
+                ]
+                + [
+                    Difference('instance', uuid, text)
+                    for uuid in uuids
+                    if uuid in separated
+                ]
+                + _differences_from_ironic(uuids, records, nodes)
+                + self._changed_providers(uuids, records)
             )
-            for uuid in uuids
-            if uuid not in records or records[uuid].host != destination
-        ]
-        found += [
-            Difference(
-                'instance',
-                uuid,
-                'its instance is on record with another service',
-            )
-            for uuid in uuids
-            if uuid in separated
-        ]
-        found += _differences_from_ironic(uuids, records, nodes)
-        found += self._changed_providers(uuids, records)
         return found
 
     def _changed_providers(
@@ -200,7 +191,3 @@ def _is_reported(
     return (before[0] or frozenset()) == consumers and (
         inventory_diff.traits_part(traits) == reported
     )
-
-
-def _owner(record: model.ComputeNode | None) -> str:
-    return (record.host if record else None) or 'no service'

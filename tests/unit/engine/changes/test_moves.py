@@ -17,7 +17,6 @@ from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.engine.changes import selection
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
@@ -149,8 +148,8 @@ class MoveNodesTest(move_case.MoveCase):
             (False, [model.Scope()]),
             (True, [model.Scope(shard='a'), model.Scope(shard='b')]),
         ):
-            found = selection._lists({'a', 'b', None}, sharded)
-            self.assertEqual(lists, found)
+            reader = dataclasses.replace(self.operation, sharded=sharded)
+            self.assertEqual(lists, reader._lists({'a', 'b', None}))
 
     def test_few_nodes_are_asked_for_one_by_one(self) -> None:
         self.plan(uuids=[world.uuid(1), world.uuid(2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.changes import selection
@@ -24,9 +25,15 @@ class TestReadNodes(unittest.TestCase):
         ironic = fake_bare_metal.FakeBareMetal(
             world.node(number, shard=shard) for number in NUMBERS
         )
-        found = selection.read_nodes(ironic, UUIDS, SHARDS, sharded)
+        found = self.reader(ironic, sharded).read_nodes(UUIDS, SHARDS)
         self.assertEqual(ironic.nodes, found)
         return ironic.calls
+
+    def reader(
+        self, ironic: fake_bare_metal.FakeBareMetal, sharded: bool
+    ) -> selection.NodeReader:
+        ports = mock.Mock(spec=['ironic'], ironic=ironic)
+        return selection.NodeReader(ports, sharded=sharded)
 
     def test_nodes_of_a_shard_are_one_list(self) -> None:
         old = model.Scope(shard='old')
@@ -67,5 +74,5 @@ class TestReadNodes(unittest.TestCase):
 
     def test_nodes_that_ironic_does_not_have_are_asked_for(self) -> None:
         ironic = fake_bare_metal.FakeBareMetal(())
-        found = selection.read_nodes(ironic, UUIDS, SHARDS, False)
+        found = self.reader(ironic, False).read_nodes(UUIDS, SHARDS)
         self.assertEqual(dict.fromkeys(UUIDS), found)
