@@ -168,14 +168,14 @@ def _list_records(request: Request) -> Answer:
     last wrote, and says when they last read Ironic. Nodes without a record are
     not listed.
     """
-    found = node_listing.read_recorded(
+    nodes, remark = node_listing.read_recorded(
         request.context.records,
         _chosen(request),
         after=request.query.get('marker', ''),
         limit=request.limit + 1,
     )
-    answer = request.part(found.nodes, lambda one: one.record.uuid)
-    answer.body['notes'] = [found.remark] if found.remark else []
+    answer = request.part(nodes, lambda one: one.record.uuid)
+    answer.body['notes'] = [remark] if remark else []
     return answer
 
 

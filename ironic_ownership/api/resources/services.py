@@ -209,19 +209,20 @@ _LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
 def _list(request: Request) -> Answer:
     """List the compute services: alive or not, and how much they own."""
     context = request.context
-    found = service_status.read(context.records, context.backend)
+    services, warnings = service_status.read(context.records, context.backend)
     shown = SHORT
     if request.query.get('long'):
         # Imported where it is called: a short list does without decisions.
         from ironic_ownership.engine.queries import balance
 
         seen = context.overview(complete=False)
-        found = balance.add_load(found, seen)
+        services, more = balance.add_load(services, seen)
+        warnings += more
         shown = LONG
     return request.page(
-        found.services,
+        services,
         lambda status: status.row.host,
-        found.warnings,
+        warnings,
         shown,
     )
 
@@ -235,15 +236,15 @@ def _list(request: Request) -> Answer:
 )
 def _show(request: Request) -> Answer:
     """Show one compute service: row, membership, settings, nodes owned."""
-    found = service_status.read(
+    services, warnings = service_status.read(
         request.context.records, request.context.backend
     )
-    by_host = {status.row.host: status for status in found.services}
+    by_host = {status.row.host: status for status in services}
     host = request.path['host']
     one = by_host.get(model.canonical_host(host))
     if one is None:
         raise suggestions.unknown('service', host, by_host)
-    return Answer(cells(DETAILS, one) | {'warnings': list(found.warnings)})
+    return Answer(cells(DETAILS, one) | {'warnings': warnings})
 
 
 _PROCESS = 'member.settings.process'

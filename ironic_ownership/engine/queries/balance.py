@@ -13,10 +13,7 @@ from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries.deployment import Deployment, Part
-from ironic_ownership.engine.queries.service_status import (
-    ServiceListing,
-    ServiceStatus,
-)
+from ironic_ownership.engine.queries.service_status import ServiceStatus
 
 UNEVEN = 1.5
 """A ring is uneven if a share exceeds this multiple of the expected one."""
@@ -151,13 +148,14 @@ def spreads(
 
 
 def add_load(
-    listing: ServiceListing, deployment: Deployment
-) -> ServiceListing:
+    services: Iterable[ServiceStatus], deployment: Deployment
+) -> tuple[list[ServiceStatus], list[str]]:
     """Add the load of each service, as far as it is known.
 
+    :returns: also a sentence for each thing that could not be read.
     :raises RecordsError: if the records did not answer.
     """
-    warnings = list(listing.warnings)
+    warnings: list[str] = []
     for part, error in deployment.unread.items():
         if part is Part.RECORDS:
             raise error
@@ -178,19 +176,16 @@ def add_load(
         used[host] += record.instance_uuid is not None
         unusable[host] += not usable(node, deployment.conductors)
     services = with_shares(
-        listing.services,
+        services,
         spreads(deployment.peer_groups if lives else None, owned),
         unusable if whole else None,
     )
-    return ServiceListing(
-        [
-            dataclasses.replace(
-                one, nodes=owned[one.row.host], instances=used[one.row.host]
-            )
-            for one in services
-        ],
-        tuple(warnings),
-    )
+    return [
+        dataclasses.replace(
+            one, nodes=owned[one.row.host], instances=used[one.row.host]
+        )
+        for one in services
+    ], warnings
 
 
 def with_shares(

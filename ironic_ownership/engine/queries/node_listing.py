@@ -216,23 +216,13 @@ class RecordedNode:
         return 'filtered' if filtered else 'owned'
 
 
-@dataclasses.dataclass(frozen=True)
-class Page:
-    """One page, in the order of the uuids.
-
-    :param remark: how old it is, in one sentence; empty without an owner.
-    """
-
-    nodes: Sequence[RecordedNode]
-    remark: str = ''
-
-
 def read_recorded(
     records: Records, chosen: NodeFilter, *, after: str = '', limit: int
-) -> Page:
-    """Read a page of the compute nodes on record.
+) -> tuple[Sequence[RecordedNode], str]:
+    """Read a page of the compute nodes on record, in the order of the uuids.
 
     :param chosen: the host in any case.
+    :returns: also how old it is, in one sentence; empty without an owner.
     :raises NotFoundError: if there is no such service.
     :raises RecordsError: if the database does not answer.
     """
@@ -259,7 +249,7 @@ def read_recorded(
         RecordedNode(record, seen_at.get(record.host or ''))
         for record in found
     ]
-    return Page(nodes, _remark(reports, seen_at))
+    return nodes, _remark(reports, seen_at)
 
 
 def _seen_at(

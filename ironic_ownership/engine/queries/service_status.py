@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.conditions import ConditionReport, Loop
@@ -82,20 +81,12 @@ class ServiceStatus:
         return self.member.settings if self.member else self.row.settings
 
 
-@dataclasses.dataclass(frozen=True)
-class ServiceListing:
-    """All services, by host.
+def read(
+    records: Records, store: backend.MembershipBackend
+) -> tuple[list[ServiceStatus], list[str]]:
+    """Return every service that has a row or is a member, by host.
 
-    :param warnings: one sentence for each thing that could not be read.
-    """
-
-    services: Sequence[ServiceStatus]
-    warnings: tuple[str, ...] = ()
-
-
-def read(records: Records, store: backend.MembershipBackend) -> ServiceListing:
-    """Return every service that has a row or is a member.
-
+    :returns: also a sentence for each thing that could not be read.
     :raises RecordsError: if the records do not answer.
     """
     view, warnings = None, []
@@ -103,7 +94,7 @@ def read(records: Records, store: backend.MembershipBackend) -> ServiceListing:
         view = store.view()
     except exceptions.MembershipError as exc:
         warnings.append(f'liveness is unknown: {exc}')
-    return ServiceListing(of(records, view), tuple(warnings))
+    return of(records, view), warnings
 
 
 def of(records: Records, view: model.View | None) -> list[ServiceStatus]:

@@ -25,10 +25,10 @@ class FailingPoliciesTest(QueryCase):
         )
 
     def test_load_of_the_other_service_is_known(self) -> None:
-        listing = service_status.read(self.records, self.backend)
+        listing, _ = service_status.read(self.records, self.backend)
         with self.assertLogs(peer_groups.__name__, 'WARNING'):
-            found = balance.add_load(listing, self.seen)
-        self.assertEqual(2, len(found.services))
+            found, _ = balance.add_load(listing, self.seen)
+        self.assertEqual(2, len(found))
 
     def test_node_is_admitted_by_the_other_service(self) -> None:
         good = {'driver': 'ipmi', 'resource_class': 'x', 'shard': 's1'}

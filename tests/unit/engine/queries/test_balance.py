@@ -90,15 +90,13 @@ class TestLoads(unittest.TestCase):
             else {deployment.Part.IRONIC: exceptions.IronicError('silent')},
         )
         hosts = ('host1', 'host2', 'alone', 'other', 'gone')
-        listing = service_status.ServiceListing(
-            [
-                service_status.ServiceStatus(
-                    model.Service(host), None, view_known=True
-                )
-                for host in hosts
-            ]
-        )
-        found = balance.add_load(listing, seen).services
+        listing = [
+            service_status.ServiceStatus(
+                model.Service(host), None, view_known=True
+            )
+            for host in hosts
+        ]
+        found, _ = balance.add_load(listing, seen)
         return {one.row.host: one for one in found}
 
     MEMBERS = (
