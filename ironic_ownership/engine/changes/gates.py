@@ -13,14 +13,7 @@ from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.case import Case, OwnerChange, PlannedNode
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.gates import (
-    Found,
-    Gate,
-    GateResult,
-    Outcome,
-    refusals,
-    unknown,
-)
+from ironic_ownership.engine.gates import Found, Gate, GateResult, unknown
 
 _Check = Callable[[Case], Found | str | None]
 
@@ -381,9 +374,9 @@ def plan_node(order: Move, change: OwnerChange, uuid: str) -> PlannedNode:
 
 
 def _state(results: Sequence[GateResult]) -> tuple[NodeState, str | None]:
-    if blocking := refusals(results):
+    if blocking := gates.refusals(results):
         return NodeState.REFUSED, _details(blocking)
-    overridden = [r for r in results if r.outcome is not Outcome.PASSED]
+    overridden = [r for r in results if r.outcome is not gates.Outcome.PASSED]
     detail = f'overridden: {_details(overridden)}' if overridden else None
     return NodeState.PLANNED, detail
 

@@ -28,7 +28,7 @@ from ironic_ownership.contracts.refusals import (
     LostMoveError,
     UnfinishedMoveError,
 )
-from ironic_ownership.engine import suggestions
+from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes import selection, trial
 from ironic_ownership.engine.changes.case import (
     ChangeSnapshot,
@@ -41,14 +41,7 @@ from ironic_ownership.engine.changes.gates import plan_node
 from ironic_ownership.engine.changes.release import Releaser
 from ironic_ownership.engine.changes.selection import Selected, Selection
 from ironic_ownership.engine.changes.verification import Verification
-from ironic_ownership.engine.gates import (
-    Progress,
-    Stopping,
-    batches,
-    never_stopping,
-    no_progress,
-    shifted,
-)
+from ironic_ownership.engine.gates import Progress, Stopping
 from ironic_ownership.engine.ports import Moves
 
 LOG = log.getLogger(__name__)
@@ -69,11 +62,11 @@ def find(moves: Moves, request_id: str) -> Move:
     if found is None:
         known = [move.request_id for move in moves.moves()]
         unknown = suggestions.unknown('move', request_id, known)
-        raise exceptions.NotFoundError(
-            str(unknown.args[0]),
-            hint=f'{unknown.hint}. If it was stored and the database lost '
-            f'commits since, by a promotion or a restore, {AGAIN}',
+        unknown.hint = (
+            f'{unknown.hint}. If it was stored and the database lost commits '
+            f'since, by a promotion or a restore, {AGAIN}'
         )
+        raise unknown
     return found
 
 
@@ -207,8 +200,8 @@ class MoveNodes(Releaser):
         self,
         proposals: Sequence[Proposal],
         *,
-        progress: Progress = no_progress,
-        stopping: Stopping = never_stopping,
+        progress: Progress = gates.no_progress,
+        stopping: Stopping = gates.never_stopping,
         stored: bool = False,
     ) -> list[Proposal]:
         """Carry proposals out one by one, and compare all nodes afterwards.
@@ -231,7 +224,7 @@ class MoveNodes(Releaser):
             return self._move_all(
                 some,
                 verification,
-                shifted(progress, done, total),
+                gates.shifted(progress, done, total),
                 stopping,
                 stored,
             )
@@ -276,7 +269,9 @@ class MoveNodes(Releaser):
                 verification.remember_providers(proposal.planned)
                 try:
                     result = self._carry_out(
-                        proposal, shifted(progress, done, total), stopping
+                        proposal,
+                        gates.shifted(progress, done, total),
+                        stopping,
                     )
                 except UnfinishedMoveError as exc:
                     if total > done + number:
@@ -308,7 +303,7 @@ class MoveNodes(Releaser):
     ) -> Proposal:
         request_id, planned = proposal.order.request_id, proposal.planned
         done: dict[str, NodeMove] = {}
-        for batch in batches(planned, BATCH, progress, stopping):
+        for batch in gates.batches(planned, BATCH, progress, stopping):
             for node in self._move_batch(proposal, batch):
                 _log(proposal.order, node)
                 done[node.uuid] = node

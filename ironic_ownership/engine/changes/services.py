@@ -16,13 +16,7 @@ from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import gates, suggestions
-from ironic_ownership.engine.gates import (
-    Found,
-    Gate,
-    GateResult,
-    Outcome,
-    refusals,
-)
+from ironic_ownership.engine.gates import Found, Gate, GateResult, Outcome
 from ironic_ownership.engine.ports import Placement, Records
 
 PATIENCE = 30.0
@@ -124,7 +118,7 @@ class ServiceDeletion:
     @property
     def refused(self) -> list[GateResult]:
         """The gates that forbid the deletion."""
-        return refusals(self.gates)
+        return gates.refusals(self.gates)
 
 
 def _empty(remaining: Sequence[str | None]) -> Found | None:
@@ -259,7 +253,7 @@ class Failover:
     @property
     def refused(self) -> list[GateResult]:
         """The gates that forbid the failover."""
-        return refusals(self.gates)
+        return gates.refusals(self.gates)
 
     @property
     def done(self) -> bool:

@@ -205,33 +205,16 @@ def read(
         for part, error in unread.items()
         if error is not not_read
     ]
-    found = _overview(
-        listing,
-        seen,
-        records.tallies(),
-        moves.moves(unfinished=True, limit=None),
-        last,
-    )
-    return found, warnings
-
-
-def _overview(
-    services: Sequence[ServiceStatus],
-    seen: Deployment,
-    tallies: Sequence[Tally],
-    moves: Sequence[Move],
-    last: Checked | None,
-) -> Overview:
+    tallies = records.tallies()
     lives = Part.MEMBERSHIP not in seen.unread
     left = [*_left(seen, tallies)] if lives else []
-    cell = seen.companion
     served: frozenset[str] = getattr(cell, 'twice', frozenset())
     drift: frozenset[str] = getattr(cell, 'drifted', frozenset())
     unowned = [one for one in tallies if one.host is None]
     kept = _nodes(
         t for t in tallies if t.host is not None and t.reason in _DRIFTED
     )
-    return Overview(
+    overview = Overview(
         nodes=_nodes(tallies) + (last.unowned + last.waiting if last else 0),
         unowned=(last.unowned if last else 0)
         + _nodes(t for t in unowned if t.reason not in _WAITING | _BY_POLICY),
@@ -242,13 +225,14 @@ def _overview(
         without_live_owner=sum(f.count for f in left) if lives else None,
         waiting=(last.waiting if last else 0)
         + _nodes(t for t in unowned if t.reason in _WAITING),
-        services=_with_load(services, tallies, seen),
+        services=_with_load(listing, tallies, seen),
         findings=_findings(seen, left, last),
-        moves=moves,
+        moves=moves.moves(unfinished=True, limit=None),
         pauses=seen.pauses,
         complete=(last is None or last.complete)
         and all(e.code == _NOT_READ for e in seen.unread.values()),
     )
+    return overview, warnings
 
 
 def _nodes(tallies: Iterable[Tally]) -> int:
