@@ -6,7 +6,7 @@ A file that is unfinished or invalid changes nothing.
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -107,10 +107,9 @@ class Reloading:
         settings.read(fresh)
         return fresh
 
-    def _keep_until_restart(self, fresh: cfg.ConfigOpts) -> Sequence[Option]:
+    def _keep_until_restart(self, fresh: cfg.ConfigOpts) -> Iterable[Option]:
         kept = needing_restart(self._conf, fresh)
-        for group, name in kept:
-            value = _group(self._conf, group)[name]
+        for (group, name), value in kept.items():
             target = None if group == 'DEFAULT' else group
             fresh.set_override(name, value, target)
         if kept:
@@ -166,7 +165,7 @@ def _refuse_unfinished(conf: cfg.ConfigOpts) -> None:
 
 
 def _read_with_kept(
-    conf: cfg.ConfigOpts, kept: Sequence[Option]
+    conf: cfg.ConfigOpts, kept: Iterable[Option]
 ) -> settings.Settings:
     """Read the new values together with the options that are kept.
 
@@ -184,8 +183,8 @@ def _read_with_kept(
 
 def needing_restart(
     before: cfg.ConfigOpts, after: cfg.ConfigOpts
-) -> list[Option]:
-    """Return the options that have changed and keep the value of the start.
+) -> dict[Option, Any]:
+    """Return the options that have changed, and their values of the start.
 
     :raises ValueError: if a new value is none of its option's type.
     """
@@ -199,30 +198,28 @@ def needing_restart(
         for option in plugin.target.options
     }
     old, new_values = _values(before), _values(after)
-    return [
-        option
+    return {
+        option: old[option]
         for option in sorted(old.keys() & new_values.keys())
         if option not in RELOADABLE | of_policies
         and old[option] != new_values[option]
-    ]
+    }
 
 
 def _values(conf: cfg.ConfigOpts) -> dict[Option, Any]:
     """Return the values of all options that are registered."""
     kind = cfg.ConfigOpts.GroupAttr
-    groups = [name for name in conf if isinstance(conf[name], kind)]
+    groups = {
+        name: conf[name] for name in conf if isinstance(conf[name], kind)
+    }
     return {
         (group, name): value
-        for group in ('DEFAULT', *groups)
-        for name, value in _group(conf, group).items()
+        for group, options_of in {'DEFAULT': conf, **groups}.items()
+        for name, value in options_of.items()
         if not isinstance(value, kind)
     }
 
 
-def _group(conf: cfg.ConfigOpts, name: str) -> Any:
-    return conf if name == 'DEFAULT' else conf[name]
-
-
-def _text_of(options: Sequence[Option]) -> str:
+def _text_of(options: Iterable[Option]) -> str:
     """Return the options as operators write them."""
     return ', '.join(f'[{group}] {name}' for group, name in options)
