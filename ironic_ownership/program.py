@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 DISTRIBUTION = 'ironic-ownership'
 
@@ -36,6 +37,25 @@ def parser(prog: str, **how: Any) -> argparse.ArgumentParser:
     made.add_argument('--version', action='version', version=version())
     add_arguments(made)
     return made
+
+
+def within(
+    kind: type[float], least: float, most: float
+) -> Callable[[str], Any]:
+    """Return the type of an argument: a number in these limits."""
+
+    def read(text: str) -> float:
+        if not least <= kind(text) <= most:
+            import argparse
+
+            raise argparse.ArgumentTypeError(
+                f'{text} is not in {least} to {most}'
+            )
+        return kind(text)
+
+    # argparse names it where the text is no number.
+    read.__name__ = 'int' if kind is int else 'number'
+    return read
 
 
 def report(prog: str, error: Exception) -> None:

@@ -12,17 +12,17 @@ import itertools
 import logging
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from cliff import display, lister, show
 from cliff.formatters import base
 
+from ironic_ownership import program
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import (
     Operation,
     Parameter,
-    Schema,
     find_operation,
 )
 from ironic_ownership.api.operation_client import OperationClient
@@ -373,23 +373,9 @@ def _options_of(given: Parameter) -> dict[str, Any]:
         return {**found, 'action': 'store_true'}
     more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
     if kind == 'integer':
-        more['type'] = _number(given.schema)
+        least, most = given.schema['minimum'], given.schema.get('maximum')
+        more['type'] = program.within(int, least, most or math.inf)
     if kind == 'array':
         choices = given.schema['items'].get('enum')
         more.update(nargs='+', action='extend', choices=choices)
     return {**found, **more}
-
-
-def _number(schema: Schema) -> Callable[[str], int]:
-    least, most = schema['minimum'], schema.get('maximum', math.inf)
-
-    def read(text: str) -> int:
-        if not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(
-                f'{text} is not in {least} to {most}'
-            )
-        return int(text)
-
-    # argparse names it where the text is no number.
-    read.__name__ = 'int'
-    return read

@@ -6,36 +6,26 @@ read again. Into a pipe or file the table is written when it changes.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ironic_ownership import program
 from ironic_ownership.cli import errors
 from ironic_ownership.contracts import exceptions, texts
 
 INTERVAL = 5
 """Seconds between two reads by default."""
 
-_LONGEST = 3600
 _TICK = 1.0
 """Seconds between two updates of the age."""
 
 
-def _seconds(text: str) -> float:
-    if not 1 <= float(text) <= _LONGEST:
-        raise argparse.ArgumentTypeError(f'{text} is not in 1 to {_LONGEST}')
-    return float(text)
-
-
-# argparse names it where the text is no number.
-_seconds.__name__ = 'number'
-
 OPTION: Mapping[str, Any] = {
     'nargs': '?',
-    'type': _seconds,
+    'type': program.within(float, 1, 3600),
     'const': INTERVAL,
     'metavar': 'SECONDS',
     'help': 'repeat until you interrupt it: redrawn in place on a terminal, '

@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     limit.add_argument(
         '--days',
-        type=_days,
+        type=program.within(int, 1, 36500),
         metavar='N',
         help='delete what ended more than N days ago, at least 1',
     )
@@ -124,13 +124,6 @@ def _moment(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not a date such as 2025-01-31'
         ) from exc
-
-
-def _days(text: str) -> int:
-    days = int(text)
-    if not 1 <= days <= 36500:
-        raise argparse.ArgumentTypeError(f'{text} is not in 1 to 36500')
-    return days
 
 
 def _purge(database: connection.Database, args: argparse.Namespace) -> str:
