@@ -67,9 +67,6 @@ class ChangeCommand(base.Shown[Any]):
         body = {**self.body(parsed_args), **trial}
         return self.api.call(one.name, path=path, body=body)
 
-    def read(self, parsed_args: argparse.Namespace) -> Any:
-        return self.operate(parsed_args)
-
     @abc.abstractmethod
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
         """Return the change in the imperative; empty if there is none.
@@ -88,7 +85,7 @@ class ChangeCommand(base.Shown[Any]):
         LOG.error('%s: %s', self.api.request_id, errors.line(error))
         return proposal
 
-    def operate(self, parsed_args: argparse.Namespace) -> Body:
+    def read(self, parsed_args: argparse.Namespace) -> Body:
         """Propose, confirm and execute, as far as options and gates allow.
 
         :returns: the body to show: of the proposal or of the execution.
@@ -151,7 +148,7 @@ class ItemsCommand(ChangeCommand, base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         parsed_args.uuids = uuids_of(self.api, parsed_args.names)
-        rows = base.items_of(self.operate(parsed_args))
+        rows = base.items_of(self.read(parsed_args))
         if any(row['result'] == 'refused' for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
         return self.rows(self.described.columns, rows)

@@ -54,10 +54,8 @@ def _lines(body: _Row) -> Iterator[str]:
     yield f'{_state(body)} {body["nodes"]} nodes.'
     yield ''
     for key in columns.keys(COUNTS):
-        number = body[key]
-        yield f'  {columns.heading(key):20}' + (
-            '      ?' if number is None else f'{number:7}'
-        )
+        number = '?' if body[key] is None else body[key]
+        yield f'  {columns.heading(key):20}{number:>7}'
     age = body['check_age']
     yield (
         '  Ironic was not read: nodes without a record are not counted'
