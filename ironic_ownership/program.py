@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 DISTRIBUTION = 'ironic-ownership'
+HOST = 'ironic-ownership-host'
+"""The program that owns nodes."""
 
 
 def version() -> str:

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from ironic_ownership import program
 
-PROG = 'ironic-ownership-host'
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the host process until a signal stops it.
@@ -32,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str] | None) -> list[str]:
     parser = program.parser(
-        PROG,
+        program.HOST,
         description='Join the membership, own the nodes that the configured '
         'policies give to this service, and keep the records true, until '
         'SIGTERM. SIGHUP reads the configuration again.',

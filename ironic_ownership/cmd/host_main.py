@@ -19,9 +19,8 @@ import sdnotify
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership import wiring
+from ironic_ownership import program, wiring
 from ironic_ownership.cmd import sighup
-from ironic_ownership.cmd.host import PROG
 from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, extras, texts
@@ -88,9 +87,9 @@ def _stop_limited() -> Iterator[threading.Event]:
 
 def _host(files: Sequence[str], stopping: threading.Event) -> int:
     try:
-        conf = new(files, PROG)
+        conf = new(files, program.HOST)
         log_format.read_levels(conf)  # reports their faults
-        log_format.setup(conf, PROG)
+        log_format.setup(conf, program.HOST)
         with contextlib.closing(wiring.Wiring(conf)) as wired:
             host = wired.host()
             unknown = unknown_options.remarks(conf)
@@ -101,13 +100,13 @@ def _host(files: Sequence[str], stopping: threading.Event) -> int:
             with _healthcheck(conf, host):
                 _serve(host, again.reload, stopping)
     except (exceptions.OwnershipError, cfg.Error) as exc:
-        sys.stderr.write(f'{PROG}: error: {texts.text_of(exc)}\n')
+        sys.stderr.write(f'{program.HOST}: error: {texts.text_of(exc)}\n')
         return 1
     # Signals are blocked: such an exit is a plugin's, with its own code.
     except (SystemExit, KeyboardInterrupt) as exc:
         LOG.exception('the process ends: a plugin asked for it')
         sys.stderr.write(
-            f'{PROG}: error: a plugin ended the process: '
+            f'{program.HOST}: error: a plugin ended the process: '
             f'{texts.described(exc)}\n'
         )
         return 1

@@ -12,10 +12,9 @@ from typing import Any
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership import plugins, settings
+from ironic_ownership import plugins, program, settings
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
-from ironic_ownership.cmd.host import PROG
 from ironic_ownership.conf import configuration, core, log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, texts
@@ -99,7 +98,7 @@ class Reloading:
         :raises OwnershipError: if it can't be used, or a file seems to be
             unfinished.
         """
-        fresh = new(self._files, PROG)
+        fresh = new(self._files, program.HOST)
         _refuse_unfinished(fresh)
         # As at the start, or their values would seem to have changed.
         client.register_opts(fresh)
