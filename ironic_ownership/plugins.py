@@ -138,12 +138,21 @@ def loaded_companions() -> dict[str, ModuleType]:
     return {p.name: cast('ModuleType', p.target) for p in loaded(COMPANIONS)}
 
 
-def failed(
-    group: str, name: str, exc: BaseException
-) -> exceptions.PluginError:
-    """Return the error of a plugin that raised when it was built."""
-    cause = f'fails on its options: {texts.described(exc)}'
-    return broken(group, name, cause)
+@contextlib.contextmanager
+def building(group: str, name: str) -> Iterator[None]:
+    """Raise an error of the plugin for what it raises when it is built.
+
+    :raises OwnershipError: naming the plugin, unless it raised one itself.
+    """
+    try:
+        yield
+    except exceptions.OwnershipError:
+        raise
+    except BaseException as exc:
+        if is_interrupt(exc):
+            raise
+        cause = f'fails on its options: {texts.described(exc)}'
+        raise broken(group, name, cause) from exc
 
 
 def broken(

@@ -61,21 +61,16 @@ def built(
         return dataclasses.replace(found, given=given)
 
     key = name, hash((*given.items(), *snapshots.items()))
-    try:
-        with exit_refused():
-            return _calls.result(key, build, BUILD_LIMIT)
-    except UnfinishedError as exc:
-        whose = plugins.named(plugins.POLICIES, name)
-        raise exceptions.OwnershipError(
-            f'{whose} is not built after {BUILD_LIMIT:g} s: repair or '
-            'uninstall that package'
-        ) from exc
-    except exceptions.OwnershipError:
-        raise
-    except BaseException as exc:
-        if is_interrupt(exc):
-            raise
-        raise plugins.failed(plugins.POLICIES, name, exc) from exc
+    with plugins.building(plugins.POLICIES, name):
+        try:
+            with exit_refused():
+                return _calls.result(key, build, BUILD_LIMIT)
+        except UnfinishedError as exc:
+            whose = plugins.named(plugins.POLICIES, name)
+            raise exceptions.OwnershipError(
+                f'{whose} is not built after {BUILD_LIMIT:g} s: repair or '
+                'uninstall that package'
+            ) from exc
 
 
 def with_snapshots(

@@ -15,8 +15,7 @@ from oslo_config import cfg
 
 from ironic_ownership import plugins
 from ironic_ownership.conf.configuration import backend, database_url
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.calls import is_interrupt
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.membership.backend_guard import GuardedBackend
@@ -223,20 +222,12 @@ class Container:
         :raises ConfigurationError: if it can't be used.
         """
         target, values = backend(self.conf, self.conf.ownership.backend)
-        try:
+        with plugins.building(plugins.BACKENDS, self.backend_name):
             opened = target(
                 values,
                 member_ttl=self.conf.membership.member_ttl,
                 call_timeout=self.conf.membership.heartbeat_interval,
             )
-        except exceptions.OwnershipError:
-            raise
-        except BaseException as exc:
-            if is_interrupt(exc):
-                raise
-            raise plugins.failed(
-                plugins.BACKENDS, self.backend_name, exc
-            ) from exc
         return GuardedBackend(
             opened, plugins.named(plugins.BACKENDS, self.backend_name)
         )
