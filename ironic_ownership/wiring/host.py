@@ -11,9 +11,11 @@ from collections.abc import Callable
 
 from oslo_log import log
 
+from ironic_ownership.clients import notifications
 from ironic_ownership.clients.placement import options
 from ironic_ownership.contracts.calls import monotonic
 from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.db.outbox import SqlOrderTurn, SqlOutbox
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.conditions import Conditions
@@ -64,19 +66,17 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
     placement_loop = _placement_loop(wired, context, member)
     if placement_loop is not None:
         workers[Loop.PLACEMENT] = placement_loop
-    notifier = wired.notifier()
+    notifier = notifications.open_notifier(wired.conf, wired.service)
     if notifier is not None:
-        workers[Loop.NOTIFICATIONS] = notifications = NotificationLoop(
-            wired.outbox,
+        workers[Loop.NOTIFICATIONS] = sending = NotificationLoop(
+            SqlOutbox(wired.database),
             notifier,
             member.incarnation,
             wired.conf.notifications.max_age,
             context.conditions,
         )
         watched.append(
-            Watched(
-                Loop.NOTIFICATIONS, notifications.busy, lambda: LONGEST_SENDING
-            )
+            Watched(Loop.NOTIFICATIONS, sending.busy, lambda: LONGEST_SENDING)
         )
     workers[Loop.ORDERS] = _standing_orders(
         wired, context, member, lambda: host.refresh_loop.intervals.refresh
@@ -133,7 +133,7 @@ def _standing_orders(
             sharded=wired.sharded,
             permission_lifetime=wired.permission_lifetime,
         ),
-        wired.order_turn,
+        SqlOrderTurn(wired.database),
         member.incarnation,
         member.liveness,
         wired.shared_key,

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from ironic_ownership.wiring.container import Container, built
 
 if TYPE_CHECKING:
-    from ironic_ownership.contracts import model
     from ironic_ownership.engine.membership.service_context import (
         ServiceContext,
     )
-    from ironic_ownership.engine.ports import Allocations, BareMetal, Outbox
+    from ironic_ownership.engine.ports import Allocations, BareMetal
     from ironic_ownership.engine.reservations.recovery import Recovery
     from ironic_ownership.engine.reservations.reserver import Reserver
 
@@ -49,29 +48,6 @@ class ServiceContainer(Container):
         return self.companion is None and bool(
             options.value(self.conf, 'disable_stopped')
         )
-
-    def notifier(self) -> Callable[[model.Event], None] | None:
-        """Return what sends an event, if a message broker is configured.
-
-        :raises ConfigurationError: if its options can't work.
-        """
-        from ironic_ownership.clients import notifications
-
-        return notifications.open_notifier(self.conf, self.service)
-
-    @property
-    def outbox(self) -> Outbox:
-        """The events to send."""
-        from ironic_ownership.db.outbox import SqlOutbox
-
-        return SqlOutbox(self.database)
-
-    @property
-    def order_turn(self) -> Outbox:
-        """The turn to carry out standing orders."""
-        from ironic_ownership.db.outbox import SqlOrderTurn
-
-        return SqlOrderTurn(self.database)
 
     @built
     def reserver(self) -> Reserver:
