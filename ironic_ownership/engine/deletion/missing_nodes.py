@@ -206,9 +206,30 @@ def evaluate(
     :param owned: every record of the owner.
     """
     batch = Batch()
+
+    def listed() -> set[str]:
+        shards: set[str | None] = {scope.shard}
+        if scope.shard is not None:
+            # Law 4: with a shard key set, every list names a shard.
+            shards |= {record.shard for record in owned if record.shard}
+        found: set[str] = set()
+        sees_all = Found(Outcome.PASSED)
+        for shard in sorted(shards, key=str):
+            nodes = ironic.scan(model.Scope(shard=shard))
+            found.update(node.uuid for node in nodes)
+            if sees_all.outcome is Outcome.PASSED:
+                sees_all = batch.found[gates.SEES_ALL_NODES] = compare_counts(
+                    ironic,
+                    shard,
+                    len(nodes),
+                    trusted=limits.trusts_credential,
+                )
+            if sees_all.outcome is Outcome.UNKNOWN:
+                break  # the counts are not available
+        return found
+
     try:
-        listed = _list(ironic, limits, scope, owned, batch)
-        missing = {record.uuid for record in owned} - listed
+        missing = {record.uuid for record in owned} - listed()
         gone, is_lost = _look_up(ironic, limits, missing, len(owned))
     except exceptions.IronicError as exc:
         unknown = batch.unknown('ironic', exc)
@@ -254,32 +275,6 @@ def compare_counts(
     return gates.fact(
         listed >= counted, f'{listed} nodes listed, {counted} counted {where}'
     )
-
-
-def _list(
-    ironic: BareMetal,
-    limits: Limits,
-    scope: model.Scope,
-    owned: Sequence[model.ComputeNode],
-    batch: Batch,
-) -> set[str]:
-    trusted = limits.trusts_credential
-    shards: set[str | None] = {scope.shard}
-    if scope.shard is not None:
-        # Law 4: with a shard key set, every list names a shard.
-        shards |= {record.shard for record in owned if record.shard}
-    listed: set[str] = set()
-    sees_all = Outcome.PASSED
-    for shard in sorted(shards, key=str):
-        nodes = ironic.scan(model.Scope(shard=shard))
-        listed.update(node.uuid for node in nodes)
-        if sees_all is Outcome.PASSED:
-            found = compare_counts(ironic, shard, len(nodes), trusted=trusted)
-            batch.found[gates.SEES_ALL_NODES] = found
-            sees_all = found.outcome
-        if sees_all is Outcome.UNKNOWN:
-            break  # the counts are not available
-    return listed
 
 
 def _look_up(
