@@ -6,6 +6,7 @@ See ``forks`` for that process.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -219,7 +220,9 @@ class _Forked:
     def send_signal(self, number: int) -> None:
         """Send a signal to it, if it runs."""
         if self.poll() is None:
-            os.kill(self.pid, signal.Signals(number))
+            # Its parent may have waited for it, and report that soon.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.Signals(number))
 
     def _receive(self, lines: int, timeout: float) -> bool:
         """Wait for some lines; tell whether they are there."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -27,3 +29,12 @@ class ForksTest(unittest.TestCase):
         self.assertIsNone(child.poll())
         child.send_signal(signal.SIGTERM)
         self.assertEqual(-signal.SIGTERM, child.wait())
+
+    def test_end_that_is_not_reported_yet_is_no_error(self) -> None:
+        reports, answers = socket.socketpair()
+        self.addCleanup(reports.close)
+        self.addCleanup(answers.close)
+        ended = subprocess.Popen(['true'])
+        ended.wait()
+        reports.send(f'{ended.pid}\n'.encode())
+        preloaded._Forked(answers).send_signal(signal.SIGKILL)
