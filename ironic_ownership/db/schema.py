@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
 
-HEAD = '0022'
+HEAD = '0023'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 _VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))

@@ -21,6 +21,8 @@ _UUID = sa.String(36)
 _SHORT = sa.String(64)
 # SQLite counts up by itself only in a column of exactly this type.
 _COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
+# MariaDB chooses the type by the length: MEDIUMTEXT, and not TEXT with 64 KB.
+_LONG = sa.Text().with_variant(sa.Text(4_000_000), 'mysql', 'mariadb')
 
 
 def _table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
@@ -208,7 +210,7 @@ reservations = _table(
     sa.Column('state', _SHORT, nullable=False),
     sa.Column('method', _SHORT, nullable=False),
     # As JSON, in the form of the request.
-    sa.Column('request', sa.Text, nullable=False),
+    sa.Column('request', _LONG, nullable=False),
     sa.Column('confirmed', sa.Boolean, nullable=False),
     sa.Column('creator', sa.String(255)),
     sa.Column('detail', sa.Text),
@@ -216,6 +218,7 @@ reservations = _table(
     sa.Column('updated_at', sa.Double, nullable=False),
     sa.Column('expires_at', sa.Double),
     sa.Index('ix_reservations_host', 'host', 'state'),
+    sa.Index('ix_reservations_node', 'node_uuid', 'open_instance_uuid'),
     sa.Index('ix_reservations_state', 'state', 'updated_at'),
 )
 

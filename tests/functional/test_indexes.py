@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 
+from ironic_ownership.contracts import moves
 from ironic_ownership.db import tables
 from ironic_ownership_middleware.records import Records
 from tests.contract import database
@@ -60,3 +61,39 @@ class IndexTest(database.MovesOnDatabase, suite.RecordsContract):
         uuid = suite.uuid(ROWS)
         read = self.rows_read(lambda: reader.read('host1', [uuid], []))
         self.assertEqual({'services': 1, 'compute_nodes': 1}, read)
+
+    def test_move_next_to_reservations(self) -> None:
+        self.assert_applied('host1', self.epoch, suite.claim(1))
+        self.register('host2')
+        self.records.set_service('host1', actor='operator', forced_down=True)
+        form = {'method': 'allocation', 'request': '{}', 'confirmed': False}
+        times = {'created_at': 0, 'updated_at': 0}
+        self.fill(
+            tables.reservations,
+            [
+                {
+                    'id': suite.uuid(n),
+                    'instance_uuid': suite.uuid(n),
+                    'open_instance_uuid': suite.uuid(n) if n < ROWS else None,
+                    # Closed ones are of the node that moves.
+                    'node_uuid': suite.uuid(ROWS + n if n < ROWS else 1),
+                    'host': 'host1',
+                    'state': 'x',
+                    **form,
+                    **times,
+                }
+                for n in range(2 * ROWS)
+            ],
+        )
+        stored = self.make_moves()
+        nodes = [moves.NodeMove(suite.uuid(1), 'host1', self.epoch)]
+
+        def move() -> None:
+            stored.plan(moves.Move('req-1', 'host2', 'operator'), nodes)
+            (node,) = stored.carry_out('req-1', nodes)
+            self.assertIs(moves.NodeState.MOVED, node.state, node.detail)
+
+        read = self.rows_read(move)
+        self.assertIn('compute_nodes', read)
+        for table, rows in read.items():
+            self.assertLess(rows, FEW, table)

@@ -146,6 +146,15 @@ class BeginningContract(ReservationContract):
         self.assertEqual(begun, self.reservations.of_instance(INSTANCE))
         self.assertEqual([begun], list(self.reservations.reservations()))
 
+    def test_request_of_any_size_is_read_as_it_was_asked_for(self) -> None:
+        specs = {f'{n:04d}{"x" * 251}': 'é' * 255 for n in range(1000)}
+        asked = dataclasses.replace(
+            wanted(), request=request(extra_specs=specs)
+        )
+        begun = self.reservations.begin(asked)
+        self.assertEqual(asked.request, begun.request)
+        self.assertEqual(begun, self.reservations.find(begun.id))
+
     def test_without_a_lifetime_it_never_expires(self) -> None:
         self.assertIsNone(self.reservations.begin(wanted()).expires_at)
 
