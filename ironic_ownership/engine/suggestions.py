@@ -48,7 +48,10 @@ def unknown(
 
 def nearest(name: str, known: Collection[str]) -> str:
     """Return a hint with similar names, or else with existing ones."""
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
+    names = sorted(known)
+    near = difflib.get_close_matches(
+        name, names, n=3, cutoff=0.5
+    ) or difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if near:
         return f'Did you mean {phrase(near, "or")}?'
     if not known:
@@ -59,15 +62,18 @@ def nearest(name: str, known: Collection[str]) -> str:
     return f'Known are: {", ".join(shown)}{rest}'
 
 
-def known_service(host: str, hosts: Collection[str]) -> str:
+def known_service(
+    host: str, hosts: Collection[str], what: str = 'service'
+) -> str:
     """Return the canonical name of a service that exists.
 
     :param host: its name (case-insensitive).
+    :param what: kind of thing, if the hosts are not those of all services.
     :raises NotFoundError: with the nearest names.
     """
     canonical = model.canonical_host(host)
     if canonical not in hosts:
-        raise unknown('service', host, hosts)
+        raise unknown(what, host, hosts)
     return canonical
 
 

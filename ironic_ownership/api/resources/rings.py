@@ -243,9 +243,8 @@ def _preview(request: Request) -> Answer:
     like = query.get('like')
     _check_scenario(gone, new, like)
     seen, before = _seen(request)
-    for host in gone:
-        if host not in before.view.hosts:
-            raise suggestions.unknown('member', host, before.view.hosts)
+    for host in query.get('without', ()):
+        suggestions.known_service(host, before.view.hosts, 'member')
     after = before
     for host in new:
         after = _joined(before, after, host, like, request.context.interpret)
@@ -288,9 +287,7 @@ def _joined(
         )
     row = {row.host: row for row in before.services}.get(host)
     if like is not None:
-        like = model.canonical_host(like)
-        if like not in before.view.hosts:
-            raise suggestions.unknown('member', like, before.view.hosts)
+        like = suggestions.known_service(like, before.view.hosts, 'member')
     elif row is not None and row.settings.policies:
         return so_far.joined_by(host, row.settings)
     else:

@@ -66,6 +66,15 @@ class TestRecords(app_case.SiteCase):
             found = self.refused('GET', f'{path}?service=Rack9', 404)
             self.assertIn("service 'Rack9'", found['message'])
 
+    def test_unknown_member_of_a_ring_is_named_as_it_was_asked_for(
+        self,
+    ) -> None:
+        self.backend.join('old', 'two', world.ALL)
+        for query in ('without=Odl', 'with=x&like=Odl'):
+            found = self.refused('GET', f'/v1/rings/preview?{query}', 404)
+            self.assertIn("member 'Odl'", found['message'])
+            self.assertEqual('Did you mean old?', found['hint'])
+
     def test_age_is_that_of_the_last_refresh(self) -> None:
         (remark,) = self.read()['notes']
         self.assertIn('no refresh is on record of old', remark)
