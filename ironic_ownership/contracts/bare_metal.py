@@ -1,7 +1,8 @@
-"""Values of the port to Ironic; the fields that a policy can request."""
+"""The port to the nodes of Ironic; the fields that a policy can request."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import re
@@ -62,6 +63,156 @@ class Enforcement(enum.Enum):
     ABSENT = 'absent'
     OTHER_KEY = 'other_key'
     NO_RECORDS = 'no_records'
+
+
+class BareMetal(abc.ABC):
+    """The nodes that Ironic has.
+
+    Threading: one thread at a time. Blocking: seconds to minutes, so never
+    from the heartbeat thread. Failure: :class:`IronicUnavailableError` where
+    a retry may succeed, else :class:`IronicError`.
+
+    :ivar outage_counts: whether every node is out of service while no
+        conductor is alive, which the operator chooses.
+    """
+
+    outage_counts = True
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Refuse a server that is too old; every request does so.
+
+        Source: ironic-shards, "Config changes": shards need API 1.82.
+
+        :raises IronicTooOldError: naming the microversion that is needed.
+        """
+
+    @abc.abstractmethod
+    def scan(
+        self, scope: model.Scope, *, summary: bool = False
+    ) -> Sequence[model.Node]:
+        """List every node in the scope once, never a part of the list.
+
+        :param summary: read only the fields of :data:`SUMMARY`, which costs
+            the server a fraction; the others are as in a node without them.
+        """
+
+    @abc.abstractmethod
+    def fleet(
+        self, scope: model.Scope, known: Mapping[str, model.Node] = NO_NODES
+    ) -> dict[str, model.Node]:
+        """List every node in the scope, as :meth:`scan`, to keep them.
+
+        :param known: nodes that are kept already. The equal ones among them
+            are returned, so that memory holds none of them twice.
+        :returns: by uuid.
+        """
+
+    @abc.abstractmethod
+    def latest_changes(
+        self, scope: model.Scope, limit: int
+    ) -> LatestChanges | None:
+        """List the nodes in the scope that changed last, in one request.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        :returns: ``None`` if this Ironic cannot tell.
+        """
+
+    @abc.abstractmethod
+    def changed_after(
+        self, scope: model.Scope, uuid: str, most: int
+    ) -> Sequence[ChangedNode] | None:
+        """List the nodes in the scope that changed after a certain node.
+
+        In any number of requests: what changes in between comes at the end.
+
+        :param uuid: of that node.
+        :returns: each once, the latest last; ``None`` if there are more than
+            ``most``.
+        """
+
+    @abc.abstractmethod
+    def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
+        """List the nodes in the scope that were created last, newest first.
+
+        In one request.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        """
+
+    @abc.abstractmethod
+    def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List all nodes in the scope with an instance, cheaper than a scan.
+
+        :returns: uuid of the instance, by uuid of the node.
+        """
+
+    @abc.abstractmethod
+    def free(
+        self,
+        scope: model.Scope,
+        *,
+        resource_class: str | None = None,
+        enough: int | None = None,
+    ) -> Sequence[model.Node]:
+        """List nodes in the scope that are available and have no instance.
+
+        Nodes that the server can't filter out may be among them.
+
+        :param resource_class: exactly as in Ironic; any, if not given.
+        :param enough: limit of the result; without it all of them.
+        """
+
+    @abc.abstractmethod
+    def count(self, scope: model.Scope) -> int:
+        """Count the nodes in the scope that the credential may list.
+
+        Child nodes count, though a scan leaves them out: so does
+        :meth:`shard_counts`, with which this is compared.
+        """
+
+    @abc.abstractmethod
+    def get(self, uuid: str) -> model.Node | None:
+        """Get a node without any filter; ``None`` if Ironic answers 404."""
+
+    @abc.abstractmethod
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        """Return the uuid of the node with an instance, of any scope.
+
+        Source: ironic-shards, "Proposed change". In one request, which is no
+        list of nodes.
+        """
+
+    @abc.abstractmethod
+    def node_named(self, name: str) -> str | None:
+        """Return the uuid of the node with a name; as above."""
+
+    @abc.abstractmethod
+    def shard_counts(self) -> Mapping[str | None, int]:
+        """Count the nodes of every shard, also those it may not list.
+
+        :returns: by shard; the key ``None`` is for nodes without one.
+        """
+
+    @abc.abstractmethod
+    def set_shard(self, uuid: str, shard: str) -> str | None:
+        """Set the shard of a node.
+
+        :returns: why Ironic refuses it for this node, beginning with the
+            code of a gate of a move; ``None`` if it is done.
+        :raises IronicError: if Ironic refuses it for any node.
+        """
+
+    @abc.abstractmethod
+    def enforcement(self, shared_key: str) -> Enforcement:
+        """Return whether Ironic refuses the requests of former owners.
+
+        :param shared_key: with which services sign their requests.
+        """
+
+    @abc.abstractmethod
+    def conductors(self) -> Sequence[model.Conductor]:
+        """List all conductors, those that are not alive as well."""
 
 
 def same(node: model.Node, known: Mapping[str, model.Node]) -> model.Node:

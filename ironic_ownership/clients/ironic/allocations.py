@@ -40,15 +40,8 @@ _WRONG_CONDUCTOR = 'Could not find the following driver'
 of its node; each request may reach another conductor."""
 
 
-class IronicAllocations:
-    """Reserves nodes in one Ironic; every call is idempotent.
-
-    Threading: one thread at a time. Blocking: seconds, up to the time-out of
-    a request, so never from the heartbeat thread. Failure:
-    :class:`IronicUnavailableError` where a retry may succeed, also for 503;
-    the request may have taken effect, and the same call again finds out.
-    Otherwise :class:`IronicError`.
-    """
+class IronicAllocations(reservations.Allocations):
+    """The allocations of one Ironic."""
 
     def __init__(
         self, adapter: ksa_adapter.Adapter, *, request_id: str | None = None
@@ -64,19 +57,6 @@ class IronicAllocations:
         owner: str,
         traits: Collection[str] = (),
     ) -> reservations.Allocation:
-        """Reserve one of some nodes for an instance, and wait for the result.
-
-        An earlier allocation of the owner for the instance is returned as it
-        is, unless it ended in an error: then it is replaced.
-
-        :param resource_class: of all the candidates, exactly as in Ironic.
-        :param candidates: uuids of the acceptable nodes; at least one.
-        :param traits: checked by Ironic, too.
-        :returns: ``ACTIVE``, or ``ERROR`` if none of them was available, or
-            ``ALLOCATING`` if Ironic took longer than a bounded time.
-        :raises AllocationConflictError: if another client has one for the
-            instance.
-        """
         known = list(candidates)
         body: dict[str, Any] = {
             'uuid': instance_uuid,
@@ -145,7 +125,6 @@ class IronicAllocations:
         return made
 
     def get(self, instance_uuid: str) -> reservations.Allocation | None:
-        """Look up the allocation of an instance, made by any client."""
         try:
             return _read(
                 self._api.get(
@@ -158,13 +137,6 @@ class IronicAllocations:
             return None
 
     def delete(self, instance_uuid: str) -> bool:
-        """Release the node of an instance.
-
-        :returns: ``False`` if there was no allocation.
-        :raises AllocationInUseError: while Ironic does not release it: the
-            node is deployed, or an operation is running on it.
-        :raises AllocationConflictError: if another client made it.
-        """
         found = self.get(instance_uuid)
         if found is None:
             return False
@@ -193,7 +165,6 @@ class IronicAllocations:
         return True
 
     def mine(self, owner: str) -> Sequence[reservations.Allocation]:
-        """List the allocations that this project made for a service."""
         walk = api.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)

@@ -8,23 +8,28 @@ error, and a node is only gone when Ironic itself reports that.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import transport
-from ironic_ownership.clients.ironic import api, nodes
-from ironic_ownership.clients.ironic.lookups import Lookups
+from ironic_ownership.clients.ironic import api, errors, nodes
 from ironic_ownership.clients.ironic.nodes import (
     FREE,
     NodeReader,
+    checked_uuid,
     in_scope,
+    is_uuid,
     query,
 )
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.calls import new_request_id
+
+if TYPE_CHECKING:
+    from keystoneauth1 import adapter as ksa_adapter
 
 LOG = log.getLogger(__name__)
 
@@ -47,33 +52,53 @@ OPTS = (
 
 _CHILDREN = 83
 
+_NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
+"""Names that Ironic accepts, without the relative parts of a path."""
 
-class IronicClient(Lookups):
+
+class IronicClient(bare_metal.BareMetal):
     """The nodes of one Ironic.
-
-    Threading: one thread at a time. Blocking: seconds to minutes, so never
-    from the heartbeat thread. Failure: :class:`IronicUnavailableError` where
-    a retry may succeed, else :class:`IronicError`.
 
     Child nodes (``parent_node`` is set) are not listed, which is the default
     of the server: they are parts of another node and take no instance.
 
-    :ivar outage_counts: whether every node is out of service while no
-        conductor is alive, which the operator chooses.
+    :param page_size: nodes on one page, 1 to 1000.
+    :param request_id: without it, each scan has one of its own.
+    :param on_request: returns the fields of policies that
+        the next request reads as well.
+    :param on_read: receives the number of nodes that a list has so far, after
+        each of its pages.
+    :ivar close: closes its connections; a later request opens others.
     """
 
-    outage_counts = True
+    def __init__(
+        self,
+        adapter: ksa_adapter.Adapter,
+        *,
+        page_size: int = api.PAGE_SIZE,
+        request_id: str | None = None,
+        on_request: Callable[[], Iterable[str]] = tuple,
+        on_read: Callable[[int], object] = int,
+    ) -> None:
+        self._api = api.IronicAPI(adapter, request_id)
+        self.close = adapter.session.session.close
+        self._page_size = page_size
+        self._request_id = request_id
+        self._on_request = on_request
+        self._on_read = on_read
+        self._requested: tuple[str, ...] = ()
+        self._scanned_with: tuple[str, ...] | None = None
+
+    def check(self) -> None:
+        self._api.negotiate()
 
     def scan(
         self, scope: model.Scope, *, summary: bool = False
     ) -> Sequence[model.Node]:
-        """List every node in the scope once, never a part of the list.
+        """List every node in the scope, exact in the shard.
 
-        Exact in the shard. Begins again when the last node of a page was
-        deleted, or when a node comes twice.
-
-        :param summary: read only the fields of :data:`SUMMARY`, which costs
-            the server a fraction; the others are as in a node without them.
+        Begins again when the last node of a page was deleted, or when a node
+        comes twice.
         """
         if summary:
             return [*self._scan(scope, (), bare_metal.SUMMARY).values()]
@@ -84,12 +109,6 @@ class IronicClient(Lookups):
         scope: model.Scope,
         known: Mapping[str, model.Node] = bare_metal.NO_NODES,
     ) -> dict[str, model.Node]:
-        """List every node in the scope, as :meth:`scan`, to keep them.
-
-        :param known: nodes that are kept already. The equal ones among them
-            are returned, so that memory holds none of them twice.
-        :returns: by uuid.
-        """
         found = self._scan(scope, known=known)
         self._scanned_with = self._requested
         return found
@@ -97,11 +116,6 @@ class IronicClient(Lookups):
     def latest_changes(
         self, scope: model.Scope, limit: int
     ) -> bare_metal.LatestChanges | None:
-        """List the nodes in the scope that changed last, in one request.
-
-        :param limit: number of nodes; the server may have a smaller one.
-        :returns: ``None`` if this Ironic cannot tell.
-        """
         if scope.nothing:
             return None
         fields = self._same_fields()
@@ -121,14 +135,6 @@ class IronicClient(Lookups):
     def changed_after(
         self, scope: model.Scope, uuid: str, most: int
     ) -> Sequence[bare_metal.ChangedNode] | None:
-        """List the nodes in the scope that changed after a certain node.
-
-        In any number of requests: what changes in between comes at the end.
-
-        :param uuid: of that node.
-        :returns: each once, the latest last; ``None`` if there are more than
-            ``most``.
-        """
         if scope.nothing:
             return []
         fields = self._same_fields()
@@ -147,12 +153,6 @@ class IronicClient(Lookups):
         return [*found.values()]
 
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
-        """List the nodes in the scope that were created last, newest first.
-
-        In one request.
-
-        :param limit: number of nodes; the server may have a smaller one.
-        """
         if scope.nothing:
             return []
         fields = self._same_fields()
@@ -182,10 +182,6 @@ class IronicClient(Lookups):
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
         # The last two are compared with the scope.
-        """List all nodes in the scope with an instance, cheaper than a scan.
-
-        :returns: uuid of the instance, by uuid of the node.
-        """
         fields = ('uuid', 'instance_uuid', 'shard', 'conductor_group')
         found = self._scan(scope, (('associated', 'true'),), fields)
         return {
@@ -201,24 +197,12 @@ class IronicClient(Lookups):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        """List nodes in the scope that are available and have no instance.
-
-        Nodes that the server can't filter out may be among them.
-
-        :param resource_class: exactly as in Ironic; any, if not given.
-        :param enough: limit of the result; without it all of them.
-        """
         more = [*FREE]
         if resource_class is not None:
             more.append(('resource_class', resource_class))
         return [*self._scan(scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
-        """Count the nodes in the scope that the credential may list.
-
-        Child nodes count, though a scan leaves them out: so does
-        :meth:`shard_counts`, with which this is compared.
-        """
         children = (('include_children', 'true'),)
         more = children if self._api.minor >= _CHILDREN else ()
         return len(self._scan(scope, more))
@@ -261,6 +245,82 @@ class IronicClient(Lookups):
             hint='A larger [ironic] page_size needs fewer pages',
         )
 
+    def get(self, uuid: str) -> model.Node | None:
+        if not is_uuid(uuid):
+            raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
+        try:
+            data = self._api.get(
+                f'/nodes/{uuid}',
+                [one for one in [self._all_fields()] if one[0] == 'fields'],
+                about=uuid,
+            )
+        except errors.NotFoundError:
+            return None
+        node = NodeReader(self._requested).read(data)
+        if node is None or node.uuid.lower() != uuid.lower():
+            raise exceptions.IronicError(
+                f'The answer of Ironic is not the node {uuid}'
+            )
+        return node
+
+    def node_of_instance(self, instance_uuid: str) -> str | None:
+        if not is_uuid(instance_uuid):
+            return None
+        rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
+        with transport.odd_values(errors.unusable('a list of nodes')):
+            for row in rows['nodes']:
+                # A server that ignored the filter would list all nodes.
+                if row['instance_uuid'].lower() == instance_uuid.lower():
+                    return str(row['uuid'])
+        return None
+
+    def node_named(self, name: str) -> str | None:
+        # "detail" is no node but a list of all of them.
+        if name == 'detail' or not _NAME.fullmatch(name):
+            return None
+        try:
+            found = self._api.get(f'/nodes/{name}', about=name).get('uuid')
+        except errors.NotFoundError:
+            return None
+        return found if isinstance(found, str) else None
+
+    def shard_counts(self) -> Mapping[str | None, int]:
+        counts: dict[str | None, int] = {}
+        with transport.odd_values(errors.unusable('a count of shards')):
+            for row in self._api.get('/shards')['shards']:
+                name = None if row['name'] == 'None' else str(row['name'])
+                counts[name] = counts.get(name, 0) + int(row['count'])
+        return counts
+
+    def set_shard(self, uuid: str, shard: str) -> str | None:
+        patch = [{'op': 'add', 'path': '/shard', 'value': shard}]
+        path = f'/nodes/{checked_uuid(uuid)}'
+        try:
+            self._api.write('PATCH', path, patch, about=uuid)
+        except errors.NotFoundError:
+            return 'node_exists: Ironic answers 404 for its uuid'
+        except errors.ConflictError as exc:
+            return f'no_operation_in_progress: {exc}'
+        return None
+
+    def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
+        return self._api.probe_enforcement(shared_key)
+
+    def conductors(self) -> Sequence[model.Conductor]:
+        # A conductor that died stays on the list, so it contains every one
+        # that the deployment ever had.
+        found: dict[str, model.Conductor] = {}
+        for page in api.pages(
+            self._api,
+            'conductors',
+            [('fields', 'hostname,conductor_group,alive,drivers')],
+            key='hostname',
+            page_size=self._page_size,
+        ):
+            for one in filter(None, map(nodes.conductor, page)):
+                found[one.hostname] = one
+        return list(found.values())
+
     def _walk(
         self,
         known: Mapping[str, model.Node],
@@ -294,6 +354,11 @@ class IronicClient(Lookups):
             LOG.debug('Ironic listed %s nodes outside %s', outside, scope)
         return found
 
+    def _all_fields(self) -> tuple[str, str]:
+        # The same for all pages of a list, and for the reader of them.
+        self._requested = (*sorted(self._on_request()),)
+        return query(self._api.minor, self._requested)
+
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the client, after the files were read."""
@@ -309,7 +374,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 def open_ironic(conf: cfg.ConfigOpts, **how: Any) -> IronicClient:
     """Build the client from ``[ironic]``; nothing is sent yet.
 
-    :param how: as for :class:`Lookups`.
+    :param how: as for :class:`IronicClient`.
     :raises ConfigurationError: if a value has not the type of its option.
     :raises IronicError: naming the line that is missing or wrong.
     """

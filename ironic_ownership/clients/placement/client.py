@@ -26,34 +26,24 @@ _STATUS = frozenset((placement.DISABLED,))
 S = TypeVar('S', placement.Inventory, placement.Traits)
 
 
-class PlacementClient:
-    """The resource providers of the nodes, in one Placement.
-
-    Threading: one thread at a time. Blocking: seconds to minutes, so never
-    from the heartbeat thread. Failure: :class:`PlacementUnavailableError`
-    where a retry may succeed, else :class:`PlacementError`. A provider is
-    missing only when Placement answers so, never because of a failure.
+class PlacementClient(placement.Placement):
+    """The providers of one Placement.
 
     :ivar close: closes its connections; a later request opens others.
-    :ivar confirm: called before each request that creates or changes; an
-        exception ends the write, so that a service which lost its right while
-        it waited writes nothing.
     """
 
     def __init__(
         self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
-        self.confirm: Callable[[], object] = lambda: None
+        super().__init__()
         self._send = functools.partial(api.send, adapter, request_id)
         self.close = adapter.session.session.close
         self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:
-        """Tell whether the node has a provider."""
         return self._get(uuid, '') is not None
 
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return the uuids of the consumers; ``None`` without a provider."""
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
@@ -63,14 +53,6 @@ class PlacementClient:
         return frozenset(map(str, allocations))
 
     def put_provider(self, uuid: str, name: str) -> bool:
-        """Create a provider, unless there is one with that uuid.
-
-        An existing one stays as it is, under any name.
-
-        :returns: whether it was created; it is then empty, with
-            :data:`FIRST_GENERATION`.
-        :raises PlacementRefusedError: if another provider has the name.
-        """
         self.confirm()
         try:
             self._send(
@@ -91,12 +73,6 @@ class PlacementClient:
         return True
 
     def delete_provider(self, uuid: str) -> bool:
-        """Delete the provider of a node, with its inventory and traits.
-
-        :returns: ``False`` if there was none.
-        :raises ProviderInUseError: if it has allocations; then nothing was
-            changed.
-        """
         try:
             self._send('DELETE', _path(uuid), about=uuid)
         except api.ProviderNotFoundError:
@@ -104,7 +80,6 @@ class PlacementClient:
         return True
 
     def inventory(self, uuid: str) -> placement.Inventory | None:
-        """Return the inventory of a node; ``None`` without a provider."""
         data = self._get(uuid, '/inventories')
         return None if data is None else _inventory(data)
 
@@ -115,17 +90,6 @@ class PlacementClient:
         *,
         generation: int | None = None,
     ) -> placement.Inventory:
-        """Make these the whole inventory of a node.
-
-        Retries a few times with the new generation after a conflict with
-        another writer. An equal inventory is not written again.
-
-        :param generation: of the provider, if it is known; saves a request.
-        :returns: the inventory as it is now.
-        :raises ProviderBusyError: if the conflicts do not end.
-        :raises ProviderInUseError: if a removed resource is allocated.
-        :raises NoProviderError: if the node has no provider.
-        """
         inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
         def put(generation: int) -> placement.Inventory:
@@ -142,22 +106,12 @@ class PlacementClient:
         )
 
     def traits(self, uuid: str) -> placement.Traits | None:
-        """Return the traits of a node; ``None`` without a provider."""
         data = self._get(uuid, '/traits')
         return None if data is None else _traits(data)
 
     def put_traits(
         self, uuid: str, names: Iterable[str], *, generation: int | None = None
     ) -> placement.Traits:
-        """Make these all the traits of a node; custom ones are created.
-
-        Others with a prefix of :data:`KEPT` stay. Retries like
-        :meth:`put_inventory`.
-
-        :param generation: of the provider, if it is known; saves a request.
-        :raises NoProviderError: if the node has no provider.
-        :raises PlacementRefusedError: if a standard trait does not exist.
-        """
         wanted = frozenset(names)
 
         def change(seen: frozenset[str]) -> frozenset[str]:
@@ -166,14 +120,9 @@ class PlacementClient:
         return self._change_traits(uuid, change, generation)[0]
 
     def disabled(self) -> frozenset[str]:
-        """Return the uuids of all providers with :data:`DISABLED`."""
         return self._with(placement.DISABLED)
 
     def hidden_from_nova(self) -> frozenset[str]:
-        """Return the uuids of all providers without :data:`OWNER_NOVA`.
-
-        None of them, if no provider has it: Nova does not use it yet.
-        """
         try:
             if not self._with(placement.OWNER_NOVA):
                 return frozenset()
@@ -189,14 +138,6 @@ class PlacementClient:
             )
 
     def put_disabled(self, uuid: str, disabled: bool) -> bool:
-        """Add :data:`DISABLED` to the traits of a provider, or remove it.
-
-        Retries like :meth:`put_inventory`.
-
-        :returns: whether the provider was changed.
-        :raises NoProviderError: if it does not exist.
-        """
-
         def change(seen: frozenset[str]) -> frozenset[str]:
             return seen | _STATUS if disabled else seen - _STATUS
 

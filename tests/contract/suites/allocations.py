@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, reservations
-from ironic_ownership.engine.ports import Allocations
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -35,9 +34,9 @@ class AllocationsContract(_Case):
     Each test begins with an Ironic that has no nodes.
     """
 
-    client: Allocations
+    client: reservations.Allocations
 
-    def another(self) -> Allocations:
+    def another(self) -> reservations.Allocations:
         """Return another client of the same Ironic."""
         raise NotImplementedError
 
@@ -83,7 +82,7 @@ class AllocationsContract(_Case):
         owner: str = 'one',
         resource_class: str = GOLD,
         traits: Sequence[str] = (),
-        client: Allocations | None = None,
+        client: reservations.Allocations | None = None,
     ) -> reservations.Allocation:
         """Create as a service does: what may pass is asked for again."""
         client = client or self.client

@@ -6,8 +6,7 @@ import unittest
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.bare_metal import SUMMARY
-from ironic_ownership.engine.ports import BareMetal
+from ironic_ownership.contracts.bare_metal import SUMMARY, BareMetal
 from tests.contract.suites import fake_bare_metal
 
 if TYPE_CHECKING:

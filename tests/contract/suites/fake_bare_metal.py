@@ -11,6 +11,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
     SUMMARY,
+    BareMetal,
     ChangedNode,
     Enforcement,
     LatestChanges,
@@ -32,7 +33,7 @@ def free_of(
     ]
 
 
-class FakeBareMetal:
+class FakeBareMetal(BareMetal):
     """Nodes in a dictionary that tests change as they like.
 
     :param clock: time of the server; without it, this Ironic does not tell
@@ -53,7 +54,6 @@ class FakeBareMetal:
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.outage_counts = True
         self.clock = clock
         self.changed_at: dict[str, float] = {}
         self.nodes: dict[str, model.Node] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import unittest
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions
@@ -20,10 +20,10 @@ from ironic_ownership.contracts.placement import (
     KEPT,
     OWNER_NOVA,
     Inventory,
+    Placement,
     Resource,
     Traits,
 )
-from ironic_ownership.engine.ports import Placement
 
 if TYPE_CHECKING:
     _Case = unittest.TestCase
@@ -48,7 +48,7 @@ class FakeProvider:
     consumers: set[str] = dataclasses.field(default_factory=set)
 
 
-class FakePlacement:
+class FakePlacement(Placement):
     """Providers in a dictionary that tests change as they like.
 
     :ivar providers: by uuid.
@@ -59,7 +59,7 @@ class FakePlacement:
     """
 
     def __init__(self, uuids: Iterable[str] = ()) -> None:
-        self.confirm: Callable[[], object] = lambda: None
+        super().__init__()
         self.providers = {
             uuid: FakeProvider(uuid, resources=dict(ONE)) for uuid in uuids
         }
