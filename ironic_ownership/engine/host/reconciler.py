@@ -346,24 +346,16 @@ class Planner:
         def kept(uuids: Iterable[str]) -> list[str]:
             return [u for u in uuids if u not in affected and u in seen.nodes]
 
-        withheld = {
-            host: [
-                *kept(last.withheld.get(host, ())),
-                *plan.withheld.get(host, ()),
-            ]
-            for host in {**last.withheld, **plan.withheld}
-        }
-        return dataclasses.replace(
-            plan,
-            withheld={
-                host: uuids for host, uuids in withheld.items() if uuids
-            },
-            contested={
-                **{u: last.contested[u] for u in kept(last.contested)},
-                **plan.contested,
-            },
-            filtered=[*kept(last.filtered), *plan.filtered],
+        # It waited for nothing, or it would not be there.
+        merged = Plan(
+            contested={u: last.contested[u] for u in kept(last.contested)},
+            filtered=kept(last.filtered),
         )
+        for host, uuids in last.withheld.items():
+            if still := kept(uuids):
+                merged.withheld[host] = still
+        merged.add(plan)
+        return merged
 
     def _plan(
         self,
