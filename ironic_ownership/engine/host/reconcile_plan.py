@@ -204,27 +204,35 @@ def _plan_inheritance(
     liveness: Liveness,
 ) -> None:
     owner = str(record.host if record else None)
-    if plan.suspects or not _is_gone(owner, row, liveness):
+    cause = _cause(owner, row, liveness)
+    if plan.suspects or cause is None:
         plan.deferred += 1
         return
     plan.changes.append(
         dataclasses.replace(
             _claim(node, decision, record),
             seen_epoch=row.epoch if row else None,
-            cause=_cause(owner, row, liveness),
+            cause=cause,
         )
     )
 
 
-def _cause(host: str, row: model.Service | None, liveness: Liveness) -> str:
-    """Return why a host counts as gone, for the events."""
+def _cause(
+    host: str, row: model.Service | None, liveness: Liveness
+) -> str | None:
+    """Return why a host counts as gone, for the events; ``None`` if not."""
     if row is None:
         return 'it is not registered'
     if row.forced_down:
         return 'an operator forced it down'
     if liveness.is_dead(host):
         return liveness.cause_of_death(host)
-    return 'it was fenced before'
+    # A fenced service has lost its right already, so its death need not be
+    # certain. It has to be suspected, though: an observer that just started
+    # cannot tell an old fence from a restart of all services.
+    if row.fenced and host in liveness.suspect:
+        return 'it was fenced before'
+    return None
 
 
 def is_undecided(row: model.Service) -> bool:
@@ -234,15 +242,6 @@ def is_undecided(row: model.Service) -> bool:
     whose records were adopted before it was upgraded.
     """
     return row.never_registered and not row.forced_down
-
-
-def _is_gone(host: str, row: model.Service | None, liveness: Liveness) -> bool:
-    # A fenced service has lost its right already, so its death need not be
-    # certain. It has to be suspected, though: an observer that just started
-    # cannot tell an old fence from a restart of all services.
-    if row is None or row.forced_down or liveness.is_dead(host):
-        return True
-    return row.fenced and host in liveness.suspect
 
 
 def _suspects(
@@ -263,7 +262,7 @@ def _suspects(
         for peer in missing & services.keys()
         if not services[peer].disabled
         and not is_undecided(services[peer])
-        and not _is_gone(peer, services[peer], liveness)
+        and _cause(peer, services[peer], liveness) is None
     )
 
 
