@@ -153,16 +153,13 @@ class Refresher:
             that were not written yet are dropped.
         :raises OwnershipError: if something can't be read or written.
         """
-        is_done = False
         try:
-            summary = self._refresh()
-            is_done = True
-        finally:
-            if not is_done:
-                # What was decided is not written, and the database may be
-                # another one now.
-                self._forget()
-        return summary
+            return self._refresh()
+        except BaseException:
+            # What was decided is not written, and the database may be another
+            # one now.
+            self._forget()
+            raise
 
     def _refresh(self) -> Summary:
         epoch = self.context.fence.epoch()
