@@ -11,7 +11,6 @@ answer. What only an operator or another service can change is refused at once.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping
 
 from oslo_log import log
@@ -105,9 +104,8 @@ class Guard:
         """
         clock, changes = self.context.clock, self.context.fence.changes
         until = clock() + patience
-        for delay in itertools.chain(
-            RETRY_DELAYS, itertools.repeat(RETRY_DELAYS[-1])
-        ):
+        delays = iter(RETRY_DELAYS)
+        while True:
             # Before the attempt, so that a change in the middle of it ends the
             # wait.
             seen = changes.count
@@ -117,8 +115,8 @@ class Guard:
                 remaining = until - clock()
                 if remaining <= 0 or not _may_end(exc):
                     raise
+            delay = next(delays, RETRY_DELAYS[-1])
             changes.wait(seen, min(delay, remaining))
-        raise AssertionError('the delays do not end')
 
     def _attempt(
         self, uuid: str, instance_uuid: str | None, patience: float
