@@ -45,20 +45,6 @@ _NO_SERVICE = GateResult(
 
 
 @dataclasses.dataclass(frozen=True)
-class Drain:
-    """The new owners of the nodes of one service.
-
-    :param moves: uuids of nodes by the service that takes them, in order.
-    :param unplaceable: uuids of the nodes that no other service admits.
-    :param gone: uuids of records whose node Ironic does not have.
-    """
-
-    moves: Mapping[str, Sequence[str]]
-    unplaceable: Sequence[str] = ()
-    gone: Sequence[str] = ()
-
-
-@dataclasses.dataclass(frozen=True)
 class DrainProposal:
     """The moves that empty a service.
 
@@ -112,8 +98,10 @@ def propose(
         present = [dataclasses.replace(n, instance_uuid=None) for n in present]
     view = ports.backend.view().serving(services.values())
     groups = PeerGroups.of(view, services.values(), ports.interpret)
-    found = plan(host, owned, present, groups, ports.records.counts(), to=to)
-    takers = {uuid: to for to, some in found.moves.items() for uuid in some}
+    found, unplaceable = plan(
+        host, owned, present, groups, ports.records.counts(), to=to
+    )
+    takers = {uuid: to for to, some in found.items() for uuid in some}
     # One snapshot serves for all the moves.
     snapshot = ChangeSnapshot(
         services,
@@ -126,13 +114,14 @@ def propose(
     proposals = operation.evaluate_each(
         order,
         f'drain of {host}',
-        {(None, taker): uuids for taker, uuids in found.moves.items()},
+        {(None, taker): uuids for taker, uuids in found.items()},
         snapshot,
         trial,
     )
     change = OwnerChange('', snapshot, ports.interpret)
-    results = dict.fromkeys(found.unplaceable, _NO_SERVICE)
-    for case in (Case(change, uuid) for uuid in found.gone):
+    results = dict.fromkeys(unplaceable, _NO_SERVICE)
+    gone = owned.keys() - {node.uuid for node in present}
+    for case in (Case(change, uuid) for uuid in sorted(gone)):
         results[case.uuid] = NODE_EXISTS.result(case, NODE_EXISTS.check(case))
     return DrainProposal(
         host,
@@ -163,7 +152,7 @@ def plan(
     counts: Mapping[str | None, tuple[int, int]],
     *,
     to: str | None = None,
-) -> Drain:
+) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
     """Find a new owner for every node of a service.
 
     The same arguments always give the same plan, in any order.
@@ -173,6 +162,8 @@ def plan(
     :param nodes: these nodes as Ironic has them now.
     :param counts: compute nodes by owner: (all, those with an instance).
     :param to: the only service that may take them, if one is named.
+    :returns: uuids of nodes by the service that takes them, in order; and
+        those of the nodes that no other service admits.
     """
     candidates = sorted(set(peer_groups.group_of) - {host})
     if to is not None:
@@ -198,11 +189,7 @@ def plan(
         taker = min(admitting[uuid], key=lambda name: (loads[name], name))
         loads[taker] += 1
         moves[taker].append(uuid)
-    return Drain(
-        {name: sorted(moves[name]) for name in sorted(moves)},
-        unplaceable,
-        sorted(set(owned) - present.keys()),
-    )
+    return {name: sorted(moves[name]) for name in sorted(moves)}, unplaceable
 
 
 def _assigned(
