@@ -61,6 +61,9 @@ _IGNORED = {
 }
 
 
+_WORDS = {**schemas.WORDS, 'type': ['string', 'null']}
+
+
 def _amount(meaning: str) -> dict[str, Any]:
     return {
         'description': f'A whole number from 0 to {MAX_AMOUNT}, {meaning}. '
@@ -73,21 +76,13 @@ def _amount(meaning: str) -> dict[str, Any]:
     }
 
 
-def _or_null(schema: dict[str, Any], description: str) -> dict[str, Any]:
-    return {
-        **schema,
-        'type': [schema['type'], 'null'],
-        'description': description,
-    }
-
-
 BODY = schemas.body(
     {
         'instance_uuid': schemas.described(_UUID, 'Uuid of the instance.'),
         'service': schemas.described(
             schemas.HOST, 'The service that will own the node.'
         ),
-        'resource_class': _or_null(schemas.WORDS, 'Exactly as in Ironic.'),
+        'resource_class': schemas.described(_WORDS, 'Exactly as in Ironic.'),
         'traits': schemas.described(_TRAITS, 'Required traits.'),
         'forbidden_traits': schemas.described(
             _TRAITS, 'Traits that the node must not have.'
@@ -109,12 +104,12 @@ BODY = schemas.body(
             'description': 'The image to deploy.',
             'additionalProperties': False,
             'properties': {
-                'id': _or_null(schemas.WORDS, 'Stored, and ignored.'),
+                'id': schemas.described(_WORDS, 'Stored, and ignored.'),
                 'properties': _VALUES,
             },
         },
-        'node': _or_null(
-            schemas.WORDS, 'Uuid or name of the only acceptable node.'
+        'node': schemas.described(
+            _WORDS, 'Uuid or name of the only acceptable node.'
         ),
         'dry_run': schemas.described(
             schemas.FLAG, 'Only return the nodes that fit.'
