@@ -39,7 +39,7 @@ from ironic_ownership.engine.changes.case import (
 )
 from ironic_ownership.engine.changes.gates import plan_node
 from ironic_ownership.engine.changes.release import Releaser
-from ironic_ownership.engine.changes.selection import Selected, Selection
+from ironic_ownership.engine.changes.selection import Selection
 from ironic_ownership.engine.changes.verification import Verification
 from ironic_ownership.engine.gates import Progress, Stopping
 from ironic_ownership.engine.ports import Moves
@@ -80,14 +80,16 @@ class MoveNodes(Releaser):
         :raises NotFoundError: if the selection is empty.
         :raises OwnershipError: if the selection can't be read.
         """
-        read = self.read(selected, order.destination)
-        if not read.uuids:
+        uuids, snapshot = self.read(selected, order.destination)
+        if not uuids:
             raise EmptySelectionError
-        return self.evaluate(order, read)
+        return self.evaluate(order, uuids, snapshot)
 
-    def evaluate(self, order: Move, read: Selected) -> Proposal:
+    def evaluate(
+        self, order: Move, uuids: Sequence[str], snapshot: ChangeSnapshot
+    ) -> Proposal:
         """Evaluate every gate for nodes that were read; write nothing."""
-        proposal = Proposal(order, self._evaluate(order, read))
+        proposal = Proposal(order, self._evaluate(order, uuids, snapshot))
         LOG.info(
             '%s: %s nodes for %s: %s to move, %s unchanged, %s refused',
             order.request_id,
@@ -126,7 +128,8 @@ class MoveNodes(Releaser):
                     reason=reason[:255],
                     shard=shard,
                 ),
-                Selected(uuids, snapshot),
+                uuids,
+                snapshot,
             ).with_trial(trial)
             for (shard, host), uuids in sorted(moves.items())
         ]
@@ -167,7 +170,8 @@ class MoveNodes(Releaser):
         if back:
             return Proposal(order, stored_nodes(order, back), resumed=True)
         selected = Selection([node.uuid for node in rest])
-        now = self._evaluate(order, self.read(selected, order.destination))
+        read = self.read(selected, order.destination)
+        now = self._evaluate(order, *read)
         LOG.info(
             '%s: resumed by %s, %s nodes', move.request_id, actor, len(rest)
         )
@@ -181,19 +185,21 @@ class MoveNodes(Releaser):
             has_trial=bool(first),
         )
 
-    def _evaluate(self, order: Move, read: Selected) -> list[PlannedNode]:
+    def _evaluate(
+        self, order: Move, uuids: Sequence[str], snapshot: ChangeSnapshot
+    ) -> list[PlannedNode]:
         change = OwnerChange(
             order.destination,
-            selection.resharded(order, read.snapshot),
+            selection.resharded(order, snapshot),
             self.ports.interpret,
             order.overrides,
             order.automatic,
         )
         return [
             selection.with_shard(
-                order, read.snapshot, plan_node(order, change, uuid)
+                order, snapshot, plan_node(order, change, uuid)
             )
-            for uuid in read.uuids
+            for uuid in uuids
         ]
 
     def execute_all(
@@ -325,7 +331,13 @@ class MoveNodes(Releaser):
             if refused:
                 self.moves.refuse(request_id, refused)
             rest = [node for node in nodes if node.uuid not in refused]
-            given_up = self._release(proposal, rest)
+            # Live sources release their nodes; some may stay.
+            given_up = self.release(
+                [node for node in rest if node.uuid in proposal.handed_over],
+                HandOver(request_id, order.actor, reason=order.reason),
+            )
+            if given_up:
+                self.moves.refuse(request_id, given_up)
             done = [
                 *self.moves.carry_out(
                     request_id, [n for n in rest if n.uuid not in given_up]
@@ -354,19 +366,6 @@ class MoveNodes(Releaser):
         self.set_scope(
             order, {r.uuid: r.host or source[r.uuid] for r in records}
         )
-
-    def _release(
-        self, proposal: Proposal, nodes: Sequence[NodeMove]
-    ) -> Mapping[str, str]:
-        """Let live sources release their nodes; return why some stay."""
-        order = proposal.order
-        refused = self.release(
-            [node for node in nodes if node.uuid in proposal.handed_over],
-            HandOver(order.request_id, order.actor, reason=order.reason),
-        )
-        if refused:
-            self.moves.refuse(order.request_id, refused)
-        return refused
 
 
 def _refused(

@@ -162,9 +162,10 @@ class ReleaseNodes(Releaser):
 
         :raises OwnershipError: if the records do not answer.
         """
-        read = self.read(Selection(list(dict.fromkeys(uuids))), None)
-        change = OwnerChange(None, read.snapshot, self.ports.interpret)
-        return [_proposed(Case(change, uuid)) for uuid in read.uuids]
+        chosen = Selection(list(dict.fromkeys(uuids)))
+        uuids, snapshot = self.read(chosen, None)
+        change = OwnerChange(None, snapshot, self.ports.interpret)
+        return [_proposed(Case(change, uuid)) for uuid in uuids]
 
     def execute(
         self, proposed: Sequence[NodeRelease], request: HandOver

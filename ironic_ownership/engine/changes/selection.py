@@ -39,14 +39,6 @@ class Selection:
     scope: model.Scope | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Selected:
-    """The selected nodes, in order, and the snapshot for their gates."""
-
-    uuids: Sequence[str]
-    snapshot: ChangeSnapshot
-
-
 def scope_of(
     shard: str | None, group: str | None, configured: model.Scope
 ) -> model.Scope | None:
@@ -135,7 +127,9 @@ class SnapshotReader(NodeReader):
 
     moves: Moves
 
-    def read(self, selection: Selection, destination: str | None) -> Selected:
+    def read(
+        self, selection: Selection, destination: str | None
+    ) -> tuple[Sequence[str], ChangeSnapshot]:
         """Read the selected nodes, and what is known about them.
 
         The order is that of a refresh: services, records, nodes, members. If
@@ -144,6 +138,7 @@ class SnapshotReader(NodeReader):
         :param destination: canonical name of the service that gets the nodes;
             what its policies check decides which fields of nodes are read.
             ``None`` if any service may get them.
+        :returns: the uuids, in order, and the snapshot for their gates.
         :raises OwnershipError: if the selection can't be read.
         """
         services = {s.host: s for s in self.ports.records.services()}
@@ -163,8 +158,8 @@ class SnapshotReader(NodeReader):
         if selection.scope is not None:
             uuids = [uuid for uuid in uuids if uuid in found]
         to = dict.fromkeys(uuids, destination)
-        return Selected(
-            uuids, self.snapshot(services.values(), view, records, found, to)
+        return uuids, self.snapshot(
+            services.values(), view, records, found, to
         )
 
     def snapshot(
