@@ -10,9 +10,12 @@ import collections
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.ports import BareMetal
+
+_Turn = futures.Future[BareMetal | None]
 
 
 class ClientPool:
@@ -26,10 +29,10 @@ class ClientPool:
 
     def __init__(self, build: Callable[[], BareMetal], size: int) -> None:
         self._build = build
-        self._left = size
         self._lock = threading.Lock()
         self._building = threading.Lock()
-        self._idle: list[BareMetal] = []
+        # Without a client: the right to build one.
+        self._free: list[BareMetal | None] = [None] * size
         self._waiting: collections.deque[_Turn] = collections.deque()
 
     @contextlib.contextmanager
@@ -46,47 +49,31 @@ class ClientPool:
                     client = self._build()
             yield client
         finally:
-            self._give_back(client)
+            with self._lock:
+                # One that could not be built is the last to be lent.
+                at = 0 if client is None else len(self._free)
+                self._free.insert(at, client)
+                self._serve()
 
     def _take(self, timeout: float) -> BareMetal | None:
+        turn = _Turn()
         with self._lock:
-            if not self._waiting and (self._idle or self._left):
-                return self._lent()
-            turn = _Turn()
             self._waiting.append(turn)
-        if not turn.has_come.wait(timeout):
+            self._serve()
+        try:
+            return turn.result(timeout)
+        except TimeoutError:
             with self._lock:
-                if not turn.has_come.is_set():
+                if turn in self._waiting:
                     self._waiting.remove(turn)
                     raise exceptions.IronicUnavailableError(
                         f'no client of Ironic became free for {timeout:g} s',
                         hint='Too many nodes are checked at once, or Ironic '
                         'is slow',
-                    )
-        return turn.client
+                    ) from None
+            return turn.result()
 
-    def _lent(self) -> BareMetal | None:
-        """Return an idle client, or the right to build one."""
-        if self._idle:
-            return self._idle.pop()
-        self._left -= 1
-        return None
-
-    def _give_back(self, client: BareMetal | None) -> None:
-        with self._lock:
-            if client is None:
-                self._left += 1  # it could not be built
-            else:
-                self._idle.append(client)
-            if self._waiting:
-                turn = self._waiting.popleft()
-                turn.client = self._lent()
-                turn.has_come.set()
-
-
-class _Turn:
-    """The request of one thread."""
-
-    def __init__(self) -> None:
-        self.has_come = threading.Event()
-        self.client: BareMetal | None = None
+    def _serve(self) -> None:
+        """Lend what is free to those who wait, in turn."""
+        while self._waiting and self._free:
+            self._waiting.popleft().set_result(self._free.pop())

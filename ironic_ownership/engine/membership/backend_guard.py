@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.calls import (
     Call,
+    PendingCalls,
     exit_refused,
     is_interrupt,
     pending,
@@ -61,8 +61,7 @@ class GuardedBackend(MembershipBackend):
         self.guarded = backend
         self.capabilities = backend.capabilities  # type: ignore[misc]
         self._origin = origin
-        self._clock = clock
-        self._calls: dict[int, tuple[str, float]] = {}
+        self._calls = PendingCalls(clock)
         self._stuck: dict[str, Call[Any]] = {}
 
     def busy(self) -> tuple[str, float] | None:
@@ -70,12 +69,8 @@ class GuardedBackend(MembershipBackend):
 
         Any thread; ``None`` if there is none.
         """
-        # A copy, because other threads begin and end calls meanwhile.
-        calls = sorted(self._calls.copy().values(), key=lambda one: one[1])
-        if not calls:
-            return None
-        method, began = calls[0]
-        return f'{self._origin}: {method}()', self._clock() - began
+        calls = self._calls.durations().items()
+        return max(calls, key=lambda one: one[1], default=None)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -149,16 +144,12 @@ class GuardedBackend(MembershipBackend):
 
     @contextlib.contextmanager
     def _call(self, method: str) -> Iterator[None]:
-        thread = threading.get_ident()
-        self._calls[thread] = method, self._clock()
-        try:
-            with (
-                pending.to(f'the membership, {self._origin}'),
-                self._translated(method),
-            ):
-                yield
-        finally:
-            self._calls.pop(thread, None)
+        with (
+            self._calls.to(f'{self._origin}: {method}()'),
+            pending.to(f'the membership, {self._origin}'),
+            self._translated(method),
+        ):
+            yield
 
     @contextlib.contextmanager
     def _translated(self, method: str) -> Iterator[None]:
