@@ -118,7 +118,7 @@ class EmbeddedHost:
             LOG.warning('%s', remark)
         wake = host.refresh_loop.wake
         records = RecordMonitor(host.context, host.feed, wake)
-        host.member.watch_row(records.row_read)
+        host.member.registration.on_row = records.row_read
         place = PlaceMonitor(host.member, host.feed, wake, self._on_lost_place)
         host.workers |= {'records': records, 'place': place}
         self._host, self._place = host, place

@@ -42,7 +42,7 @@ def refresh(config: str, uuid: str) -> int:
     wired = wiring.Wiring(new(['--config-file', config], 'test'))
     host = wired.host()
     # One step after the other, in this one thread.
-    host.member._registration.run_in_background = registration.run_now
+    host.member.registration.run_in_background = registration.run_now
     try:
         host.member.beat()
         host.refresh_loop.refresher.refresh()

@@ -60,9 +60,7 @@ class ClientPool:
         with self._lock:
             self._waiting.append(turn)
             self._serve()
-        try:
-            return turn.result(timeout)
-        except TimeoutError:
+        if not futures.wait([turn], timeout).done:
             with self._lock:
                 if turn in self._waiting:
                     self._waiting.remove(turn)
@@ -70,8 +68,8 @@ class ClientPool:
                         f'no client of Ironic became free for {timeout:g} s',
                         hint='Too many nodes are checked at once, or Ironic '
                         'is slow',
-                    ) from None
-            return turn.result()
+                    )
+        return turn.result()
 
     def _serve(self) -> None:
         """Lend what is free to those who wait, in turn."""

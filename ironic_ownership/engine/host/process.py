@@ -177,7 +177,7 @@ class Host:
             lambda: self.refresh_loop.last,
         )
         member.on_change = self.takeover.members_changed
-        member.register_by(self._run_in_background)
+        member.registration.run_in_background = self._run_in_background
         self._start = _Start(self)
 
     def prepare(self) -> None:

@@ -8,32 +8,26 @@ process may declare this one dead.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Clock, monotonic
 
+Refusal = Callable[[], exceptions.FencedError]
+"""Returns the error of each call for which there is no right to act."""
 
-@dataclasses.dataclass(frozen=True)
-class Refusal:
-    """Reason for which there is no right to act.
-
-    :param lasting: whether it ends only if an operator or another process
-        does something: no use to wait for it.
-    """
-
-    message: str
-    hint: str
-    lasting: bool = False
-
-
-_NO_MEMBER = Refusal(
+_NO_MEMBER = functools.partial(
+    exceptions.FencedError,
     'this service has no valid membership',
-    'It acts again after its next heartbeat succeeds',
+    hint='It acts again after its next heartbeat succeeds',
 )
-_CLOSED = Refusal(
-    'this process has stopped to serve', 'Start it again', lasting=True
+_CLOSED = functools.partial(
+    exceptions.FencedError,
+    'this process has stopped to serve',
+    hint='Start it again',
+    lasting=True,
 )
 
 
@@ -121,7 +115,7 @@ class Fence:
         self._epoch: int | None = None
         self._term = 0
         self._closed = False
-        self._reason = _NO_MEMBER
+        self._reason: Refusal = _NO_MEMBER
 
     def open(self, beat_started: float, epoch: int) -> None:
         """Grant the right under an epoch that was just registered.
@@ -193,11 +187,7 @@ class Fence:
         """
         with self._lock:
             if self._epoch is None or self._clock() >= self._until:
-                raise exceptions.FencedError(
-                    self._reason.message,
-                    hint=self._reason.hint,
-                    lasting=self._reason.lasting,
-                )
+                raise self._reason()
             return Lease(self._epoch, self._until, self._term)
 
     def epoch(self) -> int:

@@ -7,7 +7,6 @@ which process of a host is active; its other processes stand by.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 from oslo_log import log
@@ -20,11 +19,8 @@ from ironic_ownership.engine.membership.failure_detector import (
     Liveness,
 )
 from ironic_ownership.engine.membership.registration import (
-    Active,
-    ForcedDown,
     Registration,
-    Runner,
-    Standby,
+    Role,
     State,
 )
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -38,6 +34,7 @@ class LocalMember:
     """This process as a member.
 
     :param settings: the settings that it advertises.
+    :ivar registration: in the records.
     :ivar is_member: whether it has joined, and knows of no loss since.
     :ivar on_change: called from the heartbeat's thread when members or
         their settings changed, or this process became active, or its own
@@ -51,7 +48,7 @@ class LocalMember:
         self, context: ServiceContext, settings: model.MemberSettings
     ) -> None:
         self.context = context
-        self._registration = Registration(context, settings)
+        self.registration = Registration(context, settings)
         self._backend = context.ports.backend
         self._fence = context.fence
         self._conditions = context.conditions
@@ -74,12 +71,12 @@ class LocalMember:
     @property
     def incarnation(self) -> str:
         """The id of this process. Any thread."""
-        return self._registration.identity.incarnation
+        return self.registration.incarnation
 
     @property
     def is_standby(self) -> bool:
         """True while another process of the host is active. Any thread."""
-        return isinstance(self._registration.state, Standby)
+        return self.registration.state.role is Role.STANDBY
 
     @property
     def is_idle(self) -> bool:
@@ -87,20 +84,12 @@ class LocalMember:
 
         Another process of the host is active, or the service is forced down.
         """
-        return isinstance(self._registration.state, Standby | ForcedDown)
-
-    def watch_row(self, receive: Callable[[model.Service], None]) -> None:
-        """Call a function each time the own row was read by a poll."""
-        self._registration.on_row = receive
-
-    def register_by(self, run_in_background: Runner) -> None:
-        """Run requests to the records by a function that returns at once."""
-        self._registration.run_in_background = run_in_background
+        return self.state.role in (Role.STANDBY, Role.FORCED_DOWN)
 
     @property
     def state(self) -> State:
         """The role of this process for its host. Any thread."""
-        return self._registration.state
+        return self.registration.state
 
     @property
     def epoch(self) -> int | None:
@@ -108,13 +97,13 @@ class LocalMember:
 
         As far as it knows; the fence has the right to act.
         """
-        state = self._registration.state
-        return state.epoch if isinstance(state, Active) else None
+        state = self.registration.state
+        return state.epoch if state.role is Role.ACTIVE else None
 
     @property
     def awaits_records(self) -> bool:
         """True while a request to the records is under way."""
-        return self._registration.is_pending
+        return self.registration.is_pending
 
     @property
     def may_poll(self) -> bool:
@@ -133,7 +122,7 @@ class LocalMember:
     @property
     def wants_poll(self) -> bool:
         """True if a poll is due although the backend reported no change."""
-        registered = isinstance(self._registration.state, Active | ForcedDown)
+        registered = self.state.role in (Role.ACTIVE, Role.FORCED_DOWN)
         return not registered or bool(self._detector.liveness.suspect)
 
     def liveness(self) -> Liveness:
@@ -142,19 +131,17 @@ class LocalMember:
 
     def change_settings(self, settings: model.MemberSettings) -> None:
         """Advertise other settings from the next beat on. Any thread."""
-        self._registration.identity = dataclasses.replace(
-            self._registration.identity, settings=settings
-        )
+        self.registration.settings = settings
 
     def advertises(self, settings: model.MemberSettings) -> bool:
         """Tell whether these settings have reached all other members.
 
         Those of an idle process are on record once it is active. Any thread.
         """
-        state = self._registration.state
+        state = self.registration.state
         return self._joined_with == settings and (
             state.settings == settings
-            if isinstance(state, Active)
+            if state.role is Role.ACTIVE
             else self.is_idle
         )
 
@@ -173,7 +160,7 @@ class LocalMember:
         """Read the members, register, and notify of changes."""
         if self._attempt('members', 'reading the members failed', self._poll):
             self._conditions.clear('members', 'members are readable again')
-            if not self._registration.is_pending:
+            if not self.registration.is_pending:
                 self._conditions.clear('register', 'registered in the records')
             self._conditions.clear('membership', 'member again')
 
@@ -186,7 +173,7 @@ class LocalMember:
         :returns: whether this process has to register, or has stopped to act.
         """
         try:
-            return self._registration.check()
+            return self.registration.check()
         except exceptions.RecordsError as exc:
             LOG.debug('the own service row cannot be read: %s', exc)
             return False
@@ -201,7 +188,7 @@ class LocalMember:
         if not self.is_member:
             return
         self.is_member = False
-        host = self._registration.identity.host
+        host = self.context.host
         # A process that resumed too late has nothing to give up.
         if self._fence.reaches(self._beat_started):
             self._retire(host, grace)
@@ -217,7 +204,7 @@ class LocalMember:
 
     def _retire(self, host: str, grace: float) -> None:
         try:
-            self._registration.retire(grace)
+            self.registration.retire(grace)
         except exceptions.FencedError:
             LOG.info('%s is served by another process already', host)
         except exceptions.RecordsError as exc:
@@ -253,8 +240,8 @@ class LocalMember:
         for detector in (self._detector, self._siblings):
             detector.beat_accepted(started, ended)
         self._accepted, self._beat_started = True, started
-        self._registration.beat_accepted(started)
-        settings = self._registration.identity.settings
+        self.registration.beat_accepted(started)
+        settings = self.registration.settings
         if self._joined_with != settings:
             # Not known until there is an answer.
             self._joined_with = None
@@ -262,11 +249,11 @@ class LocalMember:
             self._joined_with = settings
 
     def _join(self) -> None:  # Model: Join
-        own = self._registration.identity
-        self._backend.join(own.host, own.incarnation, own.settings)
-        self.is_member, self._joined_with = True, own.settings
+        host, settings = self.context.host, self.registration.settings
+        self._backend.join(host, self.incarnation, settings)
+        self.is_member, self._joined_with = True, settings
         self._settle(self._clock())
-        LOG.info('%s joined as incarnation %s', own.host, own.incarnation)
+        LOG.info('%s joined as incarnation %s', host, self.incarnation)
 
     def _settle(self, at: float) -> None:
         self._polled_at = at
@@ -275,7 +262,7 @@ class LocalMember:
 
     def _abandon(self) -> None:
         self.is_member = self._accepted = False
-        self._registration.membership_lost()
+        self.registration.membership_lost()
         self._beat_wanted = True  # join again immediately
 
     def _poll(self) -> None:
@@ -290,31 +277,30 @@ class LocalMember:
         self.next_expiry = (
             None if view.expires_in is None else ended + view.expires_in
         )
-        own = self._registration.identity
+        host, own = self.context.host, self.incarnation
         stored = {
             member.incarnation: member.settings
             for member in view.members
-            if member.host == own.host
+            if member.host == host
         }
-        if own.incarnation not in stored:
+        if own not in stored:
             # No conclusion from this view; a beat reveals whether it expired.
             self._beat_wanted = not self._unseen
             self._unseen = True
             return
         self._unseen = False
-        if stored[own.incarnation] != self._joined_with:
+        if stored[own] != self._joined_with:
             # A request that had no answer was carried out after a later one.
             self._joined_with = None
         others: set[Entry] = {
             (member.host, (member.incarnation, member.joined_at))
             for member in view.members
-            if member.host != own.host
+            if member.host != host
         }
         siblings: set[Entry] = {
             (member.incarnation, member.joined_at)
             for member in view.members
-            if member.host == own.host
-            and member.incarnation != own.incarnation
+            if member.host == host and member.incarnation != own
         }
         self._died |= self._detector.observe(others, started, ended)
         self._siblings.observe(siblings, started, ended)
@@ -325,12 +311,12 @@ class LocalMember:
         siblings = self._siblings.liveness
         # A live one may be missing until its next heartbeat, after a jump of
         # the store's clock or a loss of its data.
-        self._registration.update(
+        self.registration.update(
             siblings.present | siblings.suspect if siblings.settled else None
         )
         # Also with other settings: the reload waits until they are on record.
-        state = self._registration.state
-        if isinstance(state, Active) and state is not self._notified_state:
+        state = self.registration.state
+        if state.role is Role.ACTIVE and state is not self._notified_state:
             self._notify_wanted = True
         self._notified_state = state
 

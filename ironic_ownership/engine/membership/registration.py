@@ -5,7 +5,7 @@ round. So requests to the records run in the background, and their results are
 taken when they are there. The heartbeat never waits for them.
 
 The state and the fence change together, under one lock: the fence is open
-only while the state is :class:`Active`.
+only while the role is active.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import threading
 import uuid
 from collections.abc import Callable
 from concurrent import futures
-from typing import ClassVar
 
 from oslo_log import log
 
@@ -34,20 +33,6 @@ Runner = Callable[[Callable[[], None]], None]
 def run_now(work: Callable[[], None]) -> None:
     """Run a function in the thread of the caller."""
     work()
-
-
-@dataclasses.dataclass(frozen=True)
-class Identity:
-    """The identity of a member, and what it advertises.
-
-    :param incarnation: id of this process, for as long as it runs.
-    """
-
-    host: str
-    settings: model.MemberSettings
-    incarnation: str = dataclasses.field(
-        default_factory=lambda: uuid.uuid4().hex
-    )
 
 
 class Role(enum.StrEnum):
@@ -70,45 +55,21 @@ class Role(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Unregistered:
-    """No epoch: the process requests one."""
+class State:
+    """The role of this process on record, or none yet: it requests an epoch.
 
-    role: ClassVar[Role] = Role.STARTING
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Active:
-    """The active process of its host.
-
-    :param settings: the settings on record.
+    :param role: starting, active, standby or forced down.
+    :param epoch: its own, or that of the service when it was refused.
+    :param settings: those on record, of the active process.
+    :param active: incarnation of the process for which this one stands by,
+        which is perhaps alive.
     """
 
-    epoch: int
-    settings: model.MemberSettings
-    role: ClassVar[Role] = Role.ACTIVE
+    role: Role = Role.STARTING
+    epoch: int = 0
+    settings: model.MemberSettings | None = None
+    active: str = ''
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Standby:
-    """Another process of the host is active, and perhaps alive.
-
-    :param active: its incarnation.
-    :param epoch: of the service, when this process was refused.
-    """
-
-    active: str
-    epoch: int
-    role: ClassVar[Role] = Role.STANDBY
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ForcedDown:
-    """An operator keeps all processes of the host from registering."""
-
-    role: ClassVar[Role] = Role.FORCED_DOWN
-
-
-State = Unregistered | Active | Standby | ForcedDown
 
 _Result = State | None
 """The next state; ``None`` to stay in this one."""
@@ -119,14 +80,16 @@ class Registration:
 
     Threading: the heartbeat's thread, except where a method says otherwise.
 
-    :ivar identity: registered by the next request. Any thread.
+    :ivar incarnation: id of this process, for as long as it runs.
+    :ivar settings: registered by the next request. Any thread.
     :ivar on_row: called with the own row each time :meth:`check` reads it.
     """
 
     def __init__(
         self, context: ServiceContext, settings: model.MemberSettings
     ) -> None:
-        self.identity = Identity(context.host, settings)
+        self.incarnation = uuid.uuid4().hex
+        self.settings = settings
         self.on_row: Callable[[model.Service], None] = lambda row: None
         self.run_in_background: Runner = run_now
         self._host = context.host
@@ -134,7 +97,7 @@ class Registration:
         self._fence = context.fence
         self._conditions = context.conditions
         self._lock = threading.Lock()
-        self._state: State = Unregistered()
+        self._state = State()
         self._beat_started = float('-inf')
         self._request: tuple[futures.Future[_Result], State] | None = None
 
@@ -158,8 +121,8 @@ class Registration:
         """Drop the epoch, and ignore the result of a pending request."""
         with self._lock:
             self._fence.drop()
-            if isinstance(self._state, Active | Unregistered):
-                self._state = Unregistered()
+            if self._state.role in (Role.ACTIVE, Role.STARTING):
+                self._state = State()
             else:
                 # A new object: the answer to a request sent before is ignored.
                 self._state = dataclasses.replace(self._state)
@@ -199,23 +162,24 @@ class Registration:
         :raises RecordsError: if the records do not answer.
         """
         state = self._state
-        if not isinstance(state, Active | ForcedDown):
+        if state.role not in (Role.ACTIVE, Role.FORCED_DOWN):
             return False  # the next registration reads the row
         row = self._records.service(self._host)
         if row is not None:
             self.on_row(row)
         if row is not None and row.forced_down:
-            if isinstance(state, ForcedDown):
+            if state.role is Role.FORCED_DOWN:
                 return False
-            return self._become(ForcedDown(), instead_of=state)
-        if isinstance(state, ForcedDown):
-            return self._become(Unregistered(), instead_of=state)
-        loss = _loss(row, state.epoch, self.identity.incarnation)
+            return self._become(State(Role.FORCED_DOWN), instead_of=state)
+        if state.role is Role.FORCED_DOWN:
+            return self._become(State(), instead_of=state)
+        loss = _loss(row, state.epoch, self.incarnation)
         if row is None or loss is not None:
-            return self._become(Unregistered(), instead_of=state, loss=loss)
+            return self._become(State(), instead_of=state, loss=loss)
         # They were stored without an answer, or a backup was restored.
         return row.settings != state.settings and self._become(
-            Active(state.epoch, row.settings), instead_of=state
+            dataclasses.replace(state, settings=row.settings),
+            instead_of=state,
         )
 
     def retire(self, grace: float) -> None:
@@ -225,51 +189,53 @@ class Registration:
         :raises RecordsError: if that could not be written.
         """
         with self._lock:
-            state, self._state = self._state, Unregistered()
+            state, self._state = self._state, State()
             self._fence.drop()
-        if isinstance(state, Active):
+        if state.role is Role.ACTIVE:
             self._records.retire(self._host, state.epoch, grace=grace)
 
     def _next_request(
         self, state: State, siblings: frozenset[str] | None
     ) -> Callable[[], _Result] | None:
-        identity = self.identity
-        if isinstance(state, Unregistered | Standby):
+        settings = self.settings
+        if state.role in (Role.STARTING, Role.STANDBY):
             # Read before the members: what came later is not in the view.
-            seen = state.epoch if isinstance(state, Standby) else 0
-            return functools.partial(self._register, identity, siblings, seen)
-        if isinstance(state, Active) and state.settings != identity.settings:
-            return functools.partial(self._advertise, state.epoch, identity)
+            seen = state.epoch
+            return functools.partial(self._register, settings, siblings, seen)
+        if state.role is Role.ACTIVE and state.settings != settings:
+            return functools.partial(self._advertise, state.epoch, settings)
         return None
 
     def _register(
         self,
-        identity: Identity,
+        settings: model.MemberSettings,
         siblings: frozenset[str] | None,
         seen_epoch: int,
-    ) -> _Result:
+    ) -> State:
         try:
             epoch = self._records.register(
-                identity.host,
-                identity.settings,
-                incarnation=identity.incarnation,
+                self._host,
+                settings,
+                incarnation=self.incarnation,
                 alive=siblings,
                 seen_epoch=seen_epoch,
             )
         except exceptions.StandbyError as exc:
-            return Standby(exc.active, exc.epoch)
+            return State(Role.STANDBY, exc.epoch, active=exc.active)
         except exceptions.FencedError:
             # The records fence a registration only while it is forced down.
-            return ForcedDown()
-        return Active(epoch, identity.settings)
+            return State(Role.FORCED_DOWN)
+        return State(Role.ACTIVE, epoch, settings)
 
-    def _advertise(self, epoch: int, identity: Identity) -> _Result:
+    def _advertise(
+        self, epoch: int, settings: model.MemberSettings
+    ) -> _Result:
         try:
-            self._records.advertise(identity.host, epoch, identity.settings)
+            self._records.advertise(self._host, epoch, settings)
         except exceptions.FencedError:
             self.check()
             return None
-        return Active(epoch, identity.settings)
+        return State(Role.ACTIVE, epoch, settings)
 
     def _become(  # Model: Registered
         self, new: State, *, instead_of: State, loss: str | None = None
@@ -279,7 +245,7 @@ class Registration:
             if self._state is not instead_of:
                 return False
             self._state = new
-            if isinstance(new, Active):
+            if new.role is Role.ACTIVE:
                 self._fence.open(self._beat_started, new.epoch)
             else:
                 self._fence.drop(_reason(self._host, new, loss))
@@ -288,7 +254,7 @@ class Registration:
 
     def _report(self, old: State, new: State, loss: str | None) -> None:
         host, conditions = self._host, self._conditions
-        if isinstance(new, ForcedDown):
+        if new.role is Role.FORCED_DOWN:
             conditions.report(
                 'forced_down',
                 f'service {host} is forced down: it changes nothing until an '
@@ -298,13 +264,13 @@ class Registration:
         conditions.clear(
             'forced_down', f'service {host} is no longer forced down'
         )
-        if isinstance(new, Standby):
+        if new.role is Role.STANDBY:
             conditions.report(
                 'standby', f'{host} stands by for incarnation {new.active}'
             )
-        elif isinstance(new, Active):
+        elif new.role is Role.ACTIVE:
             conditions.clear('standby', f'{host} is active now')
-            if not isinstance(old, Active):
+            if old.role is not Role.ACTIVE:
                 LOG.info('%s registered, epoch %s', host, new.epoch)
         elif loss:
             LOG.warning('%s may not act under its epoch: %s', host, loss)
@@ -336,21 +302,26 @@ def _loss(
 
 def _reason(host: str, state: State, loss: str | None) -> Refusal | None:
     """Return why a fence is closed."""
-    if isinstance(state, ForcedDown):
+    if state.role is Role.FORCED_DOWN:
         hint = f'Run "ironic-ownership service set {host} --up" once nothing '
-        return Refusal(
+        return functools.partial(
+            exceptions.FencedError,
             f'{host} is forced down',
-            f'{hint}else acts on its nodes',
+            hint=f'{hint}else acts on its nodes',
             lasting=True,
         )
-    if isinstance(state, Standby):
+    if state.role is Role.STANDBY:
         hint = 'It acts when that process ends, or hands over: '
-        return Refusal(
+        return functools.partial(
+            exceptions.FencedError,
             f'this process stands by for incarnation {state.active} of {host}',
-            f'{hint}ironic-ownership service failover {host}',
+            hint=f'{hint}ironic-ownership service failover {host}',
             lasting=True,
         )
     if loss:
-        hint = 'It acts again after it has registered again'
-        return Refusal(f'{host} may not act: {loss}', hint)
+        return functools.partial(
+            exceptions.FencedError,
+            f'{host} may not act: {loss}',
+            hint='It acts again after it has registered again',
+        )
     return None

@@ -70,7 +70,7 @@ class Service:
         self.host = self.wired.host()
         # One step after the other, in the one thread of the test.
         member = self.host.member
-        member._registration.run_in_background = registration.run_now
+        member.registration.run_in_background = registration.run_now
 
     def refresh(self) -> None:
         """Beat, and refresh, as a host does again and again."""

@@ -351,7 +351,7 @@ class TestFeedOfAService(service.ServiceCase):
         monitor = embedding_monitors.RecordMonitor(
             self.host.context, self.host.feed, refresh
         )
-        self.host.member.watch_row(monitor.row_read)
+        self.host.member.registration.on_row = monitor.row_read
         for number in (1, 2):
             self.operator(
                 "UPDATE compute_nodes SET host = 'x' "

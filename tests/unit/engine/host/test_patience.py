@@ -63,7 +63,7 @@ class TestPatience(PatienceCase):
             self.assertEqual(epoch, one.result(PATIENCE).epoch)
 
     def incarnation(self) -> str:
-        return self.host.member._registration.identity.incarnation
+        return self.host.member.registration.incarnation
 
     def test_record_that_is_not_there_yet_is_waited_for(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')

@@ -117,7 +117,7 @@ class MemberCase(unittest.TestCase):
             world.ALL,
         )
         member.on_change = self.changed
-        member.register_by(run_in_background)
+        member.registration.run_in_background = run_in_background
         return member
 
     def changed(self, died: frozenset[str]) -> None:

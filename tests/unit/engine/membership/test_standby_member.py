@@ -140,7 +140,7 @@ class TestStandby(MemberCase):
             'host1', self.build_backend(), Fence(TTL, MARGIN, self.clock)
         )
         third.beat()
-        self.records.fail_over(self.member._registration.identity.incarnation)
+        self.records.fail_over(self.member.registration.incarnation)
         third.poll()
         self.assertTrue(third.is_idle)
         self.member.poll()
