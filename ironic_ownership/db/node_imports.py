@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import (
-    change_set,
-    change_transaction,
-    transaction,
-)
+from ironic_ownership.db import change_transaction, service_admin, transaction
 from ironic_ownership.db.transaction import Transaction
 
 
@@ -54,7 +50,11 @@ class SqlNodeImports(transaction.Port):
         :raises FencedError: if the service has no right to write: it was
             stopped or forced down. Nothing is changed.
         """
-        service = _service(tx, host, create=create)
+        if create and service_admin.lock(tx, host) is None:
+            # Another transaction may insert it first: this one is repeated
+            # then.
+            tx.insert_service(host, revision=tx.first_revision())
+        service = service_admin.lock_known(tx, host)
         outcome = change_transaction.apply(
             tx,
             host,
@@ -63,16 +63,3 @@ class SqlNodeImports(transaction.Port):
             origin,
         )
         return {claim.uuid for claim in outcome.applied}
-
-
-def _service(
-    tx: Transaction, host: str, *, create: bool
-) -> change_set.ServiceState:
-    found = tx.lock_services({host}, write=False)
-    if host not in found and create:
-        # Another transaction may insert it first: this one is repeated then.
-        tx.insert_service(host, revision=tx.first_revision())
-        found = tx.lock_services({host}, write=False)
-    if host not in found:
-        raise exceptions.NotFoundError(f'service {host!r} is not known')
-    return found[host]
