@@ -59,9 +59,8 @@ def prepare(
             f'SET SESSION innodb_lock_wait_timeout = {whole(lock)}, '
             f'lock_wait_timeout = {whole(lock)} '
             f'/*M!100300, idle_transaction_timeout = {whole(idle)} */',
+            sync_wait=sync_wait,
         )
-        if sync_wait:
-            _wait_for_other_nodes(engine)
 
 
 def is_galera(cursor: Any) -> bool:
@@ -72,24 +71,6 @@ def is_galera(cursor: Any) -> bool:
     cursor.execute("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'")
     row = cursor.fetchone()
     return row is not None and row[1] == 'ON'
-
-
-def _wait_for_other_nodes(engine: sqlalchemy.Engine) -> None:
-    """Let each transaction that begins with a read see all earlier commits.
-
-    A node applies the commits of the others a moment after these were
-    answered.
-    """
-
-    @event.listens_for(engine, 'connect')
-    def set_up(dbapi: Any, record: Any) -> None:
-        cursor = dbapi.cursor()
-        if is_galera(cursor):
-            # A statement that only writes does not wait, so that no heartbeat
-            # is late: certification refuses it if it missed something.
-            cursor.execute(f'SET SESSION wsrep_sync_wait = {_SYNC_READS}')
-        cursor.close()
-        dbapi.commit()
 
 
 def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
@@ -169,12 +150,20 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
             raise db_exc.DBConnectionError(context.sqlalchemy_exception)
 
 
-def _on_connect(engine: sqlalchemy.Engine, *statements: str) -> None:
+def _on_connect(
+    engine: sqlalchemy.Engine, *statements: str, sync_wait: bool = False
+) -> None:
     @event.listens_for(engine, 'connect')
     def set_up(dbapi: Any, record: Any) -> None:
         cursor = dbapi.cursor()
         for statement in statements:
             cursor.execute(statement)
+        # A node of a cluster applies the commits of the others a moment after
+        # these were answered: a transaction that begins with a read waits for
+        # them. A statement that only writes does not, so that no heartbeat is
+        # late: certification refuses it if it missed something.
+        if sync_wait and is_galera(cursor):
+            cursor.execute(f'SET SESSION wsrep_sync_wait = {_SYNC_READS}')
         cursor.close()
         # PostgreSQL takes settings back when their transaction rolls back.
         dbapi.commit()
