@@ -126,15 +126,7 @@ class SqlMoves(transaction.Port):
             lambda tx: release_transaction.release(tx, nodes, hand_over)
         )
 
-    @transaction.writes
-    def end_release(
-        self, tx: Transaction, request_id: str, uuids: Collection[str]
-    ) -> None:
-        """Let the policies decide the owner of released nodes.
-
-        Nodes that this request does not hold any more are not changed.
-        """
-        tx.end_release(request_id, uuids)
+    end_release = transaction.method(Transaction.end_release)
 
     @transaction.writes
     def override(

@@ -270,7 +270,10 @@ class Transaction:
         self.update_rows(_nodes.uuid, [uuid], **values)
 
     def end_release(self, request_id: str, uuids: Collection[str]) -> None:
-        """Let any service own nodes again that a request has released."""
+        """Let the policies decide the owner of released nodes.
+
+        Nodes that this request does not hold any more are not changed.
+        """
         self.update_rows(
             _nodes.uuid,
             sorted(uuids),
