@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 import time
 import urllib.parse
@@ -186,16 +187,10 @@ class Adapter(requests.adapters.HTTPAdapter):
         self._login = login
         self._patience = patience
 
-    def send(
-        self, request: requests.PreparedRequest, *args: Any, **options: Any
+    def send(  # type: ignore[override]  # a session names them
+        self, request: requests.PreparedRequest, **options: Any
     ) -> requests.Response:
-        def send(
-            request: requests.PreparedRequest, **more: Any
-        ) -> requests.Response:
-            return super(Adapter, self).send(
-                request, *args, **{**options, **more}
-            )
-
+        send = functools.partial(super().send, **options)
         ends = time.monotonic() + self._patience
         remaining = len(self._servers.addresses)
         while True:
