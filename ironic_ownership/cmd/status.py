@@ -25,6 +25,63 @@ Result = upgradecheck.Result
 Code = upgradecheck.Code
 
 
+def _failure(exc: exceptions.OwnershipError) -> Result:
+    return Result(Code.FAILURE, ' '.join(str(exc).split()))
+
+
+def _check_schema(database: connection.Database) -> Result:
+    """Check that this release can use the schema."""
+    found = schema.version(database)
+    if found != schema.HEAD and database.is_file:
+        schema.check_known(database, found)
+        return Result(
+            Code.SUCCESS, f'Is upgraded to {schema.HEAD} at the first start'
+        )
+    schema.ensure(database)
+    return Result(Code.SUCCESS)
+
+
+def _check_moves(database: connection.Database) -> Result:
+    """Check that no move was interrupted."""
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    unfinished = moves.SqlMoves(database).moves(unfinished=True, limit=None)
+    if not unfinished:
+        return Result(Code.SUCCESS)
+    commands = texts.listed(
+        [
+            f'ironic-ownership move resume {move.request_id}'
+            for move in unfinished
+        ]
+    )
+    return Result(
+        Code.WARNING,
+        'Moves were interrupted. Finish them with the release that began '
+        f'them: {commands}',
+    )
+
+
+def _check_reservations(database: connection.Database) -> Result:
+    """Check that no reservation needs what earlier releases did."""
+    if schema.version(database) != schema.HEAD:
+        return Result(Code.SUCCESS, 'Not read on this schema')
+    found = [
+        one.id
+        for one in reservations.SqlReservations(database).reservations()
+        # A confirmed one ends when Ironic undeploys its node.
+        if one.method != METHOD and not one.confirmed
+    ]
+    if not found:
+        return Result(Code.SUCCESS)
+    return Result(
+        Code.FAILURE,
+        'Only the release that made these reservations can release their '
+        'nodes, which have no allocation in Ironic. With that release run '
+        '"ironic-ownership reservation confirm" for those in use, and '
+        f'"reservation delete" for the others: {texts.listed(found)}',
+    )
+
+
 class Checks(upgradecheck.UpgradeCommands):
     """Run with the new package and the configuration of a service.
 
@@ -49,18 +106,6 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.WARNING, '. '.join(remarks))
         return Result(Code.SUCCESS)
 
-    def records(self) -> Result:
-        """Check that this release can use the schema."""
-        return self._read(_check_schema)
-
-    def moves(self) -> Result:
-        """Check that no move was interrupted."""
-        return self._read(_check_moves)
-
-    def reservations(self) -> Result:
-        """Check that no reservation needs what earlier releases did."""
-        return self._read(_check_reservations)
-
     def _read(self, check: Callable[[connection.Database], Result]) -> Result:
         try:
             database = connection.open_database(
@@ -74,63 +119,12 @@ class Checks(upgradecheck.UpgradeCommands):
 
     _upgrade_checks = (
         ('Configuration', configuration),
-        ('Schema of the records', records),
-        ('Unfinished moves', moves),
-        ('Reservations without an allocation', reservations),
-    )
-
-
-def _failure(exc: exceptions.OwnershipError) -> Result:
-    return Result(Code.FAILURE, ' '.join(str(exc).split()))
-
-
-def _check_schema(database: connection.Database) -> Result:
-    found = schema.version(database)
-    if found != schema.HEAD and database.is_file:
-        schema.check_known(database, found)
-        return Result(
-            Code.SUCCESS, f'Is upgraded to {schema.HEAD} at the first start'
-        )
-    schema.ensure(database)
-    return Result(Code.SUCCESS)
-
-
-def _check_moves(database: connection.Database) -> Result:
-    if schema.version(database) != schema.HEAD:
-        return Result(Code.SUCCESS, 'Not read on this schema')
-    unfinished = moves.SqlMoves(database).moves(unfinished=True, limit=None)
-    if not unfinished:
-        return Result(Code.SUCCESS)
-    commands = texts.listed(
-        [
-            f'ironic-ownership move resume {move.request_id}'
-            for move in unfinished
-        ]
-    )
-    return Result(
-        Code.WARNING,
-        'Moves were interrupted. Finish them with the release that began '
-        f'them: {commands}',
-    )
-
-
-def _check_reservations(database: connection.Database) -> Result:
-    if schema.version(database) != schema.HEAD:
-        return Result(Code.SUCCESS, 'Not read on this schema')
-    found = [
-        one.id
-        for one in reservations.SqlReservations(database).reservations()
-        # A confirmed one ends when Ironic undeploys its node.
-        if one.method != METHOD and not one.confirmed
-    ]
-    if not found:
-        return Result(Code.SUCCESS)
-    return Result(
-        Code.FAILURE,
-        'Only the release that made these reservations can release their '
-        'nodes, which have no allocation in Ironic. With that release run '
-        '"ironic-ownership reservation confirm" for those in use, and '
-        f'"reservation delete" for the others: {texts.listed(found)}',
+        ('Schema of the records', (_read, {'check': _check_schema})),
+        ('Unfinished moves', (_read, {'check': _check_moves})),
+        (
+            'Reservations without an allocation',
+            (_read, {'check': _check_reservations}),
+        ),
     )
 
 
