@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import program
+from ironic_ownership.contracts import exceptions, extras
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -30,8 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     files = _parse(argv)
     from oslo_config import cfg
-
-    from ironic_ownership.contracts import exceptions
 
     try:
         _serve(files)
@@ -60,8 +59,6 @@ def _serve(files: Sequence[str]) -> None:
 
     :raises ConfigurationError: also if a library is not installed.
     """
-    from ironic_ownership.contracts import exceptions, extras
-
     try:
         from ironic_ownership.web import deploy
     except ModuleNotFoundError as exc:
@@ -116,7 +113,6 @@ def check_address(conf: cfg.ConfigOpts) -> None:
     :raises ConfigurationError: for such an address.
     """
     from ironic_ownership.conf import api
-    from ironic_ownership.contracts import exceptions
     from ironic_ownership.web.flask_app import is_local
 
     host = conf.api.host_ip
