@@ -97,11 +97,7 @@ class MemberReader(members.Reader):
         }
 
     def _range(self, **options: object) -> Any:
-        return self._post(
-            key=_encode(self._prefix),
-            range_end=_encode(_end(self._prefix)),
-            **options,
-        )
+        return self._post(**_span(self._prefix), **options)
 
     def _post(self, **request: object) -> Any:
         return self._client.post(
@@ -197,12 +193,7 @@ class ChangeStream:
             self._state.notify_all()
 
     def _listen(self) -> None:
-        request = {
-            'create_request': {
-                'key': _encode(self._prefix),
-                'range_end': _encode(_end(self._prefix)),
-            }
-        }
+        request = {'create_request': _span(self._prefix)}
         begun = False
         try:
             with self._client.session.post(
@@ -242,9 +233,11 @@ def _encode(key: bytes) -> str:
     return base64.b64encode(key).decode('ascii')
 
 
-def _end(prefix: bytes) -> bytes:
+def _span(prefix: bytes) -> dict[str, str]:
+    """Return the range of all keys with a prefix."""
     # It ends with a slash, so the last byte can grow.
-    return prefix[:-1] + bytes([prefix[-1] + 1])
+    end = prefix[:-1] + bytes([prefix[-1] + 1])
+    return {'key': _encode(prefix), 'range_end': _encode(end)}
 
 
 def _rows(answer: Any) -> Any:
