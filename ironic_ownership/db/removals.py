@@ -6,8 +6,6 @@ takes, that the record is still the one for which they were evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.records import SeenOwner
@@ -140,28 +138,18 @@ class SqlRemovals(transaction.Port):
             an objection if anything is not as it was seen.
         """
         # Services are locked first, as every writer does.
-        services: Mapping[str, change_set.ServiceState] = {}
+        owner = None
         if seen.host is not None:
-            services = tx.lock_services({seen.host})
-            owner = services.get(seen.host)
+            owner = tx.lock_service(seen.host)
             if (owner.epoch if owner else None) != seen.epoch:
                 return _CHANGED
-        is_owned = bool(services)
-        services = services or tx.lock_any_service()
-        nodes, instances = tx.lock_nodes([uuid])
+        services = {seen.host: owner} if owner else tx.lock_any_service()
+        nodes, instances = tx.lock_recorded([uuid])
         found = nodes.get(uuid)
-        if (
-            found is None
-            or found['deleted_at'] is not None
-            or found['host'] != seen.host
-        ):
+        if found is None or found['host'] != seen.host:
             return _CHANGED
-        if (
-            seen.host is not None
-            and not is_owned
-            # One that registers now writes its nodes, which are locked here.
-            and tx.lock_service(seen.host) is not None
-        ):
+        # One that registers now writes its nodes, which are locked here.
+        if seen.host and not owner and tx.lock_service(seen.host):
             return _CHANGED
         now_open = instances.get(uuid)
         if now_open != instance:
