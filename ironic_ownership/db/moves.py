@@ -258,7 +258,8 @@ class SqlMoves(transaction.Port):
         """
 
         def work(conn: sa.Connection) -> dict[str, list[str]]:
-            found: dict[str, list[str]] = {}
+            # With dictionaries as sets that keep their order.
+            found = collections.defaultdict[str, dict[str, None]](dict)
             for some in connection.chunks(uuids):
                 for node_uuid, uuid in conn.execute(
                     sa.select(_instances.node_uuid, _instances.uuid)
@@ -268,14 +269,10 @@ class SqlMoves(transaction.Port):
                     )
                     .order_by(_instances.id)
                 ):
-                    found.setdefault(node_uuid, []).append(uuid)
-            more = self._linked.instances(conn, uuids)
-            return {
-                node: list(
-                    dict.fromkeys([*found.get(node, ()), *more.get(node, ())])
-                )
-                for node in found.keys() | more.keys()
-            }
+                    found[node_uuid][uuid] = None
+            for node, running in self._linked.instances(conn, uuids).items():
+                found[node].update(dict.fromkeys(running))
+            return {node: list(running) for node, running in found.items()}
 
         return self._database.read(work)
 

@@ -138,12 +138,11 @@ class SqlRemovals(transaction.Port):
             an objection if anything is not as it was seen.
         """
         # Services are locked first, as every writer does.
-        owner = None
-        if seen.host is not None:
-            owner = tx.lock_service(seen.host)
-            if (owner.epoch if owner else None) != seen.epoch:
-                return _CHANGED
-        services = {seen.host: owner} if owner else tx.lock_any_service()
+        services = tx.lock_services({seen.host}) if seen.host else {}
+        owner = services.get(seen.host or '')
+        if (owner.epoch if owner else None) != seen.epoch:
+            return _CHANGED
+        services = services or tx.lock_any_service()
         nodes, instances = tx.lock_recorded([uuid])
         found = nodes.get(uuid)
         if found is None or found['host'] != seen.host:
