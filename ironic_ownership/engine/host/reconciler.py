@@ -57,31 +57,30 @@ class Written:
 
     :param done: number of changes that were made, by their class.
     :param handed_over: number of nodes that may change owner by them.
-    :param refused: changes that lost a race.
+    :param refused: number of changes that lost a race; the next refresh
+        decides again.
     :param limited: whether the handover limit left changes for later.
-    :param paused: changes of owner that wait for the end of a pause.
-    :param delayed: those that wait for the budget.
+    :param paused: nodes that keep their owner until a pause ends.
+    :param delayed: nodes that keep their owner until the budget allows more.
     :param retry_in: seconds until its rate allows another one.
     :param taken_over: number of nodes, by the service that died.
+    :param left: uuids of the refused, paused and delayed ones.
     """
 
     done: collections.Counter[type[Change]] = dataclasses.field(
         default_factory=collections.Counter
     )
     handed_over: int = 0
-    refused: list[Change] = dataclasses.field(default_factory=list)
+    refused: int = 0
     limited: bool = False
-    paused: list[Change] = dataclasses.field(default_factory=list)
-    delayed: list[Change] = dataclasses.field(default_factory=list)
+    paused: int = 0
+    delayed: int = 0
     retry_in: float = 0.0
     taken_over: collections.Counter[reconcile_plan.Death] = dataclasses.field(
         default_factory=collections.Counter
     )
 
-    @property
-    def left(self) -> list[Change]:
-        """The changes that were not made, and are decided again."""
-        return [*self.refused, *self.paused, *self.delayed]
+    left: set[str] = dataclasses.field(default_factory=set)
 
     def last(self, before: frozenset[str]) -> frozenset[str]:
         """Return the nodes to hand over after all others in the next round.
@@ -91,7 +90,7 @@ class Written:
 
         :param before: those of this round.
         """
-        left = frozenset(change.uuid for change in self.left)
+        left = frozenset(self.left)
         return left | before if self.limited and left - before else left
 
 
@@ -213,9 +212,11 @@ class Reconciler:
             )
             self.feed.written(token, outcome.applied)
             written.done.update(map(type, outcome.applied))
-            written.refused.extend(outcome.refused)
-            written.paused.extend(outcome.paused)
-            written.delayed.extend(outcome.delayed)
+            written.refused += len(outcome.refused)
+            written.paused += len(outcome.paused)
+            written.delayed += len(outcome.delayed)
+            left = (outcome.refused, outcome.paused, outcome.delayed)
+            written.left |= {c.uuid for c in itertools.chain(*left)}
             if outcome.delayed:
                 written.retry_in = outcome.retry_in
             self.operator_log.applied(outcome)

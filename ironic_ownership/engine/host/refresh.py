@@ -19,11 +19,7 @@ from ironic_ownership.engine.deletion.missing_nodes import (
 from ironic_ownership.engine.host import health, snapshot
 from ironic_ownership.engine.host.feed import ReadToken
 from ironic_ownership.engine.host.fleet_reader import FleetReader
-from ironic_ownership.engine.host.reconciler import (
-    Planner,
-    Reconciler,
-    Written,
-)
+from ironic_ownership.engine.host.reconciler import Planner, Reconciler
 from ironic_ownership.engine.host.record_cleanup import RecordCleanup
 from ironic_ownership.engine.host.refresh_result import (
     RefreshResult,
@@ -319,25 +315,17 @@ class Refresher:
     ) -> None:
         """Decide and write, some nodes at a time."""
         tolerated = self.reconciler.tolerated
-        written = Written()
         try:
-            is_final = self._write(seen, check, summary, written)
+            is_final = self._write(seen, check, summary)
         finally:
-            self.operator_log.took_over(written.taken_over)
-        summary.done = written.done
-        summary.limited = written.limited
-        summary.paused = len(written.paused)
+            self.operator_log.took_over(summary.taken_over)
         self.operator_log.paused(summary.paused)
-        summary.refused = len(written.refused)
-        summary.delayed = len(written.delayed)
-        summary.passed = written.handed_over - len(written.left)
-        summary.retry_in = written.retry_in
-        self.missing_nodes.ask_again({one.uuid for one in written.left})
-        self._refused = written.last(self._refused)
+        self.missing_nodes.ask_again(summary.left)
+        self._refused = summary.last(self._refused)
         if (
             is_final
-            and not written.left
-            and not written.limited
+            and not summary.left
+            and not summary.limited
             and tolerated == self.reconciler.tolerated
         ):
             self._planner.keep(seen)
@@ -345,11 +333,7 @@ class Refresher:
             self._planner.clear()
 
     def _write(
-        self,
-        seen: snapshot.Snapshot,
-        check: ReleaseCheck,
-        summary: Summary,
-        written: Written,
+        self, seen: snapshot.Snapshot, check: ReleaseCheck, summary: Summary
     ) -> bool:
         """Tell whether all that was planned was final."""
         is_final = True
@@ -366,7 +350,7 @@ class Refresher:
                 return is_final
             is_final &= not any(isinstance(c, Release) for c in plan.changes)
             self.reconciler.write(
-                check.confirm(plan.changes), self._refused, written
+                check.confirm(plan.changes), self._refused, summary
             )
 
     def _notify(self, nodes: Mapping[str, model.Node]) -> None:

@@ -200,7 +200,8 @@ def wait_for(summary: Summary, budget: Budget, interval: float) -> float:
     """
     if not summary.delayed:
         return 0.0
-    rounds = math.ceil(summary.delayed / max(1, summary.passed))
+    passed = summary.handed_over - len(summary.left)
+    rounds = math.ceil(summary.delayed / max(1, passed))
     of_share = rounds * interval if budget.share < 1 else 0.0
     of_rate = 60 * summary.delayed / budget.rate if budget.rate else 0.0
     return max(of_share, of_rate, summary.retry_in)

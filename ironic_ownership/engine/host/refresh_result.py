@@ -6,26 +6,23 @@ What follows from the counts is a matter of the refresh loop.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import Change
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import fleet_reader
+from ironic_ownership.engine.host.reconciler import Written
 
 
 @dataclasses.dataclass
-class Summary:
+class Summary(Written):
     """Counts of one refresh, and what it waits for.
 
     :param nodes: nodes in scope.
     :param is_whole: whether Ironic listed all of them for this refresh.
     :param owned: nodes on record with this service before.
-    :param done: number of changes that were made, by their class.
-    :param refused: changes that lost a race; the next refresh decides again.
     :param waiting: nodes whose live owner has to release them first.
     :param owners: their number, by that owner.
     :param deferred: nodes that stay until suspected services are known to be
@@ -36,12 +33,8 @@ class Summary:
     :param registering: whether a member of no registered process may be one
         that is about to register, of which nothing notifies.
     :param away: services that are expected back.
-    :param limited: whether the handover limit left changes for later.
-    :param paused: nodes that keep their owner until a pause ends.
-    :param delayed: nodes that keep their owner until the budget allows more.
-    :param retry_in: seconds until its rate does.
-    :param passed: nodes that may have changed owner.
-    :param wait: seconds until it has allowed all of them, at least.
+    :param wait: seconds until the budget has allowed all delayed changes, at
+        least.
     :param pending: own missing nodes that were not looked up yet.
     :param list_again: whether the next refresh is to list all nodes: own
         ones seem to be gone.
@@ -49,8 +42,6 @@ class Summary:
 
     nodes: int = 0
     owned: int = 0
-    done: Counter[type[Change]] = dataclasses.field(default_factory=Counter)
-    refused: int = 0
     waiting: int = 0
     owners: Mapping[str, int] = dataclasses.field(default_factory=dict)
     deferred: int = 0
@@ -58,11 +49,6 @@ class Summary:
     flapping: bool = False
     registering: bool = False
     away: frozenset[str] = frozenset()
-    limited: bool = False
-    paused: int = 0
-    delayed: int = 0
-    retry_in: float = 0.0
-    passed: int = 0
     wait: float = 0.0
     pending: int = 0
     mass_loss: bool = False

@@ -175,7 +175,7 @@ class TestTakeOver(TakeOverCase):
         ]
         with unittest.mock.patch.object(reconciler, 'BATCH', 1):
             written = self.host.reconciler.write(changes)
-        self.assertEqual(len(self.left) - 1, len(written.delayed))
+        self.assertEqual(len(self.left) - 1, written.delayed)
         self.assertEqual(1, written.done[Update])
         self.assertGreater(written.retry_in, 0.0)
 
