@@ -155,9 +155,10 @@ class TakeOver(Worker):
         records = self._records_of(hosts)
         if not any(uuid in scan.nodes for uuid in records):
             return False
-        found = self._changed_since(scan) or self._with_instances(scan)
+        found = self._nodes_now(scan)
         if found is None:
             return False
+        listed, instances = found
         services, view = read_members(rows, ports)
         peer_groups = self._reconciler.peer_groups(services, view)
         group = peer_groups.group_of.get(context.host)
@@ -166,13 +167,19 @@ class TakeOver(Worker):
         assigner = group.policies.assigner
         only: Iterable[str] = records
         if assigner is None or not assigner.node_by_node:
-            only = found.listed
+            only = listed
         known: Mapping[str, model.ComputeNode] = records
         if assigner is not None and assigner.reads_owners:
             near = ports.records.in_reach(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
         plan = self._reconciler.plan(
-            found.nodes(only),
+            # A list may lack rows: what had an instance is freed by a refresh.
+            [
+                dataclasses.replace(node, instance_uuid=instances[node.uuid])
+                if node.uuid in instances
+                else node
+                for node in [listed[uuid] for uuid in only if uuid in listed]
+            ],
             known,
             services,
             peer_groups,
@@ -187,24 +194,24 @@ class TakeOver(Worker):
         # What is left would be again until a refresh.
         return written.limited and not written.left
 
-    def _changed_since(self, scan: Scan) -> _Nodes | None:
-        """Return the nodes of a scan with the changes since then."""
-        if scan.baseline is None:
-            return None
-        ironic, clock = self.context.ports.ironic, self.context.clock
-        try:
-            page, _ = fleet_reader.read_page(ironic, scan.baseline, clock)
-        except fleet_reader.WholeListError as reason:
-            LOG.info('the instances of all nodes are listed: %s', reason)
-            return None
-        return _Nodes(fleet_reader.merge(scan.baseline, page).nodes)
+    def _nodes_now(
+        self, scan: Scan
+    ) -> tuple[Mapping[str, model.Node], Mapping[str, str]] | None:
+        """Return the nodes of a scan, with the changes since then if possible.
 
-    def _with_instances(self, scan: Scan) -> _Nodes | None:
-        """Return the nodes of a scan with their instances of now."""
-        context = self.context
-        if context.clock() - scan.ended > self.longest_age:
+        :returns: the nodes, and otherwise the instances that they have now;
+            ``None`` if the scan is too old for that.
+        """
+        ironic, clock = self.context.ports.ironic, self.context.clock
+        if scan.baseline is not None:
+            try:
+                page, _ = fleet_reader.read_page(ironic, scan.baseline, clock)
+                return fleet_reader.merge(scan.baseline, page).nodes, {}
+            except fleet_reader.WholeListError as reason:
+                LOG.info('the instances of all nodes are listed: %s', reason)
+        if clock() - scan.ended > self.longest_age:
             return None
-        return _Nodes(scan.nodes, context.ports.ironic.instances(scan.scope))
+        return scan.nodes, ironic.instances(scan.scope)
 
     def _records_of(
         self, hosts: Collection[str]
@@ -215,34 +222,6 @@ class TakeOver(Worker):
             for host in sorted(hosts)
             for record in records.compute_nodes(NodeFilter(host=host))
         }
-
-
-@dataclasses.dataclass(frozen=True)
-class _Nodes:
-    """Nodes as they were listed.
-
-    :param instances: those that they have now, if the nodes were listed
-        before.
-    """
-
-    listed: Mapping[str, model.Node]
-    instances: Mapping[str, str] | None = None
-
-    def nodes(self, only: Iterable[str]) -> list[model.Node]:
-        """Return some nodes, as they are now."""
-        found = [self.listed[uuid] for uuid in only if uuid in self.listed]
-        if self.instances is None:
-            return found
-        # A list may lack rows: what had an instance is free at the refresh.
-        return [
-            dataclasses.replace(
-                node,
-                instance_uuid=self.instances.get(
-                    node.uuid, node.instance_uuid
-                ),
-            )
-            for node in found
-        ]
 
 
 def longest_scan_age(refresh_interval: float) -> float:
