@@ -103,13 +103,11 @@ def build(  # Model: Plans
         if record is not None and owner == host:
             _plan_own(plan, host, node, decision, record)
         elif decision.owner == host:
-            if owner is None or owner in peer_groups.alive:
-                _plan_free(plan, node, decision, record)
+            if owner is not None and owner in peer_groups.alive:
+                plan.waiting[owner] += 1
             elif owner not in peer_groups.away:
-                row = services.get(owner)
-                if row is not None and is_undecided(row):
-                    continue
-                _plan_inheritance(plan, node, decision, record, row, liveness)
+                claim = _claim(node, decision, record)
+                _plan_claim(plan, claim, services, liveness)
         elif (
             decision.wanted_by == host
             and owner is not None
@@ -167,20 +165,6 @@ def _outdated(record: model.ComputeNode, node: model.Node) -> bool:
     )
 
 
-def _plan_free(
-    plan: Plan,
-    node: model.Node,
-    decision: Decision,
-    record: model.ComputeNode | None,
-) -> None:
-    if record is not None and record.host is not None:
-        plan.waiting[record.host] += 1
-    elif plan.suspects:
-        plan.deferred += 1
-    else:
-        plan.changes.append(_claim(node, decision, record))
-
-
 def _claim(
     node: model.Node, decision: Decision, record: model.ComputeNode | None
 ) -> Claim:
@@ -195,26 +179,23 @@ def _claim(
     )
 
 
-def _plan_inheritance(
+def _plan_claim(
     plan: Plan,
-    node: model.Node,
-    decision: Decision,
-    record: model.ComputeNode | None,
-    row: model.Service | None,
+    claim: Claim,
+    services: Mapping[str, model.Service],
     liveness: Liveness,
 ) -> None:
-    owner = str(record.host if record else None)
-    cause = _cause(owner, row, liveness)
-    if plan.suspects or cause is None:
+    if (owner := claim.seen_host) is not None:
+        row = services.get(owner)
+        if row is not None and is_undecided(row):
+            return
+        cause = _cause(owner, row, liveness)
+        seen_epoch = row.epoch if row else None
+        claim = dataclasses.replace(claim, seen_epoch=seen_epoch, cause=cause)
+    if plan.suspects or (owner is not None and claim.cause is None):
         plan.deferred += 1
-        return
-    plan.changes.append(
-        dataclasses.replace(
-            _claim(node, decision, record),
-            seen_epoch=row.epoch if row else None,
-            cause=cause,
-        )
-    )
+    else:
+        plan.changes.append(claim)
 
 
 def _cause(
