@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Collection, Mapping, Sequence
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState, Trial
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
@@ -74,7 +74,7 @@ class Case:
     :ivar source: the owner on record; its epoch is ``epoch``.
     :ivar recorded: the instance of the record.
     :ivar running: all running instances on record.
-    :ivar node: as Ironic has it, or why that is unknown.
+    :ivar known_node: as Ironic has it; ``None`` if that is unknown.
     :ivar instance_uuid: the instance that moves with the node.
     """
 
@@ -89,20 +89,30 @@ class Case:
         self.epoch = owner.epoch if owner else None
         self.recorded = record.instance_uuid if record else None
         self.running = snapshot.instances.get(uuid, ())
-        self.node: model.Node | Found
-        if isinstance(snapshot.nodes, str):
-            self.node = unknown(snapshot.nodes)
-        else:
-            self.node = snapshot.nodes.get(uuid) or unknown(
-                'Ironic does not have the node'
-            )
+        nodes = snapshot.nodes
+        found = None if isinstance(nodes, str) else nodes.get(uuid)
+        self.known_node = found
 
         # Ironic's if the cell has it: its owner may have stopped too early.
-        found = None if isinstance(self.node, Found) else self.node
         self.instance_uuid = (
             found.instance_uuid
             if found and found.instance_uuid in self.running
             else self.recorded or next(iter(self.running), None)
+        )
+
+    @property
+    def node(self) -> model.Node:
+        """The node as Ironic has it.
+
+        :raises OwnershipError: if that is unknown.
+        """
+        if self.known_node is not None:
+            return self.known_node
+        nodes = self.snapshot.nodes
+        raise exceptions.OwnershipError(
+            nodes
+            if isinstance(nodes, str)
+            else 'Ironic does not have the node'
         )
 
     @property
@@ -140,13 +150,13 @@ class Case:
     @property
     def can_be_released(self) -> bool:
         """True if the node is free, and both services are alive."""
-        view, node = self.snapshot.view, self.node
+        view, node = self.snapshot.view, self.known_node
         return (
             not isinstance(view, str)
             and self.source in self.snapshot.services
             and view.get(str(self.source)) is not None
             and view.get(str(self.destination)) is not None
-            and not isinstance(node, Found)
+            and node is not None
             and node.instance_uuid is None
             and not self.running
         )

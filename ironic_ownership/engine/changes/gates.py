@@ -21,19 +21,18 @@ _Check = Callable[[Case], Found | str | None]
 def evaluate(case: Case) -> tuple[GateResult, ...]:
     """Return the result of every gate for one node."""
     table = RELEASE if case.destination is None else MOVE
-    return gates.evaluate(table, case, case.change.overrides)
+    return tuple(
+        gate.result(case, _found(gate, case), case.change.overrides)
+        for gate in table
+    )
 
 
-def _with_node(
-    check: Callable[[Case, model.Node], Found | str | None],
-) -> _Check:
-    """Leave a gate unknown if the node in Ironic is."""
-
-    def of_case(case: Case) -> Found | str | None:
-        node = case.node
-        return node if isinstance(node, Found) else check(case, node)
-
-    return of_case
+def _found(gate: Gate[Case], case: Case) -> Found | str | None:
+    """Leave a gate unknown if what it reads is, such as the node in Ironic."""
+    try:
+        return gate.check(case)
+    except exceptions.OwnershipError as exc:
+        return unknown(exc)
 
 
 def _record_exists(case: Case) -> str | None:
@@ -87,16 +86,13 @@ def _destination_enabled(case: Case) -> Found | str | None:
     return f'{case.destination} is disabled' if service.disabled else None
 
 
-@_with_node
-def _destination_admits(case: Case, node: model.Node) -> Found | str | None:
+def _destination_admits(case: Case) -> Found | str | None:
+    node = case.node
     policies, host = case.change.policies, case.destination
     if policies is None:
         return unknown(f'the policies of {host} are unknown')
-    try:
-        if policies.admits(node):
-            return None
-    except exceptions.PluginFaultError as exc:
-        return unknown(exc)
+    if policies.admits(node):
+        return None
     return (
         f'{host} does not admit it: shard {node.shard or "none"}, conductor '
         f'group {node.conductor_group or "default"}'
@@ -117,20 +113,14 @@ def _at_most_one_instance(case: Case) -> str | None:
     return f'{len(running)} instances are on record: {", ".join(running)}'
 
 
-@_with_node
-def _instance_agrees(case: Case, node: model.Node) -> Found | str | None:
+def _instance_agrees(case: Case) -> Found | str | None:
+    instance, found = case.instance_uuid, case.node.instance_uuid
     if case.record is None:
         return unknown('no compute node is on record')
-    instance, found = case.instance_uuid, node.instance_uuid
     if instance == found:
         return None
     where = 'record' if instance == case.recorded else 'cell'
     return f'the {where} has {instance or "none"}, Ironic {found or "none"}'
-
-
-@_with_node
-def _no_operation(case: Case, node: model.Node) -> str | None:
-    return operation_on(node)
 
 
 def operation_on(node: model.Node) -> str | None:
@@ -157,24 +147,15 @@ def _owner_registered(case: Case) -> str | None:
     return f'{case.source} has never registered: it may not use a guard'
 
 
-def _no_instance(case: Case) -> Found | str | None:
+def _no_instance(case: Case) -> str | None:
     if case.running:
         return f'the record has {", ".join(case.running)}'
-    return _none_in_ironic(case)
-
-
-@_with_node
-def _none_in_ironic(case: Case, node: model.Node) -> str | None:
-    found = node.instance_uuid
+    found = case.node.instance_uuid
     return found and f'Ironic has the instance {found} on it'
 
 
-@_with_node
-def _not_given_back(case: Case, node: model.Node) -> Found | str | None:
-    try:
-        taker = next_owner(case)
-    except exceptions.OwnershipError as exc:
-        return unknown(exc)
+def _not_given_back(case: Case) -> str | None:
+    taker = next_owner(case)
     if taker is None or taker != case.source:
         return None
     return f'its policies give it back to {taker}'
@@ -186,8 +167,6 @@ def next_owner(case: Case) -> str | None:
     :raises OwnershipError: if that can't be computed here.
     """
     node, groups = case.node, case.change.peer_groups
-    if isinstance(node, Found):
-        raise exceptions.OwnershipError(node.detail)
     if isinstance(groups, str):
         raise exceptions.OwnershipError(groups)
     admitting = [g for g in groups.groups if g.policies.admits(node)]
@@ -228,11 +207,11 @@ DESTINATION_ADMITS = Gate(
     _destination_admits,
     overridable=True,
 )
-NO_OPERATION = Gate(
+NO_OPERATION: Gate[Case] = Gate(
     'no_operation_in_progress',
     'no conductor has reserved the node',
     'Repeat the {case.verb} after the operation',
-    _no_operation,
+    lambda case: operation_on(case.node),
     overridable=True,
 )
 NO_INSTANCE = Gate(
