@@ -192,10 +192,7 @@ def _uuid_of(request: Request, ports: Ports) -> str:
     text = request.path['node']
     if (named := texts.canonical_uuid(text)) is not None:
         return node_of_instance(ports, named) or named
-    uuid, known = node_query.find(ports, text)
-    if uuid is None:
-        raise suggestions.unknown('node', text, known)
-    return uuid
+    return node_query.find(ports, text)
 
 
 def node_of_instance(ports: Ports, uuid: str) -> str | None:

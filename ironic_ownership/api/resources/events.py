@@ -160,10 +160,7 @@ def _uuid_of(text: str, records: Records) -> str:
     """
     if (known := texts.canonical_uuid(text)) is not None:
         return known
-    uuid, names = node_query.recorded(records, text)
-    if uuid is None:
-        raise suggestions.unknown('node', text, names)
-    return uuid
+    return node_query.recorded(records, text)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -240,11 +240,8 @@ def _show(request: Request) -> Answer:
         request.context.records, request.context.backend
     )
     by_host = {status.row.host: status for status in services}
-    host = request.path['host']
-    one = by_host.get(model.canonical_host(host))
-    if one is None:
-        raise suggestions.unknown('service', host, by_host)
-    return Answer(cells(DETAILS, one) | {'warnings': warnings})
+    host = suggestions.known_service(request.path['host'], by_host)
+    return Answer(cells(DETAILS, by_host[host]) | {'warnings': warnings})
 
 
 _PROCESS = 'member.settings.process'

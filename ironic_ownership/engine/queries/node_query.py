@@ -7,10 +7,10 @@ it may have left the scope of its owner.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import availability
+from ironic_ownership.engine import availability, suggestions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports, Records
@@ -146,21 +146,19 @@ def _check_owner(found: explanation.Explanation, host: str) -> None:
     )
 
 
-def find(ports: Ports, name: str) -> tuple[str | None, Sequence[str]]:
-    """Find a node by its name, in any shard and conductor group.
+def find(ports: Ports, name: str) -> str:
+    """Return the uuid of a node by its name, in any place.
 
     A recorded name counts only if no node in Ironic has it.
 
-    :returns: the uuid, or ``None`` and the names on record.
+    :raises NotFoundError: if no node has the name; naming similar ones.
     :raises RequestError: if several nodes on record have the name.
     """
     found = ports.ironic.node_named(name)
-    if found is not None:
-        return found, ()
-    return recorded(ports.records, name)
+    return recorded(ports.records, name) if found is None else found
 
 
-def recorded(records: Records, name: str) -> tuple[str | None, Sequence[str]]:
+def recorded(records: Records, name: str) -> str:
     """Find a node by its name on record; otherwise as :func:`find`."""
     found = [r for r in records.compute_nodes() if r.name]
     named = [record.uuid for record in found if record.name == name]
@@ -169,6 +167,7 @@ def recorded(records: Records, name: str) -> tuple[str | None, Sequence[str]]:
             [f'{len(named)} nodes on record have the name {name!r}'],
             hint='Use the uuid',
         )
-    if named:
-        return named[0], ()
-    return None, sorted({str(record.name) for record in found})
+    if not named:
+        known = {str(record.name) for record in found}
+        raise suggestions.unknown('node', name, known)
+    return named[0]

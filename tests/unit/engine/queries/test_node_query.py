@@ -131,9 +131,9 @@ class NodeQueryTest(QueryCase):
         old, new = node('name'), model.Node(node('x').uuid, 'name', shard='s1')
         self.claim(old)
         # Gone, and no other node has the name: the recorded one.
-        self.assertEqual((old.uuid, ()), node_query.find(self.ports, 'name'))
+        self.assertEqual(old.uuid, node_query.find(self.ports, 'name'))
         self.ironic.put(new)
-        self.assertEqual((new.uuid, ()), node_query.find(self.ports, 'name'))
+        self.assertEqual(new.uuid, node_query.find(self.ports, 'name'))
 
     def test_name_of_two_records_is_refused(self) -> None:
         """Both are gone, or were renamed, and no other node has the name."""
@@ -149,7 +149,7 @@ class NodeQueryTest(QueryCase):
             node('far', shard='s9'), instance_uuid=instance
         )
         self.ironic.put(far)
-        self.assertEqual((far.uuid, ()), node_query.find(self.ports, 'far'))
+        self.assertEqual(far.uuid, node_query.find(self.ports, 'far'))
         self.assertEqual(
             far.uuid, compute_nodes.node_of_instance(self.ports, instance)
         )
