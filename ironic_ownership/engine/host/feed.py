@@ -269,7 +269,9 @@ class Feed:
                 return False
             # Also against a refresh that has read the records before.
             self._retained = token.order, own
-            self._keep_only(own, token)
+            for uuid, entry in list(self._entries.items()):
+                if uuid not in own and entry.changed_at <= token.generation:
+                    self._lose(uuid)
             return any(
                 uuid not in self._entries and uuid not in self._excluded
                 for uuid in own
@@ -349,11 +351,6 @@ class Feed:
         for uuid, node in nodes.items():
             if uuid in own:
                 yield uuid, node
-
-    def _keep_only(self, own: Collection[str], token: ReadToken) -> None:
-        for uuid, entry in list(self._entries.items()):
-            if uuid not in own and entry.changed_at <= token.generation:
-                self._lose(uuid)
 
     def _availability_after(self, change: Claim | Update) -> str | None:
         if change.availability is not None:

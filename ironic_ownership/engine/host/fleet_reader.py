@@ -114,11 +114,6 @@ def begin(
     return Baseline(scope, nodes, page.read_at, clock, counted, recent)
 
 
-def reaches_back(page: LatestChanges, since: float) -> bool:
-    """Tell whether a page has every node that was changed since a time."""
-    return page.complete or _changes(page, since) is not None
-
-
 def sufficient_limit(page: LatestChanges, since: float) -> int:
     """Return the smallest limit with which a page would have reached back."""
     found = _changes(page, since)
@@ -330,7 +325,10 @@ class FleetReader:
         # With another count, a node came or went while the list was read.
         if before is not None and before[1] == self._count(scope):
             self._baseline = begin(scope, nodes, *before, clock)
-            self._due_at = began + self.interval * _share(self.host)
+            # After a half to a whole interval, so that services that start
+            # together do not list all nodes together again.
+            share = 0.5 + zlib.crc32(self.host.encode()) % 1000 / 2000
+            self._due_at = began + self.interval * share
         return Fleet(nodes, baseline=self._baseline)
 
     def _before_all(
@@ -368,8 +366,8 @@ def read_page(
         if found is None:
             raise WholeListError('Ironic does not list the changes')
         page = found
-        if reaches_back(page, baseline.since):
-            break
+        if page.complete or _changes(page, baseline.since) is not None:
+            break  # it has every node that was changed since then
     else:
         page = dataclasses.replace(page, nodes=_catch_up(ironic, baseline))
     if reason := objection(baseline, page, now):
@@ -391,10 +389,3 @@ def _catch_up(ironic: BareMetal, baseline: Baseline) -> list[ChangedNode]:
     if (found[0].updated_at or math.inf) > since:
         raise WholeListError('an old change is no longer the same')
     return [*reversed(found)]
-
-
-def _share(host: str) -> float:
-    """Return the share of the interval after which a service lists all."""
-    # Between a half and one, so that services that start together do not list
-    # all nodes together again.
-    return 0.5 + zlib.crc32(host.encode()) % 1000 / 2000

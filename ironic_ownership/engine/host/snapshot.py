@@ -122,8 +122,6 @@ def read_members(
 LOOKED_UP_BY_UUID = 500
 """Above this number, one query for all records is cheaper than several."""
 
-_NO_NODES = model.Scope(nothing=True)
-
 
 @dataclasses.dataclass(eq=False)
 class RecordCache:
@@ -168,7 +166,7 @@ class RecordCache:
 
     def __post_init__(self) -> None:
         self.changed: frozenset[str] = frozenset()
-        self._scope = _NO_NODES
+        self._scope: model.Scope | None = None
         self._services: Mapping[str, model.Service] | None = None
         self._known: dict[str, model.ComputeNode] = {}
         self._is_complete = False
