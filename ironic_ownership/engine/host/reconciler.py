@@ -226,16 +226,6 @@ class Reconciler:
         return written
 
 
-@dataclasses.dataclass(frozen=True)
-class _Shared:
-    """All from which decisions follow, but for node and record."""
-
-    services: Mapping[str, model.Service]
-    view: model.View
-    liveness: Liveness
-    readable: Set[str]
-
-
 @dataclasses.dataclass(eq=False)
 class Planner:
     """Plans the changes of one service.
@@ -259,7 +249,7 @@ class Planner:
         self.liveness = self.current()
         self.groups = PeerGroups((), frozenset(), {})
         self.decided = Plan()
-        self._last: tuple[_Shared, Plan] | None = None
+        self._last: tuple[tuple[object, ...], Plan] | None = None
 
     def clear(self) -> None:
         """Decide all nodes the next time."""
@@ -311,12 +301,13 @@ class Planner:
         if affected is not None:
             self.decided = self._merged(seen, affected, decided)
 
-    def _shared(self, seen: Snapshot) -> _Shared:
+    def _shared(self, seen: Snapshot) -> tuple[object, ...]:
+        """Return all from which decisions follow, but for node and record."""
         # Policies that could not be built may be later, from the same
         # settings.
         found = self.groups.policies.items()
         readable = {host for host, policies in found if policies is not None}
-        return _Shared(seen.services, seen.view, self.liveness, readable)
+        return seen.services, seen.view, self.liveness, readable
 
     def _affected(self, seen: Snapshot) -> Set[str] | None:
         """Return the nodes to decide again; ``None`` for all of them.

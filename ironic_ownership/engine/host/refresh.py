@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.records import Delete, Release
@@ -196,9 +196,7 @@ class Refresher:
         if changed is None or changed:
             self._feed.listed(token, own, seen.nodes, changed, seen.records)
         summary.owned = len(own)
-        found = self._examine(
-            self._missing, summary, now - began, is_whole=seen.is_whole
-        )
+        found = self._examine(summary, now - began)
         if found.elsewhere:
             elsewhere = {node.uuid: node for node in found.elsewhere}
             self._feed.listed(
@@ -238,21 +236,16 @@ class Refresher:
         self._planner.clear()
         self._own = None
 
-    def _examine(
-        self,
-        missing: Collection[str],
-        summary: Summary,
-        seconds: float,
-        *,
-        is_whole: bool,
-    ) -> Findings:
+    def _examine(self, summary: Summary, seconds: float) -> Findings:
         """Look up missing nodes for as long as their list took.
 
         What is left needs another list, which may take longer than to look up
         the rest.
         """
-        found = self.missing_nodes.examine(missing, summary.owned, seconds)
-        if is_whole or not found.gone:
+        found = self.missing_nodes.examine(
+            self._missing, summary.owned, seconds
+        )
+        if summary.is_whole or not found.gone:
             return found
         # Whether they are deleted is decided with a whole list.
         self.missing_nodes.ask_again(found.gone)

@@ -152,7 +152,11 @@ class TakeOver(Worker):
             return False
         # First, as in a snapshot: an owner that comes back has a later epoch.
         rows = {row.host: row for row in ports.records.services()}
-        records = self._records_of(hosts)
+        records = {
+            record.uuid: record
+            for host in sorted(hosts)
+            for record in ports.records.compute_nodes(NodeFilter(host=host))
+        }
         if not any(uuid in scan.nodes for uuid in records):
             return False
         found = self._nodes_now(scan)
@@ -212,16 +216,6 @@ class TakeOver(Worker):
         if clock() - scan.ended > self.longest_age:
             return None
         return scan.nodes, ironic.instances(scan.scope)
-
-    def _records_of(
-        self, hosts: Collection[str]
-    ) -> dict[str, model.ComputeNode]:
-        records = self.context.ports.records
-        return {
-            record.uuid: record
-            for host in sorted(hosts)
-            for record in records.compute_nodes(NodeFilter(host=host))
-        }
 
 
 def longest_scan_age(refresh_interval: float) -> float:
