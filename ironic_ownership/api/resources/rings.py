@@ -339,7 +339,7 @@ def _compare(request: Request) -> Answer:
             {
                 member.host: policy_options.settings(member, classes, given)
                 for member in now.view.members
-            }
+            }.get
         )
         for classes in lists
     )

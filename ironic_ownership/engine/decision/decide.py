@@ -42,7 +42,7 @@ def decide(
     found = tuple(nodes)
     return plugin_guard.bounded(
         lambda: _decide(found, records, peer_groups, owners),
-        (group.policies for group in peer_groups.groups),
+        foreign=any(g.policies.is_foreign for g in peer_groups.groups),
     )
 
 
@@ -235,13 +235,11 @@ def _returned(
     # Only the service that owned the node can have created the instance,
     # just before its release. While it does not serve, no other claims it.
     serves = former in peer_groups.group_of
-    return Decision(
-        former if serves else None,
-        reasons.Reason.RETURNED,
-        desired.contenders,
-        desired.contest,
+    return dataclasses.replace(
+        desired,
+        owner=former if serves else None,
+        reason=reasons.Reason.RETURNED,
         wanted_by=desired.owner,
-        note=desired.note,
     )
 
 

@@ -189,7 +189,8 @@ class PeerGroups:
             return None
         try:
             return plugin_guard.bounded(
-                functools.partial(policies.admits, node), (policies,)
+                functools.partial(policies.admits, node),
+                foreign=policies.is_foreign,
             )
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
@@ -247,7 +248,7 @@ def _groups(
         try:
             peers = plugin_guard.bounded(
                 functools.partial(policies.peers, member.host, candidates),
-                (policies,),
+                foreign=policies.is_foreign,
             )
         except exceptions.PluginFaultError as exc:
             on_fault((member.host,), exc)

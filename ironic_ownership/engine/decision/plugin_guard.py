@@ -12,8 +12,8 @@ import contextvars
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from ironic_ownership.contracts import exceptions, policy, texts
 from ironic_ownership.contracts.calls import (
@@ -126,27 +126,21 @@ def watched(
         timer.cancel()
 
 
-class _Foreign(Protocol):
-    @property
-    def is_foreign(self) -> bool: ...
-
-
 _stuck: dict[type, Call[Any]] = {}
 """Policies that did not answer in time, until their threads end."""
 
 
-def bounded(work: Callable[[], T], policies: Iterable[_Foreign]) -> T:
+def bounded(work: Callable[[], T], *, foreign: bool) -> T:
     """Return the result of work that calls policies, with a bound.
 
     A policy that takes longer than :data:`LONGEST` fails from then on, and
     the work is done again: its fault is that of any policy.
 
     :param work: pure, so it can be repeated.
-    :param policies: those of this package alone have no bound, and no
-        thread.
+    :param foreign: whether one of them is of another package.
     """
     # Policies of this package need no bound, and no thread.
-    if not any(one.is_foreign for one in policies):
+    if not foreign:
         return work()
     outer = _WATCH.get() or Watch()
     while True:

@@ -86,21 +86,16 @@ class Situation:
                 return settings
             return dataclasses.replace(new, values=settings.values)
 
-        return self._with(changed).joined_by(host, new)
+        return self.running(changed).joined_by(host, new)
 
     def running(
-        self, settings: Mapping[str, model.MemberSettings]
-    ) -> Situation:
-        """Return the situation with other settings of members.
-
-        :param settings: by host; other members stay as they are.
-        """
-        return self._with(settings.get)
-
-    def _with(
         self,
         changed: Callable[[str, model.MemberSettings], model.MemberSettings],
     ) -> Situation:
+        """Return the situation with other settings of members.
+
+        :param changed: returns those of a host, from its present ones.
+        """
         return Situation(
             model.View.of(
                 dataclasses.replace(m, settings=changed(m.host, m.settings))

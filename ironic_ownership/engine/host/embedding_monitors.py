@@ -62,6 +62,7 @@ class PlaceMonitor(Worker):
         that was not lost: the feed is empty until the next refresh.
     :param on_lost_place: called each time the process, having been active,
         loses its place.
+    :ivar failure: the error that has ended the process.
     """
 
     member: LocalMember
@@ -79,7 +80,7 @@ class PlaceMonitor(Worker):
         self.context = self.member.context
         self.conditions = self.context.conditions
         self.context.fence.changes.subscribe(self.wake)
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
         self._was_active = False
         self._last = Role.STARTING
         self._subscribers: list[_Subscriber] = []
@@ -87,7 +88,7 @@ class PlaceMonitor(Worker):
     @property
     def state(self) -> Role:
         """The state of this moment."""
-        if self._failure is not None:
+        if self.failure is not None:
             return Role.FAILED
         if self._stopping.is_set():
             return Role.STOPPED
@@ -97,11 +98,6 @@ class PlaceMonitor(Worker):
         if self.context.fence.may_act:
             return Role.ACTIVE
         return Role.SUSPENDED if role is Role.ACTIVE else role
-
-    @property
-    def failure(self) -> Exception | None:
-        """The error that has ended the process."""
-        return self._failure
 
     def subscribe(self, receive: Callable[[FeedChanges], None]) -> None:
         """Call a function with each change of the feed, in order.
@@ -122,8 +118,8 @@ class PlaceMonitor(Worker):
             lambda: self.state in (Role.ACTIVE, Role.STOPPED, Role.FAILED),
             timeout,
         )
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         return self.state is Role.ACTIVE
 
     def stop(self) -> None:
@@ -145,7 +141,7 @@ class PlaceMonitor(Worker):
 
         :param failure: the error that has ended the process, if one did.
         """
-        self._failure = failure
+        self.failure = failure
         self._stopping.set()
         self._observe()
         self.context.fence.changes.notify()
@@ -171,8 +167,8 @@ class PlaceMonitor(Worker):
                 _call('a subscriber of the feed', subscriber.receive, found)
 
     def _lost_place(self, state: Role) -> None:
-        if self._failure is not None:
-            reason = str(self._failure)
+        if self.failure is not None:
+            reason = str(self.failure)
         else:
             try:
                 self.context.fence.lease()

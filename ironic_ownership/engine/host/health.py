@@ -22,7 +22,7 @@ from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.decision import plugin_guard
-from ironic_ownership.engine.host.operator_log import Activity, Key
+from ironic_ownership.engine.host.operator_log import Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
@@ -201,7 +201,7 @@ class ConditionMonitor(Worker):
     :param scheduler: of these loops.
     :param interval: returns the seconds between two refreshes.
     :param loops: those that this process runs.
-    :param activity: counts their changes.
+    :param changes: returns the counts of their changes.
     :param last: returns the counts of the last refresh.
     """
 
@@ -210,7 +210,7 @@ class ConditionMonitor(Worker):
     interval: Callable[[], float]
     loops: Collection[Loop]
     watched: Sequence[Watched]
-    activity: Activity = dataclasses.field(default_factory=Activity)
+    changes: Callable[[], Mapping[Key, int]] = dict
     last: Callable[[], Summary | None] = lambda: None
 
     first_due = 0.0
@@ -256,7 +256,7 @@ class ConditionMonitor(Worker):
             self.of_loops(),
             known.took,
             known.errors,
-            self.activity.changes,
+            self.changes(),
             self.last(),
         )
 

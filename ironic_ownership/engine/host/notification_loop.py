@@ -79,7 +79,10 @@ class NotificationLoop(Worker):
 
     def finish(self) -> None:
         """Let another service send."""
-        self._yield()
+        try:
+            self.outbox.yield_turn(self.sender)
+        except exceptions.RecordsError as exc:
+            LOG.debug('the turn of the notifications expires: %s', exc)
 
     def step(self) -> float:
         """Send what is to be sent.
@@ -115,14 +118,8 @@ class NotificationLoop(Worker):
         # In a row, but for steps in which another service has the turn.
         self._failures += 1
         if self._failed_at is not None and self._failures >= PATIENCE:
-            self._yield()  # another service may reach the broker
+            self.finish()  # another service may reach the broker
         return back_off(self._failures + 1, LONGEST_PAUSE)
-
-    def _yield(self) -> None:
-        try:
-            self.outbox.yield_turn(self.sender)
-        except exceptions.RecordsError as exc:
-            LOG.debug('the turn of the notifications expires: %s', exc)
 
     def _send(self, turn: Turn) -> None:
         """Send all events that are on record and were not sent.

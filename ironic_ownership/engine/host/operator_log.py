@@ -52,40 +52,6 @@ _KINDS = {
 }
 
 
-class Activity:
-    """Counts of what one process changed since its start; they only grow.
-
-    Threading: any thread.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # A reader notices the first one only if there were none before.
-        self._changes: collections.Counter[Key] = collections.Counter(
-            {FENCED: 0}
-        )
-
-    @property
-    def changes(self) -> Mapping[Key, int]:
-        """Number of changes by kind and reason code."""
-        with self._lock:
-            return dict(self._changes)
-
-    def applied(self, outcome: Outcome) -> None:
-        """Count what one transaction fenced."""
-        with self._lock:
-            self._changes[FENCED] += len(outcome.fenced)
-
-    def changed(self, change: Change) -> None:
-        """Count one change that was written."""
-        kind = _KINDS.get(type(change))
-        if kind is None:
-            return
-        reason = getattr(change, 'reason', None)
-        with self._lock:
-            self._changes[kind, reason.value if reason else ''] += 1
-
-
 _LOSSES = {
     True: ('mass_loss', 'own nodes', 'no record', 'mass loss is over'),
     False: (
@@ -104,22 +70,34 @@ _FAILS = 'policies of {}'
 class OperatorLog:
     """The log of one service.
 
-    Threading: the refresh thread only, but :meth:`changed` in any.
-
-    :ivar activity: counts what was logged.
+    Threading: the refresh thread only, but :meth:`changed` and
+    :meth:`changes` in any.
     """
 
     def __init__(self, host: str, conditions: Conditions) -> None:
-        self.activity = Activity()
+        self._lock = threading.Lock()
+        # A reader notices the first one only if there were none before.
+        self._changes: collections.Counter[Key] = collections.Counter(
+            {FENCED: 0}
+        )
         self._host = host
         self._conditions = conditions
         self._withholding: set[str] = set()
         self._failing: set[str] = set()
         self._failed: set[str] = set()
 
+    def changes(self) -> Mapping[Key, int]:
+        """Return the changes since the start, by kind and reason code.
+
+        They only grow.
+        """
+        with self._lock:
+            return dict(self._changes)
+
     def applied(self, outcome: Outcome) -> None:
         """Log the changes of one transaction, fences first."""
-        self.activity.applied(outcome)
+        with self._lock:
+            self._changes[FENCED] += len(outcome.fenced)
         for owner, cause in sorted(
             reconcile_plan.taken_over(self._host, outcome)
         ):
@@ -146,7 +124,11 @@ class OperatorLog:
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""
-        self.activity.changed(change)
+        kind = _KINDS.get(type(change))
+        if kind is not None:
+            reason = getattr(change, 'reason', None)
+            with self._lock:
+                self._changes[kind, reason.value if reason else ''] += 1
         if isinstance(change, Update):
             LOG.info(
                 'node %s: record updated, instance %s, %s',

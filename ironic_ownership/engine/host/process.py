@@ -82,7 +82,6 @@ class Host:
     :ivar monitor: stores the conditions of all workers.
     :ivar feed: of the own nodes, for a program that embeds the service.
     :ivar guard: checks single nodes before a process acts on them.
-    :ivar activity: counts the changes of all of them.
     """
 
     def __init__(
@@ -113,7 +112,6 @@ class Host:
         operator_log.starts_with(tuning.policies)
         if ports.placement is None:
             operator_log.without_placement()
-        self.activity = operator_log.activity
         self.feed = Feed(context.fence, has_readers=has_readers)
         reconciler = Reconciler(
             *(context, operator_log, tuning.handover_limit, self.feed),
@@ -173,7 +171,7 @@ class Host:
                 ),
                 *watched,
             ),
-            operator_log.activity,
+            operator_log.changes,
             lambda: self.refresh_loop.last,
         )
         member.on_change = self.takeover.members_changed

@@ -147,15 +147,12 @@ class SourceReader(Worker):
             self._snapshots[source.key] = before
             self._reads[source.key].error = str(exc)
 
-    def _failures(self, tuning: Tuning) -> list[str]:
-        return [
+    def _raise_failures(self, tuning: Tuning) -> None:
+        failures = [
             f'the source {source.source.name!r} of {source.origin}: {error}'
             for source in tuning.sources
             if (error := self._reads[source.key].error)
         ]
-
-    def _raise_failures(self, tuning: Tuning) -> None:
-        failures = self._failures(tuning)
         if failures:
             raise exceptions.SourceError(
                 '; '.join(failures),

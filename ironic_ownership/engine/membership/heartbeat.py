@@ -129,7 +129,7 @@ class Heartbeat(Worker):
         if (
             not self._watches
             or not self.member.may_poll
-            or self.member.awaits_records
+            or self.member.registration.is_pending
         ):
             return timeout
         # A watch would not notice that it was woken.

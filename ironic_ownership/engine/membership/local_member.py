@@ -101,11 +101,6 @@ class LocalMember:
         return state.epoch if state.role is Role.ACTIVE else None
 
     @property
-    def awaits_records(self) -> bool:
-        """True while a request to the records is under way."""
-        return self.registration.is_pending
-
-    @property
     def may_poll(self) -> bool:
         """True if the last beat was accepted, so that a poll makes sense."""
         return self.is_member and self._accepted

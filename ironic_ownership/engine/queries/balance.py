@@ -119,7 +119,7 @@ def spread(group: PeerGroup, nodes_of: Mapping[str | None, int]) -> Spread:
         {host: nodes_of.get(host, 0) for host in group.hosts},
         plugin_guard.bounded(
             functools.partial(group.policies.shares, group.live_peers),
-            (group.policies,),
+            foreign=group.policies.is_foreign,
         ),
     )
 

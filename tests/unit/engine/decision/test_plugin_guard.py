@@ -157,7 +157,7 @@ class TestBound(unittest.TestCase):
     def admits(self, *policies: policy.FilterPolicy) -> bool:
         found = policy_set.PolicySet(policies)
         return plugin_guard.bounded(
-            lambda: found.admits(world.node(1)), (found,)
+            lambda: found.admits(world.node(1)), foreign=found.is_foreign
         )
 
     def test_policy_that_hangs_is_a_fault_until_it_returns(self) -> None:
@@ -201,4 +201,6 @@ class TestBound(unittest.TestCase):
 
         ours = world.interpret(world.RING)
         assert ours is not None
-        self.assertIs(work(), plugin_guard.bounded(work, (ours,)))
+        self.assertIs(
+            work(), plugin_guard.bounded(work, foreign=ours.is_foreign)
+        )

@@ -17,7 +17,7 @@ from ironic_ownership.engine.host.health import (
     ConditionMonitor,
     StatusReport,
 )
-from ironic_ownership.engine.host.operator_log import Activity
+from ironic_ownership.engine.host.operator_log import OperatorLog
 from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.engine.membership.service_context import ServiceContext
@@ -109,20 +109,20 @@ class TestCounts(unittest.TestCase):
         self.assertEqual({'refresh': 2.5}, conditions.took)
 
     def test_changes_are_counted_by_kind_and_reason(self) -> None:
-        activity = Activity()
+        log = OperatorLog('host1', Conditions())
         node = model.Node('00000000-0000-4000-8000-000000000001')
-        activity.changed(Claim(node, Reason.EXCLUSIVE))
-        activity.changed(Claim(node, Reason.EXCLUSIVE, 'host2'))
-        activity.changed(Delete(node.uuid))
-        activity.changed(Report(node.uuid, None))
-        activity.applied(Outcome(fenced=('host2', 'host3')))
+        log.changed(Claim(node, Reason.EXCLUSIVE))
+        log.changed(Claim(node, Reason.EXCLUSIVE, 'host2'))
+        log.changed(Delete(node.uuid))
+        log.changed(Report(node.uuid, None))
+        log.applied(Outcome(fenced=('host2', 'host3')))
         self.assertEqual(
             {
                 ('claim', 'exclusive'): 2,
                 ('delete', 'node_gone'): 1,
                 ('fence', ''): 2,
             },
-            activity.changes,
+            log.changes(),
         )
 
 

@@ -201,7 +201,7 @@ class TestSlowRecords(MemberCase):
             self.member.beat()
             self.assertTrue(self.member.is_member)
         self.assertEqual(1, len(self.requested))
-        self.assertTrue(self.member.awaits_records)
+        self.assertTrue(self.member.registration.is_pending)
         self.assertFalse(self.fence.may_act)
         self.answer()
         self.assertEqual(1, self.fence.epoch())

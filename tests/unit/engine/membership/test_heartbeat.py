@@ -34,7 +34,7 @@ class FakeMember:
         self.may_poll = True
         self.wants_beat = False
         self.wants_poll = False
-        self.awaits_records = False
+        self.registration = unittest.mock.Mock(is_pending=False)
         self.expiries: list[float] = []
         self.beat_takes = self.poll_takes = 0.0
         self.beats: list[float] = []
