@@ -186,7 +186,9 @@ class Refresher:
         if companion is not None:
             companion.follow_settings(self._host)
             self._feed.exclude(companion.correct(self._host, epoch))
-        changed = self._changed(seen)
+        # The feed may lack nodes of a companion that it can have again.
+        is_known = self._own is not None and companion is None
+        changed = seen.changed if is_known else None
         if changed is None or changed:
             self._own = self._own_nodes(seen, changed)
             self._missing = self._own - seen.nodes.keys()
@@ -211,13 +213,6 @@ class Refresher:
         if summary.pending or summary.list_again:
             self.reader.require_whole()
         return summary
-
-    def _changed(self, seen: snapshot.Snapshot) -> Set[str] | None:
-        """Return what changed since the last own nodes; ``None`` for any."""
-        # The feed may lack nodes of a companion that it can have again.
-        if self._own is None or self.context.ports.companion is not None:
-            return None
-        return seen.changed
 
     def _own_nodes(
         self, seen: snapshot.Snapshot, changed: Set[str] | None

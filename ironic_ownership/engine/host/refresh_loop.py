@@ -151,7 +151,10 @@ class RefreshLoop(Worker):
         # The next take-over, which would clear it, follows the next death.
         self.conditions.clear('take-over', 'a refresh did the take-over')
         if summary.delayed or (before and before.delayed):
-            self._report_delay(summary)
+            refresher, interval = self.refresher, self.intervals.refresh
+            budget = refresher.reconciler.budget
+            summary.wait = wait_for(summary, budget, interval)
+            refresher.operator_log.delayed(summary.delayed, summary.wait)
         did = sentence(summary)
         self.conditions.succeeded(Loop.REFRESH, self._longest, did)
         is_news = before is None or sentence(before) != did
@@ -170,13 +173,6 @@ class RefreshLoop(Worker):
         if is_unfinished(summary) or limited:
             return min(self.intervals.heartbeat, self.intervals.refresh)
         return self.intervals.refresh
-
-    def _report_delay(self, summary: Summary) -> None:
-        refresher = self.refresher
-        summary.wait = wait_for(
-            summary, refresher.reconciler.budget, self.intervals.refresh
-        )
-        refresher.operator_log.delayed(summary.delayed, summary.wait)
 
     def _is_reported(self, error: Exception) -> bool:
         # A process that is not active has logged the reason for that.
