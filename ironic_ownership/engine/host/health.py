@@ -56,46 +56,39 @@ class StatusReport:
         :raises OwnershipError: if it cannot be stored.
         """
         with self._lock:
-            status = (
-                self.context.fence.epoch(),
-                view.checksum,
-                self.config_error,
-            )
+            epoch, error = self.context.fence.epoch(), self.config_error
+            status = epoch, view.checksum, error
             if status == self._stored:
                 return
-            epoch, checksum, error = status
             self.context.ports.records.report(
                 self.context.host,
                 epoch,
-                view_checksum=checksum,
+                view_checksum=view.checksum,
                 config_error=error,
             )
             self._stored = status
 
 
 @contextlib.contextmanager
-def policies_monitored(
-    known: Conditions, slow_after: float = SLOW
-) -> Iterator[None]:
+def policies_monitored(known: Conditions) -> Iterator[None]:
     """Report it if the policies that are called in this context are slow.
 
     Interrupts nothing: a slow policy delays the refresh, while heartbeats
     go on and no owner changes. Fence and records are checked again when the
     refresh writes.
 
-    :param slow_after: seconds after which the policies count as slow.
     :raises PluginFaultError: if a policy fails.
     """
 
     def on_slow(call: str) -> None:
         known.report(
             'slow policies',
-            f'{call} takes longer than {slow_after:g} s: no owner changes '
+            f'{call} takes longer than {SLOW:g} s: no owner changes '
             'until it returns',
             code=exceptions.PluginFaultError.code,
         )
 
-    with plugin_guard.watched(slow_after, on_slow) as slow:
+    with plugin_guard.watched(SLOW, on_slow) as slow:
         yield
     if not slow.is_set():
         known.clear('slow policies', 'policies return in time again')
