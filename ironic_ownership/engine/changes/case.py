@@ -59,11 +59,14 @@ class OwnerChange:
         return self.interpret(known.settings) if known else None
 
     @functools.cached_property
-    def peer_groups(self) -> PeerGroups | str:
-        """The peers of all members, or why they are unknown."""
+    def peer_groups(self) -> PeerGroups:
+        """The peers of all members.
+
+        :raises OwnershipError: if they are unknown.
+        """
         view, services = self.snapshot.view, self.snapshot.services
         if isinstance(view, str):
-            return view
+            raise exceptions.OwnershipError(view)
         return PeerGroups.of(view, services.values(), self.interpret)
 
 

@@ -127,21 +127,20 @@ def propose(
         host,
         proposals,
         [
-            _unplaceable(owned[uuid], result)
+            PlannedNode(
+                NodeMove(
+                    uuid,
+                    host,
+                    instance_uuid=owned[uuid].instance_uuid,
+                    state=NodeState.REFUSED,
+                    detail=f'{result.gate}: {result.detail}',
+                ),
+                owned[uuid].name,
+                (result,),
+            )
             for uuid, result in results.items()
         ],
     )
-
-
-def _unplaceable(record: model.ComputeNode, result: GateResult) -> PlannedNode:
-    node = NodeMove(
-        record.uuid,
-        record.host,
-        instance_uuid=record.instance_uuid,
-        state=NodeState.REFUSED,
-        detail=f'{result.gate}: {result.detail}',
-    )
-    return PlannedNode(node, record.name, (result,))
 
 
 def plan(

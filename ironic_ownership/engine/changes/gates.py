@@ -167,8 +167,6 @@ def next_owner(case: Case) -> str | None:
     :raises OwnershipError: if that can't be computed here.
     """
     node, groups = case.node, case.change.peer_groups
-    if isinstance(groups, str):
-        raise exceptions.OwnershipError(groups)
     admitting = [g for g in groups.groups if g.policies.admits(node)]
     assigners = [group.policies.assigner for group in admitting]
     if any(one is not None and not one.node_by_node for one in assigners):
