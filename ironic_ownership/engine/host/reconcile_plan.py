@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Decision, Reason
@@ -85,6 +85,7 @@ def build(  # Model: Plans
     :param liveness: which of the missing services are dead.
     """
     plan = Plan(suspects=_suspects(host, services, peer_groups, liveness))
+    rightful = {None, host, *_rightful_owners(host, services, peer_groups)}
     for node in nodes:
         decision = decisions[node.uuid]
         record = records.get(node.uuid)
@@ -95,9 +96,7 @@ def build(  # Model: Plans
         ):
             plan.contested[node.uuid] = (
                 owner
-                if host in decision.contenders
-                and owner not in (None, host)
-                and _needs_a_move(host, str(owner), services, peer_groups)
+                if host in decision.contenders and owner not in rightful
                 else None
             )
         if record is not None and owner == host:
@@ -108,29 +107,21 @@ def build(  # Model: Plans
             elif owner not in peer_groups.away:
                 claim = _claim(node, decision, record)
                 _plan_claim(plan, claim, services, liveness)
-        elif (
-            decision.wanted_by == host
-            and owner is not None
-            and _needs_a_move(host, owner, services, peer_groups)
-        ):
+        elif decision.wanted_by == host and owner and owner not in rightful:
             plan.withheld.setdefault(owner, []).append(node.uuid)
     return plan
 
 
-def _needs_a_move(
-    host: str,
-    owner: str,
-    services: Mapping[str, model.Service],
-    peer_groups: PeerGroups,
-) -> bool:
-    row = services.get(owner)
-    if row is not None and row.is_stock:
-        return False
+def _rightful_owners(
+    host: str, services: Mapping[str, model.Service], peer_groups: PeerGroups
+) -> Set[str]:
+    """Return the owners that need no move of a node that another wants."""
+    stock = {host for host, row in services.items() if row.is_stock}
     # Among peers a deployed node rightly stays with a live owner; with a dead
     # one no service can manage it.
     group = peer_groups.group_of.get(host)
     among_peers = group is not None and group.rebalancing
-    return not (among_peers and owner in peer_groups.alive)
+    return stock | peer_groups.alive if among_peers else stock
 
 
 def _plan_own(
