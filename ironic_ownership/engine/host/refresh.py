@@ -165,11 +165,7 @@ class Refresher:
             self._forget()
         began = self.context.clock()
         seen = snapshot.take(
-            self._host,
-            self.scope,
-            self.context.ports,
-            self.reader,
-            self._cache,
+            self.scope, self.context.ports, self.reader, self._cache
         )
         now = self.context.clock()
         self.last_scan = Scan(self.scope, seen.nodes, now, seen.baseline)

@@ -15,7 +15,6 @@ from ironic_ownership.contracts.records import Change, Release, Update
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host.fleet_reader import (
     Baseline,
-    Fleet,
     FleetReader,
     with_changes,
 )
@@ -62,16 +61,12 @@ class Snapshot:
 
 
 def take(
-    host: str,
-    scope: model.Scope,
-    ports: Ports,
-    reader: FleetReader | None = None,
-    cache: RecordCache | None = None,
+    scope: model.Scope, ports: Ports, reader: FleetReader, cache: RecordCache
 ) -> Snapshot:
     """Read services, records, nodes and view.
 
-    :param reader: of the nodes; without it all of them are listed.
-    :param cache: of the records; without it all of them are read.
+    :param reader: of the nodes.
+    :param cache: of the records.
     :raises OwnershipError: if any of them can't be read; then there is no
         snapshot at all.
     """
@@ -81,11 +76,10 @@ def take(
         service.host: service for service in ports.records.services()
     }
     policy_set.prepare(services.values(), ports.interpret)
-    cache = cache or RecordCache(ports.records, host)
     # Before the nodes: an instance on record that Ironic no longer has is
     # really gone.
     cache.in_reach(scope, services)
-    fleet = reader.read(scope) if reader else Fleet(ports.ironic.fleet(scope))
+    fleet = reader.read(scope)
     nodes, changed = fleet.nodes, fleet.changed
     # A record can lie outside of the scope: its owner has not noticed yet
     # that the node came into this one.

@@ -34,7 +34,9 @@ class TestSnapshot(service.ServiceCase):
         ports = self.hosts[0].context.ports
         if backend is not None:
             ports = dataclasses.replace(ports, backend=backend)
-        return snapshot.take('host1', SCOPE, ports)
+        reader = FleetReader(self.ironic, 'host1')
+        cache = snapshot.RecordCache(self.records, 'host1')
+        return snapshot.take(SCOPE, ports, reader, cache)
 
     def test_it_holds_the_scope_and_what_is_on_record_of_it(self) -> None:
         seen = self.take()
@@ -65,7 +67,7 @@ class TestSnapshot(service.ServiceCase):
             clock.elapse(100)
             for host in self.hosts:
                 host.beat()
-            return snapshot.take('host1', SCOPE, ports, reader, cache)
+            return snapshot.take(SCOPE, ports, reader, cache)
 
         self.assertIsNone(take().changed)
         self.assertEqual(set(), take().changed)
