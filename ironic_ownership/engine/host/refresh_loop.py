@@ -60,7 +60,7 @@ class RefreshLoop(Worker):
         super().__post_init__()
         self.context = self.refresher.context
         self.conditions = self.context.conditions
-        self._action: Callable[[], None] | None = None
+        self._action: Callable[[], object] = lambda: None
         self._began: float | None = None
         self._longest = 0.0
         self._due_at = float('-inf')
@@ -130,8 +130,7 @@ class RefreshLoop(Worker):
     def _refresh(self) -> float:
         """Refresh; return the seconds until the next one."""
         try:
-            if self._action is not None:
-                self._action()
+            self._action()
             if self.member.epoch is None:
                 return self.intervals.refresh
             self._began = began = self.context.clock()
