@@ -60,7 +60,7 @@ class MessagesTest(test_move.CommandCase):
 
     def test_pause_of_what_no_node_has_is_refused(self) -> None:
         for words, hint in (
-            (('--shard', 'A'), "shard 'A' is not known. Known are: a, b"),
+            (('--shard', 'A'), "shard 'A' is not known. Did you mean a?"),
             (('--conductor-group', 'x'), "conductor group 'x' is not known"),
         ):
             with self.assertRaises(exceptions.NotFoundError) as caught:
