@@ -56,6 +56,10 @@ def unknown(reason: object) -> Found:
     return Found(Outcome.UNKNOWN, f'cannot be evaluated: {reason}')
 
 
+def _not_known(case: object) -> Found:
+    return Found(Outcome.UNKNOWN, 'not known')
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class GateResult:
     """The result of one gate.
@@ -87,8 +91,8 @@ class Gate(Generic[C]):
     :param hint: the action after a failure, with attributes of the case in
         braces: ``{case.uuid}``.
     :param check: returns ``None`` if the case passes, or the cause of the
-        failure, or more than that; not of a gate that is evaluated with
-        others.
+        failure, or more than that. Without one, the gate is unknown until
+        its caller has found something.
     :param overridable: whether an operator may go on regardless.
     :param unknown_hint: the action if the gate cannot be evaluated.
     """
@@ -96,7 +100,7 @@ class Gate(Generic[C]):
     code: str
     help: str
     hint: str
-    check: Callable[[C], Found | str | None] = lambda case: None
+    check: Callable[[C], Found | str | None] = _not_known
     overridable: bool = False
     unknown_hint: str = UNKNOWN_HINT
 

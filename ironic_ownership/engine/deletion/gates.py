@@ -25,9 +25,9 @@ def evaluate(
 
     :param found: by the codes of the gates; what is not in it is unknown.
     """
-    unknown = Found(Outcome.UNKNOWN, 'not known')
     return tuple(
-        gate.result(record, found.get(gate.code, unknown)) for gate in GATES
+        gate.result(record, found.get(gate.code) or gate.check(record))
+        for gate in GATES
     )
 
 
