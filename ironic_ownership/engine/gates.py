@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+from ironic_ownership.contracts import exceptions
+
 C = TypeVar('C')
 T = TypeVar('T')
 
@@ -139,8 +141,16 @@ def evaluate(
     :param overrides: codes of gates that the operator overrides.
     """
     return tuple(
-        gate.result(case, gate.check(case), overrides) for gate in gates
+        gate.result(case, _found(gate, case), overrides) for gate in gates
     )
+
+
+def _found(gate: Gate[C], case: C) -> Found | str | None:
+    """Leave a gate unknown if what it reads is, such as the node in Ironic."""
+    try:
+        return gate.check(case)
+    except exceptions.OwnershipError as exc:
+        return unknown(exc)
 
 
 def codes(gates: Iterable[Gate[Any]]) -> list[str]:

@@ -21,18 +21,7 @@ _Check = Callable[[Case], Found | str | None]
 def evaluate(case: Case) -> tuple[GateResult, ...]:
     """Return the result of every gate for one node."""
     table = RELEASE if case.destination is None else MOVE
-    return tuple(
-        gate.result(case, _found(gate, case), case.change.overrides)
-        for gate in table
-    )
-
-
-def _found(gate: Gate[Case], case: Case) -> Found | str | None:
-    """Leave a gate unknown if what it reads is, such as the node in Ironic."""
-    try:
-        return gate.check(case)
-    except exceptions.OwnershipError as exc:
-        return unknown(exc)
+    return gates.evaluate(table, case, case.change.overrides)
 
 
 def _record_exists(case: Case) -> str | None:
