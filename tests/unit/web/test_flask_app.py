@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unittest
+from typing import Any
 
 import hypothesis
 import werkzeug.datastructures
@@ -79,26 +80,26 @@ class QueryTest(unittest.TestCase):
 
 
 class BodyTest(unittest.TestCase):
+    def body_value(self, body: Any) -> Any:
+        return flask_app.body_value(
+            json.dumps(body).encode(), 'application/json', move_answers.BODY
+        )
+
+    def refusal(self, body: Any) -> str:
+        with self.assertRaises(exceptions.RequestError) as caught:
+            self.body_value(body)
+        return str(caught.exception)
+
     @hypothesis.given(JSON)
     def test_nothing_else_comes_of_any_json(self, value) -> None:
         try:
-            flask_app.body_value(
-                json.dumps(value).encode(),
-                'application/json',
-                move_answers.BODY,
-            )
+            self.body_value(value)
         except exceptions.RequestError as exc:
             self.assertTrue(exc.faults)
 
     def test_line_feed_at_the_end_of_a_text_is_refused(self) -> None:
-        body = {'service': 'a\n', 'select': {'service': 'b'}}
-        with self.assertRaises(exceptions.RequestError) as caught:
-            flask_app.body_value(
-                json.dumps(body).encode(),
-                'application/json',
-                move_answers.BODY,
-            )
-        self.assertIn('body.service', str(caught.exception))
+        refusal = self.refusal({'service': 'a\n', 'select': {'service': 'b'}})
+        self.assertIn('body.service', refusal)
 
     def test_fault_inside_of_an_alternative_is_named(self) -> None:
         for uuids, named in (
@@ -106,15 +107,11 @@ class BodyTest(unittest.TestCase):
             ([UUID, UUID], 'has non-unique elements'),
             (['A'] * 7, 'and 3 more'),
         ):
-            body = {'service': 'a', 'select': {'uuids': uuids}}
-            with self.assertRaises(exceptions.RequestError) as caught:
-                flask_app.body_value(
-                    json.dumps(body).encode(),
-                    'application/json',
-                    move_answers.BODY,
-                )
-            self.assertIn('body.select: is either', str(caught.exception))
-            self.assertIn(named, str(caught.exception))
+            refusal = self.refusal(
+                {'service': 'a', 'select': {'uuids': uuids}}
+            )
+            self.assertIn('body.select: is either', refusal)
+            self.assertIn(named, refusal)
 
     @hypothesis.given(st.binary())
     def test_nothing_else_comes_of_any_bytes(self, data) -> None:
@@ -130,10 +127,5 @@ class BodyTest(unittest.TestCase):
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
 
     def test_long_values_are_not_repeated_in_full(self) -> None:
-        with self.assertRaises(exceptions.RequestError) as caught:
-            flask_app.body_value(
-                json.dumps({'service': 'x' * 9000, 'select': 1}).encode(),
-                'application/json',
-                move_answers.BODY,
-            )
-        self.assertLess(len(str(caught.exception)), 1000)
+        refusal = self.refusal({'service': 'x' * 9000, 'select': 1})
+        self.assertLess(len(refusal), 1000)
