@@ -26,14 +26,8 @@ ENOUGH = 250
 a snapshot, and a fraction of a second for Ironic."""
 
 _Key = tuple[model.Scope, str | None]
-
-
-@dataclasses.dataclass(frozen=True)
-class CandidateNodes:
-    """Nodes of one read, and the conductors if Ironic lists them."""
-
-    nodes: Sequence[model.Node]
-    conductors: availability.Conductors | None
+_Snapshot = tuple[Sequence[model.Node], availability.Conductors | None]
+"""Nodes of one read, and the conductors if Ironic lists them."""
 
 
 @dataclasses.dataclass
@@ -54,8 +48,8 @@ class CandidateFinder:
         import cachetools  # not for every command
 
         self._lock = threading.Lock()
-        self._cached: MutableMapping[_Key, CandidateNodes] = (
-            cachetools.TTLCache(math.inf, LONGEST_AGE, self.clock)
+        self._cached: MutableMapping[_Key, _Snapshot] = cachetools.TTLCache(
+            math.inf, LONGEST_AGE, self.clock
         )
 
     def choose(
@@ -88,16 +82,16 @@ class CandidateFinder:
         self,
         request: Request,
         service: eligibility.EligibleService,
-        snapshot: CandidateNodes,
+        snapshot: _Snapshot,
         tried: Collection[str],
     ) -> selection.Choice:
+        nodes, conductors = snapshot
+
         def choose(owned: Collection[str]) -> selection.Choice:
             return selection.choose(
                 request,
-                snapshot.nodes,
-                lambda node: (
-                    availability.evaluate(node, snapshot.conductors).code
-                ),
+                nodes,
+                lambda node: availability.evaluate(node, conductors).code,
                 owned=owned,
                 admits=service.policies.admits,
             )
@@ -113,7 +107,7 @@ class CandidateFinder:
 
     def _some(
         self, scope: model.Scope, resource_class: str | None
-    ) -> CandidateNodes:
+    ) -> _Snapshot:
         """Return some free nodes, which may be out of date.
 
         :param resource_class: exactly as in Ironic; ``None`` for any.
@@ -125,18 +119,15 @@ class CandidateFinder:
                 nodes = ironic.free(
                     scope, resource_class=resource_class, enough=ENOUGH
                 )
-                found = CandidateNodes(
-                    nodes, availability.required_conductors(ironic)
-                )
+                found = nodes, availability.required_conductors(ironic)
                 self._cached[scope, resource_class] = found
             return found
 
-    def _all(self, scope: model.Scope) -> CandidateNodes:
+    def _all(self, scope: model.Scope) -> _Snapshot:
         """Return every node of the scope as it is now, free or not."""
         ironic = self.ironic_of()
-        return CandidateNodes(
-            ironic.scan(scope), availability.required_conductors(ironic)
-        )
+        nodes = ironic.scan(scope)
+        return nodes, availability.required_conductors(ironic)
 
     def without_conductors(self) -> exceptions.IronicUnavailableError | None:
         """Return an error that names the conductors, if none is alive.

@@ -23,9 +23,7 @@ from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
 )
-from ironic_ownership.engine.ports import (
-    Allocations,
-)
+from ironic_ownership.engine.ports import Allocations
 from ironic_ownership.engine.reservations import selection
 from ironic_ownership.engine.reservations.candidates import CandidateFinder
 from ironic_ownership.engine.reservations.eligibility import (
