@@ -280,13 +280,25 @@ class Container:
         with self._lent_ironic() as ironic:
             yield Ports(records, ironic, self.backend, self.interpret)
 
-    def ports_of(self, request_id: str, fields: Collection[str] = ()) -> Ports:
-        """Return ports whose client sends the request id to Ironic.
+    def ports_of(
+        self,
+        request_id: str,
+        fields: Collection[str] = (),
+        *,
+        placement: bool = False,
+    ) -> Ports:
+        """Return ports whose clients send the request id.
 
         :param fields: of nodes that are read as well.
+        :param placement: with that of Placement.
         """
-        records, ironic = self.records, self.ironic_of(request_id, fields)
-        return Ports(records, ironic, self.backend, self.interpret)
+        return Ports(
+            self.records,
+            self.ironic_of(request_id, fields),
+            self.backend,
+            self.interpret,
+            self.placement_of(request_id) if placement else None,
+        )
 
     def overview(
         self, *, complete: bool = True, placement: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -83,10 +82,7 @@ def operation_of(
     """
     context = request.context
     return MoveNodes(
-        dataclasses.replace(
-            context.ports_of(request_id, fields),
-            placement=context.placement_of(request_id),
-        ),
+        context.ports_of(request_id, fields, placement=True),
         context.moves,
         sharded=context.sharded,
         permission_lifetime=context.permission_lifetime,

@@ -104,14 +104,8 @@ _RULES = (
 def operation_of(request: Request) -> DeleteNodes:
     """Return the operation of one request, with its own clients."""
     context = request.context
-    ports = context.ports_of(request.request_id)
-    return DeleteNodes(
-        ports.records,
-        ports.ironic,
-        context.placement_of(request.request_id),
-        context.limits,
-        context.scope,
-    )
+    ports = context.ports_of(request.request_id, placement=True)
+    return DeleteNodes(ports, context.limits, context.scope)
 
 
 def _uuids(request: Request) -> Sequence[str]:

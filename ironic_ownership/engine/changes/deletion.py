@@ -32,12 +32,7 @@ from ironic_ownership.engine.gates import (
     no_progress,
     proposed,
 )
-from ironic_ownership.engine.ports import (
-    BareMetal,
-    Placement,
-    Records,
-    Removals,
-)
+from ironic_ownership.engine.ports import Ports, Removals
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]
@@ -62,13 +57,10 @@ class DeleteNodes:
 
     Threading: one thread.
 
-    :param placement: ``None`` where the deployment does not use Placement.
     :param scope: the one configured here: law 4.
     """
 
-    records: Records
-    ironic: BareMetal
-    placement: Placement | None
+    ports: Ports
     limits: Limits
     scope: model.Scope
 
@@ -84,12 +76,13 @@ class DeleteNodes:
         """
         find = _with_instances if instances else _find
         passed = Result.WOULD_FORGET if instances else Result.WOULD_DELETE
-        epochs = {row.host: row.epoch for row in self.records.services()}
-        everything = self.records.compute_nodes()
+        records = self.ports.records
+        epochs = {row.host: row.epoch for row in records.services()}
+        everything = records.compute_nodes()
         chosen = find(dict.fromkeys(uuids), everything)
         batches = {
             host: missing_nodes.evaluate(
-                self.ironic,
+                self.ports.ironic,
                 self.limits,
                 self.scope,
                 [record for record in everything if record.host == host],
@@ -138,7 +131,7 @@ class DeleteNodes:
 
     @property
     def _remover(self) -> Remover:
-        return Remover(self.records, self.ironic, self.placement)
+        return Remover(self.ports)
 
     def _evaluate(
         self, record: model.ComputeNode, batch: Batch, passed: Result

@@ -22,7 +22,7 @@ from ironic_ownership.engine.gates import (
     Result,
     proposed,
 )
-from ironic_ownership.engine.ports import BareMetal, Placement, Records
+from ironic_ownership.engine.ports import Ports
 
 CHANGED = 'the record changed in the last moment'
 """Objection to a deletion: the record is not as it was seen."""
@@ -54,13 +54,9 @@ class Remover:
     """Evaluates the gates of single records, and deletes them.
 
     Threading: one thread at a time.
-
-    :param placement: ``None`` where the deployment does not use Placement.
     """
 
-    records: Records
-    ironic: BareMetal
-    placement: Placement | None
+    ports: Ports
 
     def examine(
         self, seen: model.ComputeNode, batch: Batch
@@ -73,7 +69,8 @@ class Remover:
         uuid, fact = seen.uuid, gates.fact
         found = dict(batch.found)
         found[gates.NO_ALLOCATION] = self._allocations(uuid, batch)
-        now = next(iter(self.records.compute_nodes_by_uuid([uuid])), None)
+        stored = self.ports.records.compute_nodes_by_uuid([uuid])
+        now = next(iter(stored), None)
         if now is None:
             found[gates.STILL_OWNER] = fact(False, 'the record is gone')
         else:
@@ -123,10 +120,10 @@ class Remover:
         # record, but would never find a provider without a record.
         if objection := begin():
             return item.late(gates.STILL_OWNER, objection)
+        placement = self.ports.placement
         try:
-            deleted = (
-                self.placement is not None
-                and self.placement.delete_provider(seen.uuid)
+            deleted = placement is not None and placement.delete_provider(
+                seen.uuid
             )
         except exceptions.PlacementError as exc:
             unknown = batch.unknown('placement', exc)
@@ -135,7 +132,7 @@ class Remover:
         return item if delete() else item.late(gates.STILL_OWNER, CHANGED)
 
     def _allocations(self, uuid: str, batch: Batch) -> Found:
-        placement = self.placement
+        placement = self.ports.placement
         if placement is None:
             return Found(
                 Outcome.NOT_CONFIGURED,
@@ -157,7 +154,7 @@ class Remover:
 
     def _is_gone(self, uuid: str, batch: Batch) -> Found:
         def ask() -> Found:
-            if self.ironic.get(uuid) is None:
+            if self.ports.ironic.get(uuid) is None:
                 return gates.fact(True, 'Ironic answers 404 for its uuid')
             return gates.fact(False, 'Ironic has the node')
 

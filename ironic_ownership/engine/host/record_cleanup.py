@@ -55,7 +55,7 @@ class RecordCleanup:
         self.operator_log = self.reconciler.operator_log
         ports = self.context.ports
         self._records = ports.records
-        self._remover = Remover(ports.records, ports.ironic, ports.placement)
+        self._remover = Remover(ports)
         self._unowned_nodes = MissingNodes(
             ports.ironic, self.missing_nodes.limits, self.context.clock
         )

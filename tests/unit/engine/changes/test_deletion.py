@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db.removals import SqlRemovals
@@ -26,9 +28,7 @@ class TestDeleteNodes(service.ServiceCase):
         del self.ironic.nodes[GONE], self.ironic.nodes[ALSO_GONE]
         self.placement = placement.FakePlacement(map(world.uuid, range(1, 9)))
         self.operation = DeleteNodes(
-            self.records,
-            self.ironic,
-            self.placement,
+            dataclasses.replace(host.context.ports, placement=self.placement),
             Limits(0.0, 0.25, 3),
             model.Scope(),
         )
@@ -99,14 +99,11 @@ class TestForgetInstances(service.ServiceCase):
     def setUp(self) -> None:
         super().setUp()
         self.ironic.put(world.node(1, instance_uuid=world.uuid(901)))
-        self.start('host1').refresh()
+        host = self.start('host1')
+        host.refresh()
         self.node = self.ironic.nodes.pop(GONE)
         self.operation = DeleteNodes(
-            self.records,
-            self.ironic,
-            None,
-            Limits(0.0, 0.25, 3),
-            model.Scope(),
+            host.context.ports, Limits(0.0, 0.25, 3), model.Scope()
         )
         self.proposed = self.operation.propose(
             [world.uuid(901), GONE], instances=True

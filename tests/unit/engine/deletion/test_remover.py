@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from collections.abc import Callable
 from unittest import mock
@@ -42,10 +43,10 @@ class RemovalCase(service.ServiceCase):
         begin: Callable[[], str | None] | None = None,
         uses: bool = True,
     ) -> NodeDeletion:
-        remover = Remover(
-            self.records, self.ironic, self.placement if uses else None
-        )
-        return remover.remove(
+        ports = self.host.context.ports
+        if not uses:
+            ports = dataclasses.replace(ports, placement=None)
+        return Remover(ports).remove(
             self.record,
             self.round,
             begin=begin or self.begin,
