@@ -35,7 +35,9 @@ from ironic_ownership.engine.queries.service_status import ServiceStatus
 SUBJECTS = 100
 """The maximum number of subjects that a finding names."""
 
-_NOT_READ = 'not_read'
+_LEFT_OUT = frozenset((Part.IRONIC, Part.PLACEMENT))
+"""Parts that are not read here: a full check reads them."""
+
 _DRIFTED = frozenset(
     (Reason.RECORD_KEEPS, Reason.CONTESTED_KEEPS, Reason.FILTERED_KEEPS)
 )
@@ -44,12 +46,6 @@ _DRIFTED = frozenset(
 _WAITING = frozenset((Reason.RELEASED, Reason.RETURNED))
 _BY_POLICY = frozenset((Reason.UNASSIGNED,))
 """Rules by which a node is unowned on purpose."""
-
-
-class _NotReadError(exceptions.OwnershipError):
-    """Stands for a part that the overview leaves out."""
-
-    code = _NOT_READ
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,10 +169,7 @@ def read(
     :returns: also a sentence for each thing that could not be read.
     :raises RecordsError: if the records do not answer.
     """
-    not_read = _NotReadError('not read')
-    unread: dict[Part, exceptions.OwnershipError] = dict.fromkeys(
-        (Part.IRONIC, Part.PLACEMENT), not_read
-    )
+    unread: dict[Part, exceptions.OwnershipError] = {}
 
     def attempt(part: Part, work: Callable[[], Any]) -> Any:
         try:
@@ -201,9 +194,7 @@ def read(
         on_fault=tolerant(),
     )
     warnings = [
-        f'{part} is unknown: {error}'
-        for part, error in unread.items()
-        if error is not not_read
+        f'{part} is unknown: {error}' for part, error in unread.items()
     ]
     tallies = records.tallies()
     lives = Part.MEMBERSHIP not in seen.unread
@@ -229,8 +220,7 @@ def read(
         findings=_findings(seen, left, last),
         moves=moves.moves(unfinished=True, limit=None),
         pauses=seen.pauses,
-        complete=(last is None or last.complete)
-        and all(e.code == _NOT_READ for e in seen.unread.values()),
+        complete=(last is None or last.complete) and not unread,
     )
     return overview, warnings
 
@@ -287,12 +277,10 @@ def _findings(
     fresh = {
         code
         for one in checks
-        if not one.needs & {Part.IRONIC, Part.PLACEMENT}
+        if not one.needs & _LEFT_OUT
         for code in one.codes
     } - {'imbalance'}  # of the list of all records
-    found = [
-        _shortened(one) for one in runner.check(seen) if one.code != _NOT_READ
-    ]
+    found = map(_shortened, runner.check(seen, _LEFT_OUT))
     old = [f for f in (last.findings if last else ()) if f.code not in fresh]
     order = [*Severity]
     return sorted(

@@ -6,7 +6,7 @@ names the skipped checks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import (  # noqa: F401 - declare checks
@@ -21,7 +21,7 @@ from ironic_ownership.engine.checks.problem import (
     Problem,
     Severity,
 )
-from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.queries.deployment import Deployment, Part
 
 _ORDER = tuple(Severity)
 
@@ -30,15 +30,21 @@ CODES = frozenset(code for one in CHECKS for code in one.codes)
 What does not answer has the code of its error instead."""
 
 
-def check(seen: Deployment) -> list[Problem]:
-    """Return all problems of a deployment, errors first."""
+def check(
+    seen: Deployment, left_out: Set[Part] = frozenset()
+) -> list[Problem]:
+    """Return all problems of a deployment, errors first.
+
+    :param left_out: parts that were not to be read: the checks that need them
+        are skipped, which is no problem.
+    """
     # Not in the order in which their modules happen to be imported.
     checks = sorted(CHECKS, key=lambda one: one.find.__module__)
     checks += seen.companion.checks if seen.companion else ()
     problems: list[Problem] = []
     failed: dict[str, list[str]] = {}
     for one in checks:
-        if one.needs & seen.unread.keys():
+        if one.needs & (seen.unread.keys() | left_out):
             continue
         try:
             problems.extend(one.find(seen, one))

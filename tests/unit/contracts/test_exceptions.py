@@ -70,8 +70,8 @@ _ENDS = {
     'provider_busy records_unavailable schema source',
     (503, 4): 'reservation_unfinished',
     (502, 1): 'ironic ironic_too_old no_provider placement placement_refused',
-    (500, 1): 'configuration connection error not_read plugin '
-    'plugin_fault policy_settings records',
+    (500, 1): 'configuration connection error plugin plugin_fault '
+    'policy_settings records',
     (500, 2): 'usage',
 }
 """What programs may rely on; a code is here once."""
