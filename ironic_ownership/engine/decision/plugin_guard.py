@@ -41,7 +41,8 @@ def unknown_origin(target: type[policy.Policy]) -> str:
     return ''
 
 
-_Calling = tuple[policy.Policy, str, Origin]
+Calling = tuple[policy.Policy, str, Origin]
+"""A policy, its method that is called, and what names its origin."""
 
 
 class _Abandoned(Interruption):
@@ -57,13 +58,13 @@ class Watch:
     :ivar spent: seconds of ended calls, by the class of the policy.
     """
 
-    calling: _Calling | None = None
+    calling: Calling | None = None
     inner: Watch | None = None
     since: float = 0.0
     spent: dict[type, float] = dataclasses.field(default_factory=dict)
     abandoned: bool = False
 
-    def begin(self, calling: _Calling) -> None:
+    def begin(self, calling: Calling) -> None:
         """Note a call."""
         self.since = time.monotonic()
         self.calling = calling
@@ -76,7 +77,7 @@ class Watch:
             self.spent[target] = self.spent.get(target, 0.0) + took
         self.calling = None
 
-    def overdue(self) -> _Calling | None:
+    def overdue(self) -> Calling | None:
         """Return the call in progress if its policy takes too long."""
         calling = self.calling
         if calling is None:
@@ -90,7 +91,7 @@ class Watch:
         if self.inner is not None:
             return self.inner.words()
         calling = self.calling
-        return named(*calling) if calling else 'between two policies'
+        return named(calling) if calling else 'between two policies'
 
 
 _WATCH: contextvars.ContextVar[Watch | None] = contextvars.ContextVar(
@@ -164,16 +165,15 @@ def bounded(work: Callable[[], T], *, foreign: bool) -> T:
             outer.inner = None
 
 
-def _check_answers(plugin: policy.Policy, method: str, origin: Origin) -> None:
-    stuck = _stuck.get(type(plugin))
+def _check_answers(calling: Calling) -> None:
+    target = type(calling[0])
+    stuck = _stuck.get(target)
     if stuck is None:
         return
     if stuck.ended(0):
-        _stuck.pop(type(plugin), None)
+        _stuck.pop(target, None)
         return
-    raise fault(
-        plugin, method, f'has not answered within {LONGEST:g} s', origin
-    )
+    raise fault(calling, f'has not answered within {LONGEST:g} s')
 
 
 @contextlib.contextmanager
@@ -184,10 +184,10 @@ def faults_of(
 
     :raises PluginFaultError: instead of any error of the plugin.
     """
-    watch = _WATCH.get()
-    _check_answers(plugin, method, origin)
+    calling, watch = (plugin, method, origin), _WATCH.get()
+    _check_answers(calling)
     if watch is not None:
-        watch.begin((plugin, method, origin))
+        watch.begin(calling)
     try:
         with exit_refused():
             yield
@@ -197,9 +197,7 @@ def faults_of(
     except BaseException as exc:
         if is_interrupt(exc):
             raise
-        raise fault(
-            plugin, method, f'failed: {texts.described(exc)}', origin
-        ) from exc
+        raise fault(calling, f'failed: {texts.described(exc)}') from exc
     finally:
         if watch is not None:
             watch.end()
@@ -208,23 +206,17 @@ def faults_of(
                 raise _Abandoned
 
 
-def fault(
-    plugin: policy.Policy,
-    method: str,
-    what: str,
-    origin: Origin = unknown_origin,
-) -> exceptions.PluginFaultError:
+def fault(calling: Calling, what: str) -> exceptions.PluginFaultError:
     """Return the error for a plugin that breaks its contract.
 
     :param what: follows plugin and method in the message.
     """
-    return exceptions.PluginFaultError(
-        f'{named(plugin, method, origin)} {what}', hint=_HINT
-    )
+    return exceptions.PluginFaultError(f'{named(calling)} {what}', hint=_HINT)
 
 
-def named(plugin: policy.Policy, method: str, origin: Origin) -> str:
+def named(calling: Calling) -> str:
     """Return a plugin's method and origin, in words."""
+    plugin, method, origin = calling
     call = f'{type(plugin).__name__}.{method}'
     known = origin(type(plugin))
     return f'{known}: {call}' if known else call

@@ -324,9 +324,8 @@ class PolicySet:
 
     def _fault(self, what: str) -> Exception:
         assert self.assigner is not None
-        return plugin_guard.fault(
-            self.assigner, self._method, what, self.origin
-        )
+        calling = self.assigner, self._method, self.origin
+        return plugin_guard.fault(calling, what)
 
 
 def plain_scope(found: object) -> model.Scope:
