@@ -24,7 +24,6 @@ class DescribedEnum(enum.StrEnum):
         return member
 
 
-_LISTED = 5
 _UUID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.I | re.A)
 _CREDENTIALS = re.compile(r'(\w://)\S+@')
 
@@ -84,10 +83,10 @@ def phrase(parts: Sequence[str], conjunction: str) -> str:
     return f'{", ".join(others)} {conjunction} {last}' if others else last
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], few: int = 5) -> str:
     """Return names in one phrase: the first few, and the number of others."""
-    more = len(names) - _LISTED
-    shown = ', '.join(names[:_LISTED])
+    more = len(names) - few
+    shown = ', '.join(names[:few])
     return f'{shown} and {more} more' if more > 0 else shown
 
 

@@ -54,12 +54,9 @@ def nearest(name: str, known: Collection[str]) -> str:
     ) or difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if near:
         return f'Did you mean {phrase(near, "or")}?'
-    if not known:
+    if not names:
         return 'There are none yet'
-    shown = sorted(known)[:_SHOWN]
-    more = len(known) - len(shown)
-    rest = f' and {more} more' if more else ''
-    return f'Known are: {", ".join(shown)}{rest}'
+    return f'Known are: {listed(names, _SHOWN)}'
 
 
 def known_service(

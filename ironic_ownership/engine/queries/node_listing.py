@@ -277,8 +277,7 @@ def _remark(
             f'Ironic was read at most {ages[oldest]:.0f} s ago, by {oldest}'
         )
     if silent:
-        more = '' if len(silent) <= _FEW else f' and {len(silent) - _FEW} more'
         parts.append(
-            f'no refresh is on record of {", ".join(silent[:_FEW])}{more}'
+            f'no refresh is on record of {texts.listed(silent, _FEW)}'
         )
     return 'from the records: ' + '; '.join(parts) if parts else ''
