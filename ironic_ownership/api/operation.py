@@ -12,6 +12,7 @@ import enum
 import importlib
 import inspect
 import json
+import re
 import threading
 from collections.abc import (
     Callable,
@@ -24,6 +25,7 @@ from collections.abc import (
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ironic_ownership.api import resources
+from ironic_ownership.api.schemas import IN_PATH, Parameter, Schema
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.gates import (
     Progress,
@@ -205,10 +207,6 @@ class Request:
         return min(requested, self.max_limit)
 
 
-Schema = Mapping[str, Any]
-"""A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
-
-
 class Access(enum.StrEnum):
     """The default access rule; operators may write rules of their own."""
 
@@ -228,42 +226,10 @@ class Access(enum.StrEnum):
     """Clients that may read everything, or act for a compute service."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """One parameter of the path or of the query.
-
-    :param schema: of its value. A list is given by repeating the parameter.
-    :param description: one or more sentences, the first without a subject:
-        the help of the command line begins with it, too.
-    :param example: a value for the documentation, if a name is not enough.
-    :param metavar: the word for a value in the help of the command line.
-    """
-
-    name: str
-    description: str
-    schema: Schema
-    example: Any = None
-    metavar: str = ''
-
-    @property
-    def help(self) -> str:
-        """The description, for the help of the command line."""
-        text = self.description
-        return f'{text[0].lower()}{text[1:]}'.rstrip('.')
-
-
 Handler = Callable[[Request], Answer]
 
 _KINDS = {'compute_node': 'node'}
-
-
-class Answers(dict[int, tuple[str, Schema]]):
-    """Description and schema of an answer by its status, without errors.
-
-    :ivar columns: of the things that the answer has.
-    """
-
-    columns: Sequence[Column[Any]] = ()
+_BRACES = re.compile(r'{(\w+)}')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,7 +237,8 @@ class Operation:
     """One method on one path; decorates its handler.
 
     :param name: ``noun:verb``; public, also the name of its access rule.
-    :param route: method and path, whose parameters are in braces.
+    :param route: method and path, whose parameters are in braces: see
+        :data:`schemas.IN_PATH`.
     :param answers: the successful ones.
     :param summary: one line, if it is not the first of the docstring.
     :param description: added to that of the docstring.
@@ -283,15 +250,15 @@ class Operation:
     :param columns: those of a table, if the answers do not name them.
     :param short: the columns of a table that is not to be long.
     :ivar handler: its docstring is the documentation of the operation.
+    :ivar parameters: those of the path.
     """
 
     name: str
     route: str
-    answers: Answers | Mapping[int, tuple[str, Schema]]
+    answers: Mapping[int, tuple[str, Schema]]
     allowed_to: Access | None = None
     summary: str = ''
     description: str = ''
-    parameters: Sequence[Parameter] = ()
     query: Sequence[Parameter] = ()
     body: Schema | None = None
     errors: Sequence[int] = ()
@@ -299,6 +266,7 @@ class Operation:
     columns: Sequence[Column[Any]] = ()
     short: Sequence[Column[Any]] = ()
     handler: Handler = dataclasses.field(init=False)
+    parameters: Sequence[Parameter] = dataclasses.field(init=False)
 
     def __call__(self, handler: Handler) -> Handler:
         """Declare a function as the handler."""
@@ -307,6 +275,7 @@ class Operation:
         summary, _, more = text.partition('\n\n')
         found = {
             'handler': handler,
+            'parameters': [IN_PATH[one] for one in _BRACES.findall(self.path)],
             'summary': self.summary or summary,
             'description': ' '.join([*more.split(), self.description]).strip(),
             'columns': self.columns or getattr(self.answers, 'columns', ()),

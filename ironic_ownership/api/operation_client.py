@@ -18,7 +18,6 @@ from ironic_ownership.api.operation import (
     Lists,
     Operation,
     Request,
-    Schema,
     find_operation,
 )
 from ironic_ownership.contracts import exceptions
@@ -270,7 +269,7 @@ def _checked(
     return sent
 
 
-def _fits(value: str, schema: Schema) -> bool:
+def _fits(value: str, schema: schemas.Schema) -> bool:
     # By hand: the library for schemas takes longer to import than a command.
     return (
         schema.get('minLength', 0)

@@ -7,6 +7,7 @@ service and the client in the same process refuse the same.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
 import functools
 import operator
@@ -14,13 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.api import operation
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.texts import listed
 from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
     import jsonschema
+
+Schema = Mapping[str, Any]
+"""A JSON Schema, of draft 2020-12, as OpenAPI 3.1 takes it."""
 
 TEXT = columns.TEXT
 TEXT_OR_NULL = {'type': ['string', 'null']}
@@ -53,7 +56,31 @@ WORDS = {**_NAME, 'pattern': f'^[^{_BLANK}][^{_CONTROL}]*$'}
 GROUP = {**TEXT, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f]*$'}
 
 
-def described(schema: operation.Schema, text: str) -> dict[str, Any]:
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter of the path or of the query.
+
+    :param schema: of its value. A list is given by repeating the parameter.
+    :param description: one or more sentences, the first without a subject:
+        the help of the command line begins with it, too.
+    :param example: a value for the documentation, if a name is not enough.
+    :param metavar: the word for a value in the help of the command line.
+    """
+
+    name: str
+    description: str
+    schema: Schema
+    example: Any = None
+    metavar: str = ''
+
+    @property
+    def help(self) -> str:
+        """The description, for the help of the command line."""
+        text = self.description
+        return f'{text[0].lower()}{text[1:]}'.rstrip('.')
+
+
+def described(schema: Schema, text: str) -> dict[str, Any]:
     """Return a schema with a description."""
     return {**schema, 'description': text}
 
@@ -66,7 +93,7 @@ OF_MEAN = described(
 )
 
 
-def array(items: operation.Schema, **more: Any) -> dict[str, Any]:
+def array(items: Schema, **more: Any) -> dict[str, Any]:
     """Return the schema of a list."""
     return {'type': 'array', 'items': items, **more}
 
@@ -101,7 +128,7 @@ def _read_if_there(path: str) -> Callable[[Any], Any]:
 
 
 def maybe(
-    key: str, path: str, of: operation.Schema = TEXT_OR_NULL
+    key: str, path: str, of: Schema = TEXT_OR_NULL
 ) -> columns.Column[Any]:
     """Return the column of an attribute of something that may be missing."""
     return columns.Column(key, _read_if_there(path), of)
@@ -160,7 +187,7 @@ def body(
 
 
 def thing(
-    of: Iterable[columns.Column[Any]] = (), /, **more: operation.Schema
+    of: Iterable[columns.Column[Any]] = (), /, **more: Schema
 ) -> dict[str, Any]:
     """Return the schema of an object that these columns show.
 
@@ -170,9 +197,7 @@ def thing(
     return body(properties, list(properties))
 
 
-def page(
-    key: str, item: operation.Schema, **more: operation.Schema
-) -> dict[str, Any]:
+def page(key: str, item: Schema, **more: Schema) -> dict[str, Any]:
     """Return the schema of a page of a list.
 
     :param key: under which the items are.
@@ -184,63 +209,89 @@ def page(
     return body(properties, list(properties))
 
 
+class Answers(dict[int, tuple[str, Schema]]):
+    """The answer of an operation that has one, without errors.
+
+    :param of: columns of the things that the answer has.
+    """
+
+    def __init__(
+        self, text: str, of: Sequence[columns.Column[Any]], schema: Schema
+    ) -> None:
+        super().__init__({200: (text, schema)})
+        self.columns = of
+
+
 def answer(
     text: str, of: Sequence[columns.Column[Any]] = (), /, **more: Any
-) -> operation.Answers:
+) -> Answers:
     """Return the answers of an operation that has one: these columns."""
-    return _answers(text, of, thing(of, **more))
+    return Answers(text, of, thing(of, **more))
 
 
 def pages(
     text: str, key: str, of: Sequence[columns.Column[Any]], **more: Any
-) -> operation.Answers:
+) -> Answers:
     """Return the answers of an operation that lists things by pages."""
-    return _answers(text, of, page(key, thing(of), **more))
-
-
-def _answers(
-    text: str, of: Sequence[columns.Column[Any]], schema: operation.Schema
-) -> operation.Answers:
-    found = operation.Answers({200: (text, schema)})
-    found.columns = of
-    return found
+    return Answers(text, of, page(key, thing(of), **more))
 
 
 WARNINGS = described(
     TEXTS, 'Data that could not be read: the answer is incomplete.'
 )
-CHANGE: operation.Schema = {
+CHANGE: Schema = {
     'dry_run': FLAG,
     'request_id': REQUEST_ID,
     'warnings': WARNINGS,
 }
 """The keys of every answer to a change."""
 DRY_RUN = described(FLAG, 'Only return the proposal, and change nothing.')
-DRY_RUN_PARAMETER = operation.Parameter(
-    'dry_run', DRY_RUN['description'], FLAG
-)
+DRY_RUN_PARAMETER = Parameter('dry_run', DRY_RUN['description'], FLAG)
 """That of a change without a body."""
 REASON = described(WORDS, 'Why; stored in the event.')
 OF_DELETION = (
-    operation.Parameter(
-        'reason', REASON['description'], WORDS, metavar='TEXT'
-    ),
+    Parameter('reason', REASON['description'], WORDS, metavar='TEXT'),
     DRY_RUN_PARAMETER,
 )
 """Those of a deletion."""
-OF_SERVICE = operation.Parameter(
-    'host',
-    'Host name of the service (case-insensitive).',
-    HOST,
-    example='rack1',
+_OF_PATHS = (
+    Parameter(
+        'node',
+        'Uuid or name of the node, or uuid of the instance on it.',
+        KEY,
+        example='rack1-node7',
+        metavar='UUID|NAME',
+    ),
+    Parameter('uuid', 'Of the node.', UUID),
+    Parameter(
+        'host',
+        'Host name of the service (case-insensitive).',
+        HOST,
+        example='rack1',
+    ),
+    Parameter(
+        'request_id',
+        'Id of the move, as "move list" shows it.',
+        KEY,
+        metavar='ID',
+    ),
+    Parameter(
+        'id',
+        'Id of the reservation or, while it is open, the uuid of its '
+        'instance.',
+        KEY,
+        metavar='ID|INSTANCE',
+    ),
 )
-LIMIT = operation.Parameter(
+IN_PATH = {one.name: one for one in _OF_PATHS}
+"""Parameters of paths, by name."""
+LIMIT = Parameter(
     'limit',
     'The maximum number of items in a page. The configuration, [api] '
     'max_limit, may set a lower bound, which is also the default.',
     {'type': 'integer', 'minimum': 1, 'maximum': 1_000_000},
 )
-MARKER = operation.Parameter(
+MARKER = Parameter(
     'marker',
     'Where the previous page ended, as in its "next".',
     {**NAME, 'maxLength': 600},
@@ -260,7 +311,7 @@ def _validator() -> Any:
     import jsonschema
 
     def pattern(
-        validator: Any, pattern: str, value: Any, schema: operation.Schema
+        validator: Any, pattern: str, value: Any, schema: Schema
     ) -> Iterator[jsonschema.ValidationError]:
         # Each pattern is of the whole text. The "$" of JSON Schema is its
         # end, that of Python also matches before a last line feed.
@@ -275,7 +326,7 @@ def _validator() -> Any:
     )
 
 
-def check(value: Any, schema: operation.Schema, where: str) -> None:
+def check(value: Any, schema: Schema, where: str) -> None:
     """Refuse a value that its schema does not allow.
 
     :param where: the place of the value, for the error.
@@ -296,7 +347,7 @@ def refuse(found: Sequence[str]) -> None:
         )
 
 
-def faults(value: Any, schema: operation.Schema, where: str) -> list[str]:
+def faults(value: Any, schema: Schema, where: str) -> list[str]:
     """Return everything that is wrong with a value."""
     found = sorted(
         _validator()(schema).iter_errors(value), key=lambda e: e.json_path

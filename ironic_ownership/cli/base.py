@@ -20,11 +20,7 @@ from cliff.formatters import base
 
 from ironic_ownership import program
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Operation,
-    Parameter,
-    find_operation,
-)
+from ironic_ownership.api.operation import Operation, find_operation
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.contracts import exceptions, texts
@@ -357,7 +353,9 @@ def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add_option(
-    parser: argparse.ArgumentParser, given: Parameter, more: Mapping[str, Any]
+    parser: argparse.ArgumentParser,
+    given: schemas.Parameter,
+    more: Mapping[str, Any],
 ) -> None:
     """Add one parameter of an operation as an option."""
     if given.name in _APART:
@@ -367,7 +365,7 @@ def add_option(
     parser.add_argument(flag, dest=given.name, **found)
 
 
-def _options_of(given: Parameter) -> dict[str, Any]:
+def _options_of(given: schemas.Parameter) -> dict[str, Any]:
     kind, found = given.schema['type'], {'help': given.help}
     if kind == 'boolean':
         return {**found, 'action': 'store_true'}

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.api.operation import Operation, Parameter, Schema
+from ironic_ownership.api.operation import Operation
 from ironic_ownership.api.operation_client import OperationClient, actor
+from ironic_ownership.api.schemas import Parameter, Schema
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending

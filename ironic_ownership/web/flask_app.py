@@ -27,7 +27,13 @@ from ironic_ownership.api import operation
 from ironic_ownership.api.background import BackgroundWork, Gauges
 from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.api.operation_client import encoded
-from ironic_ownership.api.schemas import check, faults, refuse
+from ironic_ownership.api.schemas import (
+    Parameter,
+    Schema,
+    check,
+    faults,
+    refuse,
+)
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.web import errors, policies, routes
@@ -253,7 +259,7 @@ _FLAGS = {'true': True, 'false': False}
 
 def query_values(
     sent: werkzeug.datastructures.MultiDict[str, str],
-    known: Sequence[operation.Parameter],
+    known: Sequence[Parameter],
 ) -> dict[str, Any]:
     """Return the values of a query by the names of its parameters.
 
@@ -278,7 +284,7 @@ def query_values(
     return values
 
 
-def body_value(data: bytes, media_type: str, schema: operation.Schema) -> Any:
+def body_value(data: bytes, media_type: str, schema: Schema) -> Any:
     """Return a body that was sent as JSON.
 
     :raises UnsupportedMediaTypeError: if its type is another one.
@@ -314,7 +320,7 @@ def _refuse_constant(text: str) -> Any:
     raise ValueError(text)
 
 
-def _read(texts: Sequence[str], schema: operation.Schema) -> Any:
+def _read(texts: Sequence[str], schema: Schema) -> Any:
     """Return the typed value of texts, or the texts if they have none."""
     kind = schema.get('type')
     if kind == 'array':

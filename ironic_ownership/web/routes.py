@@ -183,7 +183,7 @@ def _operation(one: operation.Operation) -> dict[str, Any]:
     return {key: value for key, value in described.items() if value}
 
 
-def _parameter(one: operation.Parameter, where: str) -> dict[str, Any]:
+def _parameter(one: schemas.Parameter, where: str) -> dict[str, Any]:
     described = {
         'name': one.name,
         'in': where,
@@ -220,7 +220,7 @@ def statuses(one: operation.Operation) -> list[int]:
 
 
 def _response(
-    text: str, schema: operation.Schema, media_type: str
+    text: str, schema: schemas.Schema, media_type: str
 ) -> dict[str, Any]:
     request_id = {'$ref': '#/components/headers/request_id'}
     return {

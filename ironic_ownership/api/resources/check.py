@@ -5,13 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, pauses, services
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.checks import node_validation, overview, runner
@@ -207,7 +201,7 @@ _AGE = schemas.described(
     'Seconds since Ironic was read for the last full check; null if it was '
     'not: then unowned nodes without a record are not counted.',
 )
-_CHECK = Parameter(
+_CHECK = schemas.Parameter(
     'check',
     'Also read every node of Ironic now, as "check" does.',
     schemas.FLAG,

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.schemas import (
     FLAG_OR_NULL,
     TEXT_OR_NULL,
@@ -93,15 +87,7 @@ ACTION: Columns[NodeStatus] = (
 )
 """A node that its owner may act on."""
 
-NODE = Parameter(
-    'node',
-    'Uuid or name of the node, or uuid of the instance on it.',
-    schemas.KEY,
-    example='rack1-node7',
-    metavar='UUID|NAME',
-)
-
-_EVENTS = Parameter(
+_EVENTS = schemas.Parameter(
     'events',
     'How many of its last events to show, newest first (default: 5).',
     {'type': 'integer', 'minimum': 0, 'maximum': 10000},
@@ -118,7 +104,6 @@ _EVENTS = Parameter(
         events=schemas.THINGS,
         notes=schemas.NOTES,
     ),
-    parameters=(NODE,),
     query=(_EVENTS,),
     errors=(404, 502, 503),
 )
@@ -147,7 +132,6 @@ def _show(request: Request) -> Answer:
     'POST /v1/compute-nodes/{node}/check-action',
     schemas.answer('Its owner may act on it.', ACTION),
     allowed_to=Access.READ,
-    parameters=(NODE,),
     errors=(404, 409, 502, 503),
 )
 def _check_action(request: Request) -> Answer:
@@ -332,7 +316,6 @@ EXPLANATION: Columns[Explanation] = (
     'compute_node:explain',
     'GET /v1/compute-nodes/{node}/explain',
     schemas.answer('The chain, from the inputs to the advice.', EXPLANATION),
-    parameters=(NODE,),
     errors=(404, 502, 503),
 )
 def _explain(request: Request) -> Answer:

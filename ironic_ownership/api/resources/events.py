@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.events import (
@@ -56,25 +51,25 @@ _MOMENT = {
     r'([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$',
 }
 _FILTERS = (
-    Parameter(
+    schemas.Parameter(
         'service',
         'Only events of this service, or of nodes that it lost or got '
         '(case-insensitive).',
         schemas.HOST,
         metavar='HOST',
     ),
-    Parameter(
+    schemas.Parameter(
         'node',
         'Only events of this node: a uuid, or a name on record.',
         schemas.NAME,
         metavar='UUID|NAME',
     ),
-    Parameter(
+    schemas.Parameter(
         'kind',
         'Only events of one of these kinds; may be repeated.',
         {'type': 'array', 'items': schemas.codes(EventKind), 'minItems': 1},
     ),
-    Parameter(
+    schemas.Parameter(
         'since',
         'Only events at this time or later: a date or a time in ISO 8601, '
         'UTC unless it has an offset; by the clock of the database.',
@@ -82,15 +77,15 @@ _FILTERS = (
         example='2025-01-31T22:00:00Z',
         metavar='TIME',
     ),
-    Parameter(
+    schemas.Parameter(
         'until', 'Only events before this time.', _MOMENT, metavar='TIME'
     ),
-    Parameter(
+    schemas.Parameter(
         'actor',
         'Only events of this service or user, exactly as shown.',
         schemas.NAME,
     ),
-    Parameter(
+    schemas.Parameter(
         'request_id',
         "Only events of one operator's request; a move has its own.",
         schemas.NAME,

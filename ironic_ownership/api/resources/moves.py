@@ -8,12 +8,7 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
@@ -26,13 +21,7 @@ from ironic_ownership.observe.columns import Columns, cells, keys
 
 LOG = log.getLogger(__name__)
 
-REQUEST_ID = Parameter(
-    'request_id',
-    'Id of the move, as "move list" shows it.',
-    schemas.KEY,
-    metavar='ID',
-)
-_NODES = Parameter(
+_NODES = schemas.Parameter(
     'nodes',
     'Whether to include the result of each node; by default it is.',
     schemas.FLAG,
@@ -54,7 +43,7 @@ _DETAILS = {
     'GET /v1/moves',
     schemas.pages('A page of moves.', 'moves', move_answers.MOVE),
     query=(
-        Parameter(
+        schemas.Parameter(
             'unfinished',
             'Only those that run or can be resumed.',
             schemas.FLAG,
@@ -238,7 +227,6 @@ def _find(request: Request) -> Move:
     'move:show',
     'GET /v1/moves/{request_id}',
     {200: ('The move.', _DETAILS)},
-    parameters=(REQUEST_ID,),
     query=(_NODES,),
     errors=(404, 503),
     columns=move_answers.MOVE,
@@ -271,7 +259,6 @@ def _show(request: Request) -> Answer:
         202: ('The move runs in the background.', move_answers.EXECUTED),
     },
     description=move_answers.BACKGROUND,
-    parameters=(REQUEST_ID,),
     body=move_answers.RESUMING,
     errors=(404, 409, 502, 503),
 )
@@ -327,7 +314,6 @@ def _drained(move: dict[str, Any], **more: Any) -> dict[str, Any]:
     'POST /v1/services/{host}/drain',
     move_answers.of_several(_drained),
     description=move_answers.BACKGROUND,
-    parameters=(schemas.OF_SERVICE,),
     body=move_answers.DRAINING,
     errors=(404, 409, 502, 503),
 )

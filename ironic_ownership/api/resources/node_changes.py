@@ -6,13 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import (
     HINT,
     REFUSED,
@@ -40,7 +34,6 @@ from ironic_ownership.observe.columns import Column, Columns, cells
 _MAX_NODES = 2_000
 _MAX_RELEASED = 500
 
-_UUID = Parameter('uuid', 'Of the node.', schemas.UUID)
 OUTCOME = 'verdict'
 """The stable key of a gate's outcome."""
 
@@ -132,7 +125,6 @@ def _uuids(request: Request) -> Sequence[str]:
     summary='Evaluate every gate of the deletion of a node; nothing is '
     'changed.',
     description=_RULES,
-    parameters=(_UUID,),
     errors=(404, 502, 503),
 )
 def _check(request: Request) -> Answer:
@@ -157,7 +149,6 @@ def _check(request: Request) -> Answer:
     _DELETED,
     summary='Delete the record and the provider of a node that is gone.',
     description=f'{_RULES} 409 lists them if one fails.',
-    parameters=(_UUID,),
     query=schemas.OF_DELETION,
     errors=(404, 409, 502, 503),
 )

@@ -6,13 +6,7 @@ import dataclasses
 import itertools
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.compute_nodes import LONG, SHORT
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts.records import NodeFilter
@@ -22,18 +16,18 @@ from ironic_ownership.engine.queries import deployment, node_listing
 from ironic_ownership.observe.columns import Column, Columns
 
 _PLACE = (
-    Parameter(
+    schemas.Parameter(
         'service',
         'Only nodes that this service owns (case-insensitive).',
         schemas.HOST,
         metavar='HOST',
     ),
-    Parameter(
+    schemas.Parameter(
         'shard',
         'Only nodes of this shard, exactly as in Ironic.',
         schemas.NAME,
     ),
-    Parameter(
+    schemas.Parameter(
         'conductor_group',
         'Only nodes of this conductor group (case-insensitive); empty is the '
         'default group.',
@@ -52,7 +46,7 @@ _ON_RECORD = tuple(
     dataclasses.replace(one, description=_OF_RECORD[one.name])
     for one in _PLACE
 )
-_IN_STATE = Parameter(
+_IN_STATE = schemas.Parameter(
     'state',
     'Only nodes in one of these states; may be repeated.',
     schemas.array(

@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-    Schema,
-)
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import NodeFilter, Pause, nodes_of
 from ironic_ownership.observe import columns
@@ -50,7 +44,9 @@ _SCOPE: dict[str, Any] = {
 }
 
 
-def _body(longest: int, force: Schema, *required: str) -> dict[str, Any]:
+def _body(
+    longest: int, force: schemas.Schema, *required: str
+) -> dict[str, Any]:
     seconds = {'type': 'integer', 'minimum': 1, 'maximum': longest}
     return schemas.body(
         {
@@ -158,7 +154,7 @@ def _check_scope(
         **schemas.CHANGE,
     ),
     query=(
-        Parameter(
+        schemas.Parameter(
             'pause',
             'Only this pause, by its request_id; all by default.',
             schemas.NAME,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Answer, Answers, Request
+from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.contracts import refusals
 from ironic_ownership.engine.gates import GateResult, Item, Result
 from ironic_ownership.observe.columns import Column, Columns, cells
@@ -51,19 +51,17 @@ def body(
     return schemas.body({'uuids': uuids, **more}, ['uuids', *required])
 
 
-def answers(what: str, of: Columns[Any], **more: Any) -> Answers:
+def answers(what: str, of: Columns[Any], **more: Any) -> schemas.Answers:
     """Return the answers of a change of several things.
 
     :param what: the things, in the plural, and their key: ``'nodes'``.
     """
-    found = schemas.answer(
+    changed = {what: schemas.array(schemas.thing(of)), **more}
+    return schemas.Answers(
         f'The result for each {what[:-1]}; or the proposal, for dry_run.',
-        **{what: schemas.array(schemas.thing(of))},
-        **more,
-        **schemas.CHANGE,
+        of,
+        schemas.thing(**changed, **schemas.CHANGE),
     )
-    found.columns = of
-    return found
 
 
 def refuse(

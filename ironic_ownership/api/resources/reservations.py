@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.schemas import TEXT_OR_NULL
 from ironic_ownership.contracts import (
     exceptions,
@@ -158,12 +152,6 @@ CHOICE: Columns[Choice] = (
 """Result of a dry run of a request."""
 
 _ANSWERS = schemas.answer('The reservation.', DETAILED)
-ID = Parameter(
-    'id',
-    'Id of the reservation or, while it is open, the uuid of its instance.',
-    schemas.KEY,
-    metavar='ID|INSTANCE',
-)
 
 
 @Operation(
@@ -172,13 +160,13 @@ ID = Parameter(
     schemas.pages('A page of reservations.', 'reservations', RESERVATION),
     allowed_to=Access.READ_RESERVATIONS,
     query=(
-        Parameter(
+        schemas.Parameter(
             'service',
             'Only those of this service (case-insensitive).',
             schemas.HOST,
             metavar='HOST',
         ),
-        Parameter('all', 'Also those that are closed.', schemas.FLAG),
+        schemas.Parameter('all', 'Also those that are closed.', schemas.FLAG),
         *schemas.PAGE,
     ),
     errors=(404, 503),
@@ -263,7 +251,6 @@ def _create(request: Request) -> Answer:
     'GET /v1/reservations/{id}',
     _ANSWERS,
     allowed_to=Access.READ_RESERVATIONS,
-    parameters=(ID,),
     errors=(404, 502, 503),
 )
 def _show(request: Request) -> Answer:
@@ -276,7 +263,6 @@ def _show(request: Request) -> Answer:
     'POST /v1/reservations/{id}/confirm',
     _ANSWERS,
     allowed_to=Access.SERVICE,
-    parameters=(ID,),
     errors=(404, 409, 502, 503),
 )
 def _confirm(request: Request) -> Answer:
@@ -292,7 +278,6 @@ def _confirm(request: Request) -> Answer:
     'DELETE /v1/reservations/{id}',
     schemas.answer('The reservation, closed.', DETAILED),
     allowed_to=Access.SERVICE,
-    parameters=(ID,),
     errors=(404, 409, 502, 503),
 )
 def _delete(request: Request) -> Answer:

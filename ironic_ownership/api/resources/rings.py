@@ -6,13 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership.api import policy_options, schemas
-from ironic_ownership.api.operation import (
-    Access,
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.services import advertised
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.engine import suggestions
@@ -209,26 +203,26 @@ def _seen(request: Request) -> tuple[Deployment, Situation]:
     'GET /v1/rings/preview',
     _ANSWERS,
     query=(
-        Parameter(
+        schemas.Parameter(
             'without',
             'As if these members died (case-insensitive); may be repeated.',
             _HOSTS,
             metavar='HOST',
         ),
-        Parameter(
+        schemas.Parameter(
             'with',
             'As if these services joined (case-insensitive); may be repeated.',
             _HOSTS,
             metavar='HOST',
         ),
-        Parameter(
+        schemas.Parameter(
             'like',
             'The live member whose settings a new one has; needed if '
             'there are several rings.',
             schemas.HOST,
             metavar='HOST',
         ),
-        Parameter('nodes', 'Also list each node.', schemas.FLAG),
+        schemas.Parameter('nodes', 'Also list each node.', schemas.FLAG),
     ),
     errors=(404, 409, 502, 503),
 )

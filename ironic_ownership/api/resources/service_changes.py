@@ -175,7 +175,6 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
         ),
         **schemas.CHANGE,
     ),
-    parameters=(schemas.OF_SERVICE,),
     body=_SET,
     errors=(404, 409, 502, 503),
 )
@@ -208,7 +207,6 @@ def _set(request: Request) -> Answer:
         gates=_gates(GATES),
         **schemas.CHANGE,
     ),
-    parameters=(schemas.OF_SERVICE,),
     query=schemas.OF_DELETION,
     errors=(404, 409, 502, 503),
     columns=GATES,
@@ -246,7 +244,6 @@ def _delete(request: Request) -> Answer:
         gates=_gates(_FAILOVER_GATES),
         **schemas.CHANGE,
     ),
-    parameters=(schemas.OF_SERVICE,),
     body=schemas.body(
         {
             'to': schemas.described(

@@ -8,12 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import (
-    Answer,
-    Operation,
-    Parameter,
-    Request,
-)
+from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import Condition
 from ironic_ownership.engine import suggestions
@@ -184,7 +179,7 @@ DETAILS: Columns[ServiceStatus] = (
         'success, and an error with the time since which it fails.',
     ),
 )
-_WITH_LOAD = Parameter(
+_WITH_LOAD = schemas.Parameter(
     'long',
     'Also show how much of it is free and unavailable, its share against '
     'the mean, whether it is fenced, why it is disabled, when it registered, '
@@ -231,7 +226,6 @@ def _list(request: Request) -> Answer:
     'service:show',
     'GET /v1/services/{host}',
     schemas.answer('The service.', DETAILS, warnings=schemas.WARNINGS),
-    parameters=(schemas.OF_SERVICE,),
     errors=(404, 503),
 )
 def _show(request: Request) -> Answer:

@@ -11,8 +11,8 @@ import werkzeug.datastructures
 from hypothesis import strategies as st
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.operation import Parameter
 from ironic_ownership.api.resources import move_answers
+from ironic_ownership.api.schemas import Parameter
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.web import flask_app
 
