@@ -147,6 +147,8 @@ class Observer(_Client):
 
 LOG = log.getLogger(__name__)
 
+_GONE = coordination.MemberNotJoined, coordination.GroupNotCreated
+
 _ATTEMPTS = 3
 """Each further one is needed only if the store is emptied in between."""
 
@@ -210,9 +212,7 @@ class Session(_Client):
             if coordinator is None:
                 return
             try:
-                with contextlib.suppress(
-                    coordination.MemberNotJoined, coordination.GroupNotCreated
-                ):
+                with contextlib.suppress(*_GONE):
                     self._driver.leave(coordinator, self._group)
             finally:
                 self._driver.stop(coordinator)
@@ -246,10 +246,7 @@ class Session(_Client):
             self._started().get_member_capabilities(self._group, self.id).get(
                 timeout=self._driver.request_timeout
             )
-        except (
-            coordination.MemberNotJoined,
-            coordination.GroupNotCreated,
-        ) as exc:
+        except _GONE as exc:
             raise errors.not_a_member() from exc
 
     def _started(self) -> Coordinator:
@@ -261,13 +258,12 @@ class Session(_Client):
         data = self.record.to_data()
         for _ in range(_ATTEMPTS):
             try:
-                self._driver.join(coordinator, self._group, data)
+                # An answer got lost then; no other session has this id.
+                with contextlib.suppress(coordination.MemberAlreadyExist):
+                    self._driver.join(coordinator, self._group, data)
+                return
             except coordination.GroupNotCreated:
                 create_group(
                     coordinator, self._group, self._driver.request_timeout
                 )
-            except coordination.MemberAlreadyExist:
-                return  # an answer got lost; no other session has this id
-            else:
-                return
         raise coordination.GroupNotCreated(self._group)
