@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
@@ -28,6 +29,8 @@ from ironic_ownership.db.transaction import Transaction
 _reservations = tables.reservations.c
 
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
+
+_version = operator.attrgetter('state', 'confirmed', 'updated_at')
 
 
 class SqlReservations(transaction.Port):
@@ -209,12 +212,6 @@ class SqlReservations(transaction.Port):
             after = sa.select(number).where(_reservations.id == marker)
             statement = statement.where(number > after.scalar_subquery())
         return self._database.select(statement, rows.reservation)
-
-
-def _version(
-    reservation: Reservation,
-) -> tuple[ReservationState, bool, float | None]:
-    return reservation.state, reservation.confirmed, reservation.updated_at
 
 
 def _of_instance(
