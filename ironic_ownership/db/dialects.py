@@ -202,32 +202,27 @@ def whole(seconds: float) -> str:
     return str(max(1, int(seconds)))
 
 
-class _OneLine(logging.Filter):
+def _one_line(record: logging.LogRecord) -> bool:
     """Report a connection that breaks on its way back to the pool in one line.
 
     The pool drops it and logs a traceback, although nothing else fails: the
     transaction has ended, and the next one gets a new connection.
     """
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.exc_info, tuple):
-            record.msg = 'A connection is dropped: %s: %s'
-            exc = record.exc_info[1]
-            record.args = (type(exc).__name__, ' '.join(str(exc).split()))
-            record.exc_info = None
-            record.levelno = logging.WARNING
-            record.levelname = logging.getLevelName(logging.WARNING)
-        return True
-
-
-_ONE_LINE = _OneLine()
+    if isinstance(record.exc_info, tuple):
+        record.msg = 'A connection is dropped: %s: %s'
+        exc = record.exc_info[1]
+        record.args = (type(exc).__name__, ' '.join(str(exc).split()))
+        record.exc_info = None
+        record.levelno = logging.WARNING
+        record.levelname = logging.getLevelName(logging.WARNING)
+    return True
 
 
 def log_in_one_line(engine: sqlalchemy.Engine) -> None:
     """Report each connection that the pool drops in one line."""
     # A logger knows each filter once, and new pools of an engine share it.
     if isinstance(engine.pool.logger, logging.Logger):
-        engine.pool.logger.addFilter(_ONE_LINE)
+        engine.pool.logger.addFilter(_one_line)
 
 
 def prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:
