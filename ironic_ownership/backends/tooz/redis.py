@@ -52,7 +52,11 @@ class RedisDriver(driver.Driver):
             _fail_to_connect_once(client.connection_pool)
             manager = getattr(client.connection_pool, 'sentinel_manager', None)
             if manager is not None:
-                self._prepare_sentinels(manager)
+                for sentinel in manager.sentinels:
+                    _switch_off_retries(sentinel)
+                manager.discover_master = functools.partial(
+                    _newest_primary, manager, patience=self.request_timeout
+                )
             return client
 
         coordinator._make_client = make_client
@@ -81,13 +85,6 @@ class RedisDriver(driver.Driver):
     def disconnect(self, coordinator: Any) -> None:
         if coordinator._client is not None:
             coordinator._client.close()
-
-    def _prepare_sentinels(self, manager: Any) -> None:
-        for sentinel in manager.sentinels:
-            _switch_off_retries(sentinel)
-        manager.discover_master = functools.partial(
-            _newest_primary, manager, patience=self.request_timeout
-        )
 
 
 def _switch_off_retries(client: Any) -> None:
