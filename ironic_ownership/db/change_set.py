@@ -169,11 +169,10 @@ class ChangeSet:
         ) or self.linked_nodes.against_claim(node.uuid, self.host)
         if _is_refused(claim, objection):
             return False
-        from_other = seen is not None and seen != self.host
-        if from_other and not self._may_take_from(claim):
-            return False
-        if from_other:
-            self._take_over(str(seen), claim.cause or 'no cause given')
+        if seen not in (None, self.host):
+            if not self._may_take_from(claim):
+                return False
+            self._take_over(seen, claim.cause or 'no cause given')
         self.writes.claimed.append(node.uuid)
         written = {
             'uuid': node.uuid,
