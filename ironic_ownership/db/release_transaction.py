@@ -54,7 +54,40 @@ def release(  # Model: HandOver
             refused[node.uuid] = objection
         elif row is not None:
             released[row['host']].append(node.uuid)
-    _write(tx, released, now, hand_over, transaction.mark(raised))
+    held = {
+        'held_by': hand_over.request_id,
+        # A command that was killed does not keep the nodes unowned for ever.
+        'held_until': now + hand_over.longest,
+    }
+    for owner, uuids in sorted(released.items(), key=str):
+        if owner is None:
+            # What no reader sees needs no mark.
+            tx.update_rows(_nodes.uuid, uuids, **held)
+            continue
+        tx.update_rows(
+            _nodes.uuid,
+            uuids,
+            host=None,
+            reason=reasons.Reason.RELEASED.value,
+            released_by=owner,
+            updated_at=now,
+            **held,
+            **transaction.mark(raised),
+        )
+        tx.add_rows(
+            tables.events,
+            [
+                rows.new_event(
+                    now,
+                    Origin(hand_over.actor, hand_over.request_id),
+                    EventKind.NODE_HANDED_OVER,
+                    node_uuid=uuid,
+                    from_host=owner,
+                    reason=hand_over.reason,
+                )
+                for uuid in uuids
+            ],
+        )
     return refused
 
 
@@ -80,46 +113,3 @@ def _against(
         f'owner_changed: its owner is {owner or "no service"}, and no longer '
         f'{node.source or "no service"}'
     )
-
-
-def _write(
-    tx: Transaction,
-    released: Mapping[str | None, Sequence[str]],
-    now: float,
-    hand_over: moves.HandOver,
-    mark: change_set.Row,
-) -> None:
-    held = {
-        'held_by': hand_over.request_id,
-        # A command that was killed does not keep the nodes unowned for ever.
-        'held_until': now + hand_over.longest,
-    }
-    for owner, uuids in sorted(released.items(), key=str):
-        if owner is None:
-            # What no reader sees needs no mark.
-            tx.update_rows(_nodes.uuid, uuids, **held)
-            continue
-        tx.update_rows(
-            _nodes.uuid,
-            uuids,
-            host=None,
-            reason=reasons.Reason.RELEASED.value,
-            released_by=owner,
-            updated_at=now,
-            **held,
-            **mark,
-        )
-        tx.add_rows(
-            tables.events,
-            [
-                rows.new_event(
-                    now,
-                    Origin(hand_over.actor, hand_over.request_id),
-                    EventKind.NODE_HANDED_OVER,
-                    node_uuid=uuid,
-                    from_host=owner,
-                    reason=hand_over.reason,
-                )
-                for uuid in uuids
-            ],
-        )
