@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PROG = 'ironic-ownership-api'
-FILES, DIRECTORIES = (
-    'IRONIC_OWNERSHIP_CONFIG_FILES',
-    'IRONIC_OWNERSHIP_CONFIG_DIRS',
-)
+FILES = 'IRONIC_OWNERSHIP_CONFIG_FILES'
+DIRECTORIES = 'IRONIC_OWNERSHIP_CONFIG_DIRS'
 """Names of files and directories, with ":" between them."""
 
 LOG = log.getLogger(__name__)

@@ -65,17 +65,14 @@ class OperationsApp:
             MAX_LISTS, conf.api.list_lifetime
         )
         self._strategy: str = conf.api.auth_strategy
-        self._public_names = {
-            one.name
+        public = [
+            one
             for one in routes.OPERATIONS
             if one.access is operation.Access.PUBLIC
             or (one.name == METRICS and conf.api.public_metrics)
-        }
-        self.public = frozenset(
-            one.path
-            for one in routes.OPERATIONS
-            if one.name in self._public_names
-        )
+        ]
+        self._public_names = {one.name for one in public}
+        self.public = frozenset(one.path for one in public)
         self._rules = (
             policies.Rules(conf) if self._strategy == api.KEYSTONE else None
         )
