@@ -13,7 +13,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, TypeVar
 
 import sqlalchemy as sa
@@ -124,7 +124,9 @@ class HeartbeatLog:
                 if until > started:
                     left[beat.member] = until - started
             if not late:
-                self._forget(kept)
+                for known in (self._stamps, self._alive_until, self._leads):
+                    for key in [key for key in known if key not in kept]:
+                        del known[key]
                 self._read_at, self._asked_at = ended, started
             ahead = self._ahead()
         return model.View.of(
@@ -155,11 +157,6 @@ class HeartbeatLog:
         for (host, *_), samples in self._leads.items():
             leads[host] = max(*samples, leads.get(host, 0.0))
         return {host: lead for host, lead in leads.items() if lead > 0}
-
-    def _forget(self, kept: Container[_Key]) -> None:
-        for known in (self._stamps, self._alive_until, self._leads):
-            for key in [key for key in known if key not in kept]:
-                del known[key]
 
 
 def _key(member: model.Member) -> _Key:

@@ -201,20 +201,15 @@ class ToozBackend(backend.MembershipBackend):
             raise errors.not_a_member()
         return self._session
 
-    def _refuse_missing(self, session: Session) -> None:
-        """Refuse a beat of a member that may have expired."""
-        # A late beat would renew an entry that has expired, but that no client
-        # has read since. And after a failure, the store may never answer the
-        # session's own client again.
-        overdue = time.monotonic() - self._alive_at >= self.member_ttl
-        if not (overdue or self._has_failed):
-            return
-        if not self._observer.sees(session.id):
-            raise errors.not_a_member()
-
     def _write(self, session: Session, change: Callable[[], None]) -> None:
         def work() -> None:
-            self._refuse_missing(session)
+            # A late beat would renew an entry that has expired, but that no
+            # client has read since. And after a failure, the store may never
+            # answer the session's own client again.
+            overdue = time.monotonic() - self._alive_at >= self.member_ttl
+            is_doubtful = overdue or self._has_failed
+            if is_doubtful and not self._observer.sees(session.id):
+                raise errors.not_a_member()
             change()
 
         started = time.monotonic()

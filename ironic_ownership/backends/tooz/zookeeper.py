@@ -62,7 +62,9 @@ class ZooKeeperDriver(driver.Driver):
         long as a session lasts: a server that is starting, or a network that
         drops packets, would cost the membership.
         """
-        _limit_log()
+        # Below that level kazoo logs the user's digest.
+        log = logging.getLogger('kazoo')
+        log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
         coordinator.timeout = self.request_timeout
         # Time for another server, if the first does not answer.
         several = len(self.store_url.servers) > 1
@@ -125,12 +127,6 @@ class ZooKeeperDriver(driver.Driver):
 
     def watcher(self, coordinator: Any, group: bytes) -> driver.Watcher:
         return _ChildWatch(coordinator, group, self.request_timeout)
-
-
-def _limit_log() -> None:
-    # Below that level kazoo logs the user's digest.
-    log = logging.getLogger('kazoo')
-    log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
 
 
 def _secure(
