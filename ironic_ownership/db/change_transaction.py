@@ -102,16 +102,14 @@ def apply(
 
 def _without_repeats(changes: Iterable[Change]) -> Iterable[Sequence[Change]]:
     """Cut changes into batches that name every node once, in order."""
-    batches: list[dict[str, Change]] = []
-    times: dict[str, int] = {}
-    for change in changes:
-        place = times.get(change.uuid, 0)
-        times[change.uuid] = place + 1
-        if place == len(batches):
-            batches.append({})
-        batches[place][change.uuid] = change
     # Even without a change, the right to write is checked.
-    return [list(batch.values()) for batch in batches or [{}]]
+    batches: list[dict[str, Change]] = [{}]
+    for change in changes:
+        free = next((b for b in batches if change.uuid not in b), None)
+        if free is None:
+            batches.append(free := {})
+        free[change.uuid] = change
+    return [list(batch.values()) for batch in batches]
 
 
 def _lock(

@@ -134,7 +134,11 @@ def _change(
             with connection.committing(database.where):
                 conn.commit()
 
-    _check_target(revision)
+    if revision != 'head' and revision not in revisions():
+        raise exceptions.SchemaError(
+            f'this release does not know the revision {revision!r}',
+            hint=f'It knows: {", ".join(revisions())}, head',
+        )
     database.write(locked)
     return version(database)
 
@@ -156,14 +160,6 @@ def revisions() -> tuple[str, ...]:
 
     scripts = alembic.script.ScriptDirectory.from_config(_config())
     return tuple(s.revision for s in scripts.walk_revisions())[::-1]
-
-
-def _check_target(revision: str) -> None:
-    if revision != 'head' and revision not in revisions():
-        raise exceptions.SchemaError(
-            f'this release does not know the revision {revision!r}',
-            hint=f'It knows: {", ".join(revisions())}, head',
-        )
 
 
 def _is_compatible(conn: sa.Connection, found: str | None) -> bool:
