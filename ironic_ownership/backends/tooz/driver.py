@@ -64,8 +64,6 @@ class Driver:
     reader_class: ClassVar[type[members.ToozReader]] = members.ToozReader
     reads_in_bulk: ClassVar[bool] = False
     """True if the data of all members costs little more than that of one."""
-    foreign_ids: ClassVar[frozenset[bytes]] = frozenset()
-    """Ids that tooz lists although they are no members."""
     reserved: ClassVar[frozenset[str]] = _TIMINGS | {'executor', 'handler'}
     """Options of the URL that this driver sets itself."""
 

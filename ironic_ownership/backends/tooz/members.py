@@ -147,7 +147,6 @@ class Reader(abc.ABC):
 class Settings(Protocol):
     """A driver of tooz, as far as readers know it."""
 
-    foreign_ids: ClassVar[frozenset[bytes]]
     reads_in_bulk: ClassVar[bool]
     request_timeout: float
 
@@ -167,8 +166,7 @@ class ToozReader(Reader):
         self._group = group
 
     def _ids(self) -> set[bytes]:
-        ids = self._answer(self._coordinator.get_members(self._group))
-        return set(ids) - self._driver.foreign_ids
+        return set(self._answer(self._coordinator.get_members(self._group)))
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
         if ids and self._driver.reads_in_bulk:

@@ -25,9 +25,10 @@ _RECONNECT_DELAY = 2.0
 class _SyncedReader(members.ToozReader):
     """Reads nothing that is older than the call."""
 
-    def read(self) -> Mapping[bytes, members.MemberRecord | None]:
+    def _ids(self) -> set[bytes]:
         _sync(self._coordinator, self._driver.request_timeout)
-        return super().read()
+        # Without the lock of tooz's election, which it lists as a member.
+        return super()._ids() - {b'leader'}
 
 
 class ZooKeeperDriver(driver.Driver):
@@ -41,8 +42,6 @@ class ZooKeeperDriver(driver.Driver):
     # kazoo's own threads would keep the session of a process that hangs.
     lives_without_beats = True
     reader_class = _SyncedReader
-    # The lock of tooz's election, which it lists as a member.
-    foreign_ids = frozenset({b'leader'})
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
 
     def options(self) -> Mapping[str, Any]:

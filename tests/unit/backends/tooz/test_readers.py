@@ -125,9 +125,7 @@ class Etcd:
         return {'header': header, 'kvs': rows}
 
 
-DRIVER = types.SimpleNamespace(
-    foreign_ids=set(), reads_in_bulk=False, request_timeout=1
-)
+DRIVER = types.SimpleNamespace(reads_in_bulk=False, request_timeout=1)
 
 
 def parse(_id: bytes, data: object) -> object:
