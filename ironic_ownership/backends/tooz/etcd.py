@@ -71,13 +71,7 @@ class EtcdDriver(driver.Driver):
         self, coordinator: Any, group: bytes, data: Mapping[str, str]
     ) -> None:
         """Skip tooz, which reads all members first, with all their data."""
-        if not etcd_members.put(
-            coordinator.client,
-            coordinator._prefix_group(group),
-            coordinator._member_id,
-            data,
-            coordinator._membership_lease.id,
-        ):
+        if not etcd_members.put(coordinator, group, data):
             raise coordination.GroupNotCreated(group)
 
     def leave(self, coordinator: Any, group: bytes) -> None:
@@ -142,6 +136,9 @@ class Servers:
                 self._number = (self._number + 1) % len(self.addresses)
 
 
+_Send = Callable[..., requests.Response]
+
+
 @dataclasses.dataclass(eq=False)
 class Login:
     """The login of one user, shared by all clients: etcd makes it costly.
@@ -153,13 +150,46 @@ class Login:
     user: tuple[str, str]
     token: str | None = dataclasses.field(init=False, default=None)
 
-    def take(self, answer: requests.Response) -> bool:
-        """Keep the token of an answer; ``False`` if it is a refusal."""
+    def send(
+        self, request: requests.PreparedRequest, send: _Send
+    ) -> requests.Response:
+        """Send a request as the user; a refused login is an answer, too."""
+        # Again, because tokens expire, and servers that were emptied know
+        # none.
+        for is_needed in (self.token is None, True):
+            refusal = self._log_in(request, send) if is_needed else None
+            if refusal is not None:
+                return refusal
+            # A request that is repeated still has the old token.
+            request.headers.pop('Authorization', None)
+            if self.token:
+                request.headers['Authorization'] = self.token
+            answer = send(request)
+            if answer.ok or not any(t in answer.text for t in _NOT_LOGGED_IN):
+                break
+            answer.close()
+        return answer
+
+    def _log_in(
+        self, request: requests.PreparedRequest, send: _Send
+    ) -> requests.Response | None:
+        """Get a token; return the answer if the server refuses."""
+        asked = request.copy()
+        asked.headers.pop('Authorization', None)
+        version = request.path_url.split('/')[1]
+        asked.url = urllib.parse.urljoin(
+            str(request.url), f'/{version}/auth/authenticate'
+        )
+        name, password = self.user
+        body = {'name': name, 'password': password}
+        asked.prepare_body(None, None, json=body)
+        # The request may be a watch, of which no answer is read to its end.
+        answer = send(asked, stream=False)
         if answer.ok:
             self.token = str(answer.json()['token'])
-            return True
+            return None
         if 'authentication is not enabled' not in answer.text:
-            return False
+            return answer
         if self.token != '':
             # An operator may configure the services first.
             LOG.warning(
@@ -167,10 +197,7 @@ class Login:
                 'authentication is not enabled'
             )
         self.token = ''
-        return True
-
-
-_Send = Callable[..., requests.Response]
+        return None
 
 
 class Adapter(requests.adapters.HTTPAdapter):
@@ -217,50 +244,10 @@ class Adapter(requests.adapters.HTTPAdapter):
     ) -> requests.Response:
         parts = urllib.parse.urlsplit(str(request.url))
         request.url = parts._replace(netloc=server).geturl()
-        login = self._login
         # The version is read before the path of the login is known.
-        if login is None or request.path_url == '/version':
+        if self._login is None or request.path_url == '/version':
             return send(request)
-        if login.token is None:
-            refusal = _log_in(login, request, send)
-            if refusal is not None:
-                return refusal
-        answer = _send_as_user(login, request, send)
-        if answer.ok or not any(t in answer.text for t in _NOT_LOGGED_IN):
-            return answer
-        # Tokens expire, and servers that were emptied know none.
-        answer.close()
-        refusal = _log_in(login, request, send)
-        if refusal is not None:
-            return refusal
-        return _send_as_user(login, request, send)
-
-
-def _send_as_user(
-    login: Login, request: requests.PreparedRequest, send: _Send
-) -> requests.Response:
-    # A request that is repeated still has the old token.
-    request.headers.pop('Authorization', None)
-    if login.token:
-        request.headers['Authorization'] = login.token
-    return send(request)
-
-
-def _log_in(
-    login: Login, request: requests.PreparedRequest, send: _Send
-) -> requests.Response | None:
-    """Get a token; return the answer if the server refuses."""
-    asked = request.copy()
-    asked.headers.pop('Authorization', None)
-    version = request.path_url.split('/')[1]
-    asked.url = urllib.parse.urljoin(
-        str(request.url), f'/{version}/auth/authenticate'
-    )
-    name, password = login.user
-    asked.prepare_body(None, None, json={'name': name, 'password': password})
-    # The request may be a watch, of which no answer is read to its end.
-    answer = send(asked, stream=False)
-    return None if login.take(answer) else answer
+        return self._login.send(request, send)
 
 
 def _with_port(address: str) -> str:

@@ -105,14 +105,9 @@ class MemberReader(members.Reader):
         )
 
 
-def put(
-    client: Any,
-    prefix: bytes,
-    member_id: bytes,
-    data: Mapping[str, str],
-    lease: int,
-) -> bool:
+def put(coordinator: Any, group: bytes, data: Mapping[str, str]) -> bool:
     """Add a member for as long as its lease; ``False`` without the group."""
+    prefix = coordinator._prefix_group(group)
     group_exists = {
         'key': _encode(prefix),
         'result': 'GREATER',
@@ -120,12 +115,12 @@ def put(
         'version': 0,
     }
     member = {
-        'key': _encode(prefix + member_id),
+        'key': _encode(prefix + coordinator._member_id),
         # In the format of tooz.
         'value': _encode(utils.dumps(dict(data))),
-        'lease': lease,
+        'lease': coordinator._membership_lease.id,
     }
-    answer = client.transaction(
+    answer = coordinator.client.transaction(
         {'compare': [group_exists], 'success': [{'request_put': member}]}
     )
     return bool(answer.get('succeeded'))
