@@ -36,7 +36,7 @@ class _Client:
     def __init__(self, driver: Driver, group: bytes) -> None:
         self._driver = driver
         self._group = group
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._coordinator: Coordinator | None = None
 
     def failed(self) -> None:
@@ -62,12 +62,26 @@ class Observer(_Client):
     def view(self) -> model.View:
         """Return the members alive now; cheap while nothing has changed."""
         with self._lock:
-            return self._read()
+            coordinator = self._opened()
+            if self._reader is None:
+                self._reader = self._driver.reader(
+                    coordinator, self._group, self._record_of
+                )
+            try:
+                records = self._reader.read()
+            except Exception:  # translated by the caller
+                self._note_failure()
+                raise
+            self._failing_since = None
+            if records is not self._records:
+                self._records = records
+                self._view = newest(filter(None, records.values()))
+            return self._view
 
     def sees(self, member_id: bytes) -> bool:
         """Tell whether an id is a member; expired ones are removed."""
         with self._lock:
-            self._read()
+            self.view()
             return member_id in self._records
 
     def watcher(self) -> Watcher:
@@ -88,23 +102,6 @@ class Observer(_Client):
         self._watcher = None
         if coordinator is not None:
             self._driver.stop(coordinator)
-
-    def _read(self) -> model.View:
-        coordinator = self._opened()
-        if self._reader is None:
-            self._reader = self._driver.reader(
-                coordinator, self._group, self._record_of
-            )
-        try:
-            records = self._reader.read()
-        except Exception:  # translated by the caller
-            self._note_failure()
-            raise
-        self._failing_since = None
-        if records is not self._records:
-            self._records = records
-            self._view = newest(filter(None, records.values()))
-        return self._view
 
     def _record_of(
         self, member_id: bytes, content: object
@@ -186,7 +183,7 @@ class Session(_Client):
                 # lives.
                 self._driver.beat(coordinator)
                 with contextlib.suppress(exceptions.NotMemberError):
-                    self._check()
+                    self.check()
                     return
             raise coordination.ToozError('the store does not keep members')
 
@@ -194,12 +191,18 @@ class Session(_Client):
         with self._lock:
             self._driver.beat(self._started())
             # Drivers accept beats after the store has lost the member.
-            self._check()
+            self.check()
             self._renew()
 
     def check(self) -> None:
-        with self._lock:
-            self._check()
+        """Raise :class:`NotMemberError` if the store has no such member."""
+        try:
+            with self._lock:
+                self._started().get_member_capabilities(
+                    self._group, self.id
+                ).get(timeout=self._driver.request_timeout)
+        except _GONE as exc:
+            raise errors.not_a_member() from exc
 
     def leave(self) -> None:
         """Stop being a member, forever."""
@@ -240,14 +243,6 @@ class Session(_Client):
         # The driver may raise any error: without beats it expires anyway.
         except Exception as exc:  # noqa: BLE001
             LOG.debug('a membership without beats is left to expire: %s', exc)
-
-    def _check(self) -> None:
-        try:
-            self._started().get_member_capabilities(self._group, self.id).get(
-                timeout=self._driver.request_timeout
-            )
-        except _GONE as exc:
-            raise errors.not_a_member() from exc
 
     def _started(self) -> Coordinator:
         if self._coordinator is None:
