@@ -109,23 +109,10 @@ class ChangeSet:
                 return self._claim(change)
             case records.Update():
                 return self._update(change)
-            case records.Release():
-                return self._give_up(
-                    change, EventKind.OWNER_CHANGED, released_by=self.host
-                )
-            case records.BeginDeletion():
-                return self._begin_deletion(change)
-            case records.Delete():
-                # Its provider was deleted before.
-                return self._give_up(
-                    change,
-                    EventKind.NODE_FORGOTTEN,
-                    deleted_at=self.now,
-                    placement_digest=None,
-                    released_by=None,
-                )
             case records.Report():
                 return self._report(change)
+            case _:
+                return self._give_up(change)
 
     def node_updates(self) -> Iterable[tuple[Row, Sequence[str]]]:
         """Yield changed columns of ``compute_nodes``, and the nodes' uuids.
@@ -279,12 +266,9 @@ class ChangeSet:
             )
 
     def _give_up(  # Model: Release
-        self,
-        change: records.Release | records.Delete,
-        kind: EventKind,
-        **values: Any,
+        self, change: records.Release | records.BeginDeletion | records.Delete
     ) -> bool:
-        uuid, reason = change.uuid, change.reason.value
+        uuid = change.uuid
         if self._owner(uuid) != self.host or uuid in self.open_instances:
             return False
         if isinstance(change, records.Release):
@@ -293,20 +277,24 @@ class ChangeSet:
             objection = self.linked_nodes.against_deletion(uuid, self.host)
         if _is_refused(change, objection):
             return False
+        if isinstance(change, records.BeginDeletion):
+            self._rewrite(self.nodes[uuid], **BEING_DELETED)
+            return True
+        kind = EventKind.OWNER_CHANGED
+        values: Row = {'released_by': self.host}
         if isinstance(change, records.Delete):
             self.writes.deleted.append(uuid)
+            kind = EventKind.NODE_FORGOTTEN
+            # Its provider was deleted before.
+            values = {
+                'deleted_at': self.now,
+                'placement_digest': None,
+                'released_by': None,
+            }
+        reason = change.reason.value
         self._rewrite(self.nodes[uuid], host=None, reason=reason, **values)
         self._event(kind, node_uuid=uuid, from_host=self.host, reason=reason)
         return True
-
-    def _begin_deletion(self, change: records.BeginDeletion) -> bool:
-        uuid = change.uuid
-        if self._owner(uuid) != self.host or uuid in self.open_instances:
-            return False
-        objection = self.linked_nodes.against_deletion(uuid, self.host)
-        if not _is_refused(change, objection):
-            self._rewrite(self.nodes[uuid], **BEING_DELETED)
-        return objection is None
 
     def _report(self, report: records.Report) -> bool:
         if self._owner(report.uuid) != self.host:
