@@ -90,33 +90,22 @@ def _given(
     return [column == value for column, value in pairs if value is not None]
 
 
-def page(those: NodeFilter, after: str, limit: int) -> sa.Select[Any]:
-    """Select compute nodes that follow a uuid, in the order of their uuids."""
-    statement = chosen(those, Unindexed)
-    return _following(statement, after, limit)
-
-
-def in_reach(
-    host: str, scope: model.Scope, after: str, limit: int
-) -> sa.Select[Any]:
-    """Select those of one host or last seen in a scope that follow a uuid."""
+def in_reach(host: str, scope: model.Scope) -> sa.Select[Any]:
+    """Select the compute nodes of one host or last seen in a scope."""
     filters = _given(
         (_nodes.shard, scope.shard),
         (_nodes.conductor_group, scope.conductor_group),
     )
-    statement = COMPUTE_NODES
     if scope.nothing:
-        statement = statement.where(_nodes.host == host)
-    elif filters:
-        statement = statement.where((_nodes.host == host) | sa.and_(*filters))
-    return _following(statement, after, limit)
+        return COMPUTE_NODES.where(_nodes.host == host)
+    if filters:
+        return COMPUTE_NODES.where((_nodes.host == host) | sa.and_(*filters))
+    return COMPUTE_NODES
 
 
-def _following(
-    statement: sa.Select[Any], after: str, limit: int
-) -> sa.Select[Any]:
-    statement = statement.where(_nodes.uuid > after)
-    return statement.order_by(_nodes.uuid).limit(limit)
+def page(those: sa.Select[Any], after: str, limit: int) -> sa.Select[Any]:
+    """Select compute nodes that follow a uuid, in the order of their uuids."""
+    return those.where(_nodes.uuid > after).order_by(_nodes.uuid).limit(limit)
 
 
 def changed(since: Mapping[str, int], limit: int) -> sa.Select[Any]:

@@ -30,6 +30,7 @@ from ironic_ownership.db import (
     tables,
     transaction,
 )
+from ironic_ownership.db.dialects import Unindexed
 from ironic_ownership.db.transaction import Transaction
 
 PAGE = 2000
@@ -201,9 +202,8 @@ class SqlRecords(transaction.Port):
         :param after: uuid with which the page before ended.
         :param limit: size of the page; a smaller one is the last.
         """
-        found = self._walk(
-            lambda uuid: queries.page(chosen, uuid, limit), limit, after
-        )
+        statement = queries.chosen(chosen, Unindexed)
+        found = self._walk(statement, limit, after)
         return [*itertools.islice(filter(chosen.matches, found), limit)]
 
     def in_reach(
@@ -213,23 +213,19 @@ class SqlRecords(transaction.Port):
 
         They are not all of one moment.
         """
-        for one in self._walk(
-            lambda uuid: queries.in_reach(host, scope, uuid, PAGE), PAGE
-        ):
+        for one in self._walk(queries.in_reach(host, scope), PAGE):
             if one.host == host or scope.matches(
                 one.shard, one.conductor_group
             ):
                 yield one
 
     def _walk(
-        self,
-        page_after: Callable[[str], sa.Select[Any]],
-        size: int,
-        after: str = '',
+        self, those: sa.Select[Any], size: int, after: str = ''
     ) -> Iterator[model.ComputeNode]:
         """Yield compute nodes in the order of their uuids, page by page."""
         while True:
-            page = self._database.select(page_after(after), rows.compute_node)
+            statement = queries.page(those, after, size)
+            page = self._database.select(statement, rows.compute_node)
             yield from page
             if len(page) < size:
                 return

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
 
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.db import connection, moves, queries
+from ironic_ownership.db import connection, dialects, moves, queries
 from tests.unit.db import sqlite
 
 FILTERS = (
@@ -14,6 +14,12 @@ FILTERS = (
     NodeFilter(host='h'),
     NodeFilter(shard='s', conductor_group='g'),
 )
+
+
+def page(chosen: NodeFilter) -> sa.Select:
+    """Return the statement of one page of a filter."""
+    statement = queries.chosen(chosen, dialects.Unindexed)
+    return queries.page(statement, 'a', 10)
 
 
 def plan_of(database: connection.Database, statement: sa.Select) -> str:
@@ -43,13 +49,12 @@ class TestPages(sqlite.SqliteCase):
     def test_sqlite_walks_the_primary_key_without_sorting(self) -> None:
         database = self.open_with_schema()
         for chosen in FILTERS:
-            steps = plan_of(database, queries.page(chosen, 'a', 10))
+            steps = plan_of(database, page(chosen))
             self.assertIn('(uuid>?)', steps, chosen)
             self.assertNotIn('ORDER BY', steps, chosen)
 
     def test_other_databases_decide_themselves(self) -> None:
         for dialect in (postgresql.dialect(), mysql.dialect()):
             for chosen in FILTERS:
-                statement = queries.page(chosen, 'a', 10)
-                text = str(statement.compile(dialect=dialect))
+                text = str(page(chosen).compile(dialect=dialect))
                 self.assertNotIn('+', text, dialect.name)
