@@ -1,7 +1,9 @@
 """The tables of this release; their history is in ``migrations``.
 
-Timestamps are seconds since the epoch by the database server's clock. A
-unit test compares these tables with what the migrations make.
+Only the migrations make tables: engine, character set and collation are
+theirs, so that shards compare exactly. A unit test compares these tables with
+what they make. Timestamps are seconds since the epoch by the database server's
+clock.
 """
 
 from __future__ import annotations
@@ -25,21 +27,9 @@ _COUNTER = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
 _LONG = sa.Text().with_variant(sa.Text(4_000_000), 'mysql', 'mariadb')
 
 
-def _table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
-    return sa.Table(
-        name,
-        metadata,
-        *items,
-        mysql_engine='InnoDB',
-        # Shards compare exactly, so nothing may be folded: neither case nor
-        # accents.
-        mysql_charset='utf8mb4',
-        mysql_collate='utf8mb4_bin',
-    )
-
-
-services = _table(
+services = sa.Table(
     'services',
+    metadata,
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('epoch', sa.BigInteger, nullable=False),
     sa.Column('disabled', sa.Boolean, nullable=False),
@@ -67,8 +57,9 @@ services = _table(
     sa.Column('fence_seen_at', sa.Double),
 )
 
-condition_reports = _table(
+condition_reports = sa.Table(
     'condition_reports',
+    metadata,
     # Apart from the service's row, which every decision locks and writes.
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('incarnation', _SHORT, nullable=False),
@@ -79,8 +70,9 @@ condition_reports = _table(
     sa.Column('conditions', sa.Text, nullable=False),
 )
 
-compute_nodes = _table(
+compute_nodes = sa.Table(
     'compute_nodes',
+    metadata,
     # Ironic's uuid of the node. It never changes: not with the owner, and
     # not when the node returns after its record was deleted.
     sa.Column('uuid', _UUID, primary_key=True),
@@ -114,8 +106,9 @@ compute_nodes = _table(
     sa.Index('ix_compute_nodes_scope', 'shard', 'conductor_group'),
 )
 
-instances = _table(
+instances = sa.Table(
     'instances',
+    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column('uuid', _UUID, nullable=False, index=True),
     sa.Column(
@@ -134,8 +127,9 @@ instances = _table(
     sa.Column('reason', _SHORT),
 )
 
-events = _table(
+events = sa.Table(
     'events',
+    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column('at', sa.Double, nullable=False),
     sa.Column('actor', _HOST, nullable=False),
@@ -152,8 +146,9 @@ events = _table(
     sa.Index('ix_events_at', 'at', 'id'),
 )
 
-members = _table(
+members = sa.Table(
     'members',
+    metadata,
     # Members are processes, and a host may have several.
     sa.Column('host', _HOST, primary_key=True),
     sa.Column('incarnation', _SHORT, primary_key=True),
@@ -162,8 +157,9 @@ members = _table(
     sa.Column('expires_at', sa.Double, nullable=False),
 )
 
-moves = _table(
+moves = sa.Table(
     'moves',
+    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column('request_id', _SHORT, nullable=False, unique=True),
     sa.Column('destination', _HOST, nullable=False),
@@ -173,14 +169,13 @@ moves = _table(
     sa.Column('overrides', sa.Text, nullable=False),
     sa.Column('created_at', sa.Double, nullable=False, index=True),
     # By a standing order: a pause holds it back.
-    sa.Column(
-        'automatic', sa.Boolean, nullable=False, server_default=sa.false()
-    ),
+    sa.Column('automatic', sa.Boolean, nullable=False),
     sa.Column('shard', sa.String(255)),
 )
 
-node_moves = _table(
+node_moves = sa.Table(
     'node_moves',
+    metadata,
     sa.Column('id', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column(
         'request_id', _SHORT, sa.ForeignKey('moves.request_id'), nullable=False
@@ -197,8 +192,9 @@ node_moves = _table(
     sa.Index('ix_node_moves_unfinished', 'state', 'trial', 'request_id'),
 )
 
-reservations = _table(
+reservations = sa.Table(
     'reservations',
+    metadata,
     sa.Column('number', _COUNTER, primary_key=True, autoincrement=True),
     sa.Column('id', _UUID, nullable=False, unique=True),
     sa.Column('instance_uuid', _UUID, nullable=False),
@@ -222,8 +218,9 @@ reservations = _table(
     sa.Index('ix_reservations_state', 'state', 'updated_at'),
 )
 
-outbox = _table(
+outbox = sa.Table(
     'outbox',
+    metadata,
     sa.Column('name', _SHORT, primary_key=True),
     # Until when all events were sent as notifications.
     sa.Column('position', sa.Double, nullable=False),
@@ -232,8 +229,9 @@ outbox = _table(
     sa.Column('sender_until', sa.Double, nullable=False),
 )
 
-pauses = _table(
+pauses = sa.Table(
     'pauses',
+    metadata,
     sa.Column('request_id', _SHORT, primary_key=True),
     # Of the nodes that keep their owner; null for those of any.
     sa.Column('shard', sa.String(255)),
@@ -244,8 +242,9 @@ pauses = _table(
     sa.Column('reason', sa.String(255), nullable=False),
 )
 
-schema_compatibility = _table(
+schema_compatibility = sa.Table(
     'schema_compatibility',
+    metadata,
     # The oldest revision whose release can still use this schema: one row.
     sa.Column('oldest', sa.String(32), primary_key=True),
 )
