@@ -118,7 +118,15 @@ def activate(
     """
     # Read without a lock, because services are locked first.
     before = known(tx.conn, reservation_id)
-    services = _check_may_own(tx, before.host, epoch)
+    services = check_writer(tx, before.host, epoch)
+    flags: Flags | change_set.ServiceState | None = services.get(before.host)
+    flags = tx.linked.flags(tx.conn, [before.host]).get(before.host, flags)
+    if flags is not None and flags.disabled:
+        raise exceptions.ServiceRefusedError(
+            f'{before.host} is disabled, so it gets no node',
+            hint='Enable it: ironic-ownership service set '
+            f'{before.host} --enable',
+        )
     nodes, instances = tx.lock_nodes([node.uuid])
     record, instance = nodes.get(node.uuid), instances.get(node.uuid)
     now = known(tx.conn, before.id, lock=True)
@@ -201,7 +209,8 @@ def close(
     before = known(tx.conn, reservation_id)
     uuid = before.node_uuid
     # Read without a lock, because services are locked first.
-    owner = tx.conn.scalar(sa.select(_nodes.host).where(_nodes.uuid == uuid))
+    of_node = sa.select(_nodes.host).where(_nodes.uuid == uuid)
+    owner = tx.conn.scalar(of_node) if uuid else None
     services: dict[str, change_set.ServiceState] = {}
     for host in sorted({before.host, *filter(None, [owner])}):
         # The epoch is the reserving service's; a move may have changed the
@@ -219,11 +228,27 @@ def close(
         return now
     if epoch is not None:
         check_pauses(tx, record)
-    if record is not None:
-        origin = origin or Origin(before.host)
-        instance = instances.get(record['uuid'])
-        mark = transaction.mark(services)
-        _give_back(tx, now, record, instance, origin, mark)
+    instance = instances.get(uuid or '')
+    if record is not None and _is_given_back(now, record, instance):
+        at = tx.now()
+        tx.close_instances([record['uuid']], at)
+        tx.update_node(
+            record['uuid'],
+            host=None,
+            reason=reasons.Reason.RELEASED.value,
+            released_by=None,
+            updated_at=at,
+            **transaction.mark(services),
+        )
+        tx.add_event(
+            EventKind.NODE_RELEASED,
+            origin or Origin(before.host),
+            at,
+            node_uuid=uuid,
+            from_host=record['host'],
+            instance_uuid=instance,
+            reason=now.id,
+        )
     return change(
         tx,
         now.id,
@@ -232,20 +257,6 @@ def close(
         expires_at=None,
         detail=detail,
     )
-
-
-def _check_may_own(
-    tx: Transaction, host: str, epoch: int
-) -> dict[str, change_set.ServiceState]:
-    services = check_writer(tx, host, epoch)
-    known: Flags | change_set.ServiceState | None = services.get(host)
-    known = tx.linked.flags(tx.conn, [host]).get(host, known)
-    if known is not None and known.disabled:
-        raise exceptions.ServiceRefusedError(
-            f'{host} is disabled, so it gets no node',
-            hint=f'Enable it: ironic-ownership service set {host} --enable',
-        )
-    return services
 
 
 def _check_free(
@@ -268,38 +279,14 @@ def _check_free(
         )
 
 
-def _give_back(
-    tx: Transaction,
-    reservation: Reservation,
-    record: change_set.Row,
-    instance: str | None,
-    origin: Origin,
-    mark: change_set.Row,
-) -> None:
-    uuid, owner = record['uuid'], record['host']
+def _is_given_back(
+    reservation: Reservation, record: change_set.Row, instance: str | None
+) -> bool:
+    """Tell whether the end of a reservation leaves its node unowned."""
+    owner = record['host']
     if owner is None or record['deleted_at'] is not None:
-        return
+        return False
     # An operator has moved the node, which is free and belongs to the other.
     if instance is None and owner != reservation.host:
-        return
-    if instance not in (None, reservation.instance_uuid):
-        return
-    now = tx.now()
-    tx.close_instances([uuid], now)
-    tx.update_node(
-        uuid,
-        host=None,
-        reason=reasons.Reason.RELEASED.value,
-        released_by=None,
-        updated_at=now,
-        **mark,
-    )
-    tx.add_event(
-        EventKind.NODE_RELEASED,
-        origin,
-        now,
-        node_uuid=uuid,
-        from_host=owner,
-        instance_uuid=instance,
-        reason=reservation.id,
-    )
+        return False
+    return instance in (None, reservation.instance_uuid)

@@ -16,7 +16,8 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from ironic_ownership.db import heartbeats, records, tables
+from ironic_ownership.contracts.reservations import Request, Reservation
+from ironic_ownership.db import heartbeats, records, reservations, tables
 from tests.unit.db import sqlite
 
 
@@ -122,6 +123,14 @@ class TestStatements(sqlite.SqliteCase):
             self.assertEqual(expected, {one.uuid: one for one in found})
             queries = [s for s in self.statements if s != 'BEGIN']
             self.assertEqual(30 // size + 1, len(queries))
+
+    def test_end_of_a_reservation_without_a_node_reads_no_node(self) -> None:
+        stored = reservations.SqlReservations(self.database)
+        request = Request(uuid(1), 'host1')
+        stored.begin(Reservation('r1', uuid(1), 'host1', request))
+        self.statements.clear()
+        stored.close('r1', 'Ironic allocated no node')
+        self.assertNotIn('compute_nodes', ' '.join(self.statements))
 
     def test_each_read_is_one_query(self) -> None:
         self.records.apply('host1', self.epoch, claims(range(300)))
