@@ -92,18 +92,16 @@ class PlacementClient(placement.Placement):
     ) -> placement.Inventory:
         inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
-        def put(generation: int) -> placement.Inventory:
+        def put(
+            generation: int, seen: placement.Inventory | None
+        ) -> placement.Inventory:
+            if seen is not None and dict(seen.resources) == dict(resources):
+                return seen
             self._create('/resource_classes', resources)
             data = self._put(uuid, generation, 'inventories', inventories)
             return _inventory(data)
 
-        return _replace(
-            lambda: self.inventory(uuid),
-            lambda seen: dict(seen.resources) == dict(resources),
-            put,
-            uuid,
-            generation,
-        )
+        return _replace(self.inventory, put, uuid, generation)[0]
 
     def traits(self, uuid: str) -> placement.Traits | None:
         data = self._get(uuid, '/traits')
@@ -154,27 +152,19 @@ class PlacementClient(placement.Placement):
         :param change: returns the wanted traits for those that were read.
         :param generation: of a provider that has no traits yet.
         """
-        before: frozenset[str] = frozenset()
-        written = False
 
-        def is_wanted(seen: placement.Traits) -> bool:
-            nonlocal before
-            before = seen.names
-            return before == change(before)
-
-        def put(generation: int) -> placement.Traits:
-            nonlocal written
-            written = True
+        def put(
+            generation: int, seen: placement.Traits | None
+        ) -> placement.Traits:
+            before = seen.names if seen else frozenset()
             wanted = change(before)
+            if seen is not None and before == wanted:
+                return seen
             self._create('/traits', wanted - before)
-            return _traits(
-                self._put(uuid, generation, 'traits', sorted(wanted))
-            )
+            data = self._put(uuid, generation, 'traits', sorted(wanted))
+            return _traits(data)
 
-        traits = _replace(
-            lambda: self.traits(uuid), is_wanted, put, uuid, generation
-        )
-        return traits, written
+        return _replace(self.traits, put, uuid, generation)
 
     def _create(self, kind: str, names: Iterable[str]) -> None:
         for name in sorted(names):
@@ -214,27 +204,30 @@ def _path(uuid: str) -> str:
 
 
 def _replace(
-    read: Callable[[], S | None],
-    is_wanted: Callable[[S], bool],
-    put: Callable[[int], S],
+    read: Callable[[str], S | None],
+    put: Callable[[int, S | None], S],
     uuid: str,
     generation: int | None,
-) -> S:
+) -> tuple[S, bool]:
     """Write with the known generation; retry with one that was read.
 
+    :param put: also receives what was read, if it was, and returns it if
+        there is nothing to write.
+    :returns: what the provider has, and whether anything was sent: a request
+        that was refused may have arrived twice.
     :raises NoProviderError: if the provider does not exist.
     :raises ProviderBusyError: if the generation changes in every attempt.
     """
     for attempt in range(1, ATTEMPTS + 1):
+        seen = None
         if generation is None:
-            seen = read()
+            seen = read(uuid)
             if seen is None:
                 raise _no_provider(uuid)
-            if is_wanted(seen):
-                return seen
             generation = seen.generation
         try:
-            return put(generation)
+            found = put(generation, seen)
+            return found, attempt > 1 or found is not seen
         except api.ConcurrentUpdateError as exc:
             if attempt == ATTEMPTS:
                 raise exceptions.ProviderBusyError(
