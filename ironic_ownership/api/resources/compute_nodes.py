@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
-from ironic_ownership.api.schemas import (
-    FLAG_OR_NULL,
-    TEXT_OR_NULL,
-    TEXTS,
-    maybe,
-)
+from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
 from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
@@ -54,8 +49,8 @@ _DECIDED: Columns[NodeStatus] = (
 LONG: Columns[NodeStatus] = (
     *SHORT,
     Column('driver', type=TEXT_OR_NULL),
-    maybe('provision_state', 'node.provision_state'),
-    maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
+    schemas.maybe('provision_state', 'node.provision_state'),
+    schemas.maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
     *_DECIDED,
 )
 DETAILS: Columns[NodeStatus] = (
@@ -68,15 +63,15 @@ DETAILS: Columns[NodeStatus] = (
     Column('explanation', 'decision.reason.help'),
     *_DECIDED,
     Column('driver', type=TEXT_OR_NULL),
-    maybe('resource_class', 'node.resource_class'),
-    maybe('provision_state', 'node.provision_state'),
-    maybe('power_state', 'node.power_state'),
-    maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
-    maybe('reservation', 'node.reservation'),
-    maybe('retired', 'node.retired', FLAG_OR_NULL),
-    maybe('recorded_reason', 'record.reason.value'),
-    maybe('recorded_instance_uuid', 'record.instance_uuid'),
-    maybe('recorded_unavailable', 'record.unavailable'),
+    schemas.maybe('resource_class', 'node.resource_class'),
+    schemas.maybe('provision_state', 'node.provision_state'),
+    schemas.maybe('power_state', 'node.power_state'),
+    schemas.maybe('maintenance', 'node.maintenance', FLAG_OR_NULL),
+    schemas.maybe('reservation', 'node.reservation'),
+    schemas.maybe('retired', 'node.retired', FLAG_OR_NULL),
+    schemas.maybe('recorded_reason', 'record.reason.value'),
+    schemas.maybe('recorded_instance_uuid', 'record.instance_uuid'),
+    schemas.maybe('recorded_unavailable', 'record.unavailable'),
     schemas.moment('unavailable_since', 'record.unavailable_since'),
     schemas.moment('recorded_at', 'record.updated_at'),
 )
@@ -132,7 +127,6 @@ def _show(request: Request) -> Answer:
     'POST /v1/compute-nodes/{node}/check-action',
     schemas.answer('Its owner may act on it.', ACTION),
     allowed_to=Access.READ,
-    errors=(404, 409, 502, 503),
 )
 def _check_action(request: Request) -> Answer:
     """Check whether a node may be acted on now; nothing is changed.
@@ -302,7 +296,7 @@ EXPLANATION: Columns[Explanation] = (
     Column('decided_owner', 'decision.owner', TEXT_OR_NULL),
     Column('reason', 'decision.reason.value', help='Reason code, stable.'),
     Column('rule', advice.rule),
-    maybe('contest', 'decision.contest.value'),
+    schemas.maybe('contest', 'decision.contest.value'),
     Column('contenders', lambda e: list(e.decision.contenders), TEXTS),
     Column('filtered', 'decision.filtered', schemas.FLAG),
     Column('unavailable', 'status.unavailable', TEXT_OR_NULL, _UNAVAILABLE),

@@ -17,14 +17,6 @@ from oslo_log import log
 
 from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import api, errors, nodes
-from ironic_ownership.clients.ironic.nodes import (
-    FREE,
-    NodeReader,
-    checked_uuid,
-    in_scope,
-    is_uuid,
-    query,
-)
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.calls import new_request_id
 
@@ -139,10 +131,10 @@ class IronicClient(bare_metal.BareMetal):
             return []
         fields = self._same_fields()
         found: dict[str, bare_metal.ChangedNode] = {}
-        query = [('detail', 'true'), *nodes.by_change(scope, 'asc')]
+        params = [('detail', 'true'), *nodes.by_change(scope, 'asc')]
         size = self._page_size
         for page in api.pages(
-            self._api, 'nodes', query, marker=uuid, page_size=size
+            self._api, 'nodes', params, marker=uuid, page_size=size
         ):
             for row in nodes.changed(page, self._api.minor, fields):
                 # Again, as the latest.
@@ -162,11 +154,13 @@ class IronicClient(bare_metal.BareMetal):
                 ('limit', str(limit)),
                 # By the ids in the database of Ironic.
                 ('sort_dir', 'desc'),
-                query(self._api.minor, fields),
-                *in_scope(scope),
+                nodes.query(self._api.minor, fields),
+                *nodes.in_scope(scope),
             ],
         )
-        read = map(NodeReader(fields).read, nodes.rows_of(body.get('nodes')))
+        read = map(
+            nodes.NodeReader(fields).read, nodes.rows_of(body.get('nodes'))
+        )
         return [node for node in read if node is not None]
 
     def _same_fields(self) -> Sequence[str]:
@@ -197,7 +191,7 @@ class IronicClient(bare_metal.BareMetal):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
-        more = [*FREE]
+        more = [*nodes.FREE]
         if resource_class is not None:
             more.append(('resource_class', resource_class))
         return [*self._scan(scope, more, enough=enough).values()]
@@ -226,7 +220,7 @@ class IronicClient(bare_metal.BareMetal):
         params = [
             ('fields', ','.join(fields)) if fields else self._all_fields(),
             *more,
-            *in_scope(scope),
+            *nodes.in_scope(scope),
         ]
         for number in range(1, SCAN_ATTEMPTS + 1):
             try:
@@ -246,7 +240,7 @@ class IronicClient(bare_metal.BareMetal):
         )
 
     def get(self, uuid: str) -> model.Node | None:
-        if not is_uuid(uuid):
+        if not nodes.is_uuid(uuid):
             raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
         try:
             data = self._api.get(
@@ -256,7 +250,7 @@ class IronicClient(bare_metal.BareMetal):
             )
         except errors.NotFoundError:
             return None
-        node = NodeReader(self._requested).read(data)
+        node = nodes.NodeReader(self._requested).read(data)
         if node is None or node.uuid.lower() != uuid.lower():
             raise exceptions.IronicError(
                 f'The answer of Ironic is not the node {uuid}'
@@ -264,7 +258,7 @@ class IronicClient(bare_metal.BareMetal):
         return node
 
     def node_of_instance(self, instance_uuid: str) -> str | None:
-        if not is_uuid(instance_uuid):
+        if not nodes.is_uuid(instance_uuid):
             return None
         rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
         with transport.odd_values(errors.unusable('a list of nodes')):
@@ -294,7 +288,7 @@ class IronicClient(bare_metal.BareMetal):
 
     def set_shard(self, uuid: str, shard: str) -> str | None:
         patch = [{'op': 'add', 'path': '/shard', 'value': shard}]
-        path = f'/nodes/{checked_uuid(uuid)}'
+        path = f'/nodes/{nodes.checked_uuid(uuid)}'
         try:
             self._api.write('PATCH', path, patch, about=uuid)
         except errors.NotFoundError:
@@ -330,7 +324,7 @@ class IronicClient(bare_metal.BareMetal):
         enough: int | None,
     ) -> dict[str, model.Node]:
         found: dict[str, model.Node] = {}
-        reader = NodeReader(self._requested)
+        reader = nodes.NodeReader(self._requested)
         outside = 0
         for page in api.pages(
             self._api,
@@ -357,7 +351,7 @@ class IronicClient(bare_metal.BareMetal):
     def _all_fields(self) -> tuple[str, str]:
         # The same for all pages of a list, and for the reader of them.
         self._requested = (*sorted(self._on_request()),)
-        return query(self._api.minor, self._requested)
+        return nodes.query(self._api.minor, self._requested)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
