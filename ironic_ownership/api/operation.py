@@ -229,6 +229,7 @@ class Access(enum.StrEnum):
 Handler = Callable[[Request], Answer]
 
 _KINDS = {'compute_node': 'node'}
+_ERRORS_OF_CHANGES = (404, 409, 502, 503)
 _BRACES = re.compile(r'{(\w+)}')
 
 
@@ -244,7 +245,8 @@ class Operation:
     :param description: added to that of the docstring.
     :param allowed_to: the clients by default, unless those that may read, for
         a GET, or else those that may change the owner of nodes.
-    :param errors: statuses beyond those of every operation.
+    :param errors: statuses beyond those of every operation, unless none, for a
+        GET, or else those of a change.
     :param body: schema of the body, if it takes one.
     :param media_type: of a successful answer.
     :param columns: those of a table, if the answers do not name them.
@@ -273,11 +275,13 @@ class Operation:
         # There is no docstring under "python -OO".
         text = inspect.getdoc(handler) or self.name
         summary, _, more = text.partition('\n\n')
+        errors = () if self.method == 'GET' else _ERRORS_OF_CHANGES
         found = {
             'handler': handler,
             'parameters': [IN_PATH[one] for one in _BRACES.findall(self.path)],
             'summary': self.summary or summary,
             'description': ' '.join([*more.split(), self.description]).strip(),
+            'errors': self.errors or errors,
             'columns': self.columns or getattr(self.answers, 'columns', ()),
         }
         for name, value in found.items():

@@ -196,7 +196,6 @@ def run_in_background(
     },
     description=move_answers.BACKGROUND,
     body=move_answers.BODY,
-    errors=(404, 409, 502, 503),
 )
 def _create(request: Request) -> Answer:
     """Move compute nodes, and the instances on them, to another service.
@@ -260,7 +259,6 @@ def _show(request: Request) -> Answer:
     },
     description=move_answers.BACKGROUND,
     body=move_answers.RESUMING,
-    errors=(404, 409, 502, 503),
 )
 def _resume(request: Request) -> Answer:
     """Finish a move that was interrupted.
@@ -315,7 +313,6 @@ def _drained(move: dict[str, Any], **more: Any) -> dict[str, Any]:
     move_answers.of_several(_drained),
     description=move_answers.BACKGROUND,
     body=move_answers.DRAINING,
-    errors=(404, 409, 502, 503),
 )
 def _drain(request: Request) -> Answer:
     """Empty a service: move each of its nodes to one that admits it.

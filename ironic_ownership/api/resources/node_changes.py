@@ -141,7 +141,6 @@ def _check(request: Request) -> Answer:
     'of a service. Nodes that a gate refuses keep their records, and the '
     'others are deleted; 409 lists the gates if every node is refused.',
     body=body(_MAX_NODES, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
-    errors=(404, 409, 502, 503),
 )
 @Operation(
     'compute_node:delete',
@@ -150,7 +149,6 @@ def _check(request: Request) -> Answer:
     summary='Delete the record and the provider of a node that is gone.',
     description=f'{_RULES} 409 lists them if one fails.',
     query=schemas.OF_DELETION,
-    errors=(404, 409, 502, 503),
 )
 def _delete(request: Request) -> Answer:
     """Delete the records and the providers of nodes that are gone."""
@@ -186,7 +184,6 @@ def _rows(nodes: Iterable[T], of: Columns[T]) -> list[dict[str, Any]]:
     'POST /v1/compute-nodes/release',
     answers('nodes', RELEASED, gates=_RELEASE_GATES),
     body=body(_MAX_RELEASED, reason=schemas.REASON, dry_run=schemas.DRY_RUN),
-    errors=(404, 409, 502, 503),
 )
 def _release(request: Request) -> Answer:
     """Release free nodes, so that their policies choose the owner again.
@@ -234,7 +231,6 @@ FORGOTTEN: Columns[NodeDeletion] = (
         reason=schemas.REASON,
         dry_run=schemas.DRY_RUN,
     ),
-    errors=(404, 409, 502, 503),
 )
 def _forget(request: Request) -> Answer:
     """Close instances on record whose node Ironic does not have.

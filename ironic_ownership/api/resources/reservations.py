@@ -214,7 +214,6 @@ def _check_service(request: Request, text: str) -> None:
     },
     allowed_to=Access.SERVICE,
     body=BODY,
-    errors=(404, 409, 502, 503),
 )
 def _create(request: Request) -> Answer:
     """Reserve a free node that fits, for an instance of a service.
@@ -263,7 +262,6 @@ def _show(request: Request) -> Answer:
     'POST /v1/reservations/{id}/confirm',
     _ANSWERS,
     allowed_to=Access.SERVICE,
-    errors=(404, 409, 502, 503),
 )
 def _confirm(request: Request) -> Answer:
     """Confirm that a reservation is used, so that it does not expire.
@@ -278,7 +276,6 @@ def _confirm(request: Request) -> Answer:
     'DELETE /v1/reservations/{id}',
     schemas.answer('The reservation, closed.', DETAILED),
     allowed_to=Access.SERVICE,
-    errors=(404, 409, 502, 503),
 )
 def _delete(request: Request) -> Answer:
     """Release a reserved node; idempotent.

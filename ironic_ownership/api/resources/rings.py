@@ -310,7 +310,6 @@ def _only_ring(groups: Sequence[PeerGroup]) -> str:
     _ANSWERS,
     allowed_to=Access.READ,
     body=_BODY,
-    errors=(404, 409, 502, 503),
 )
 def _compare(request: Request) -> Answer:
     """Show which nodes two lists of policies would assign differently.

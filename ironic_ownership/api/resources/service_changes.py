@@ -176,7 +176,6 @@ def _changed(request: Request, changes: Sequence[ServiceChange]) -> Answer:
         **schemas.CHANGE,
     ),
     body=_SET,
-    errors=(404, 409, 502, 503),
 )
 def _set(request: Request) -> Answer:
     """Enable or disable a service, force it down, or give it an order.
@@ -208,7 +207,6 @@ def _set(request: Request) -> Answer:
         **schemas.CHANGE,
     ),
     query=schemas.OF_DELETION,
-    errors=(404, 409, 502, 503),
     columns=GATES,
 )
 def _delete(request: Request) -> Answer:

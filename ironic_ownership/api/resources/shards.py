@@ -105,7 +105,6 @@ def _answer(move: dict[str, Any], **more: Any) -> dict[str, Any]:
     move_answers.of_several(_answer, PLAN, NODE),
     description=move_answers.BACKGROUND,
     body=_BODY,
-    errors=(404, 409, 502, 503),
     columns=NODE,
 )
 def _plan(request: Request) -> Answer:
