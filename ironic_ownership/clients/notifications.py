@@ -101,26 +101,21 @@ def envelope(
     :param publisher: program and service.
     """
     context = {'request_id': event.request_id} if event.request_id else {}
+    at = datetime.datetime.fromtimestamp(event.at, datetime.UTC)
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     return context, {
         'message_id': str(uuid.uuid4()),
         'publisher_id': publisher,
         'event_type': f'ownership.{event.kind}',
         'priority': _PRIORITY,
-        'payload': payload(event),
-        'timestamp': str(now),
-    }
-
-
-def payload(event: model.Event) -> dict[str, Any]:
-    """Return an event in the form of a versioned object."""
-    at = datetime.datetime.fromtimestamp(event.at, datetime.UTC)
-    return {
-        f'{_OBJECT}.name': 'EventPayload',
-        f'{_OBJECT}.namespace': 'ironic_ownership',
-        f'{_OBJECT}.version': VERSION,
-        f'{_OBJECT}.data': {
-            **dataclasses.asdict(event),
-            'at': at.isoformat().replace('+00:00', 'Z'),
+        'payload': {
+            f'{_OBJECT}.name': 'EventPayload',
+            f'{_OBJECT}.namespace': 'ironic_ownership',
+            f'{_OBJECT}.version': VERSION,
+            f'{_OBJECT}.data': {
+                **dataclasses.asdict(event),
+                'at': at.isoformat().replace('+00:00', 'Z'),
+            },
         },
+        'timestamp': str(now),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
@@ -96,7 +96,7 @@ def make_moves(
     request: Request,
     operation: MoveNodes,
     proposals: Sequence[Proposal],
-    shown: Callable[..., dict[str, Any]],
+    around: Mapping[str, Any] | None = None,
     unplaceable: Sequence[PlannedNode] = (),
     plan: Columns[PlannedNode] = move_answers.PLAN,
     node: Columns[PlannedNode] = move_answers.NODE,
@@ -104,12 +104,17 @@ def make_moves(
 ) -> Answer:
     """Propose moves, or carry them out, as the request says.
 
-    :param shown: returns the body of an answer with these moves.
+    :param around: the body of the answer, for the key ``moves``; without it
+        the body is that of the only move.
     :param unplaceable: nodes for which there is no move.
     :param plan: of a node that would move.
     :param node: of one that has moved, or is going to.
     :param skips: whether to go on without the refused, if not as requested.
     """
+
+    def shown(moves: Sequence[Any], **more: Any) -> dict[str, Any]:
+        return {**around, 'moves': moves, **more} if around else moves[0]
+
     if request.dry_run:
         return Answer(
             shown([move_answers.proposed(one, plan) for one in proposals])
@@ -212,7 +217,7 @@ def _create(request: Request) -> Answer:
     proposal = operation.propose(order, _selection(request))
     proposal = proposal.with_trial(request.body.get('trial', 0))
     skips = request.skip_invalid and bool(proposal.planned)
-    answer = make_moves(request, operation, [proposal], _only, skips=skips)
+    answer = make_moves(request, operation, [proposal], skips=skips)
     if request.dry_run or answer.location or not proposal.planned:
         return answer
     return Answer(answer.body, 201, f'/v1/moves/{request.request_id}')
@@ -274,11 +279,7 @@ def _resume(request: Request) -> Answer:
     proposal = operation.propose_rest(
         move, request.actor, more, request.body.get('reason')
     )
-    return make_moves(request, operation, [proposal], _only)
-
-
-def _only(moves: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    return moves[0]
+    return make_moves(request, operation, [proposal])
 
 
 def _selection(request: Request) -> selection.Selection:
@@ -331,17 +332,11 @@ def _drain(request: Request) -> Answer:
         order_of(request),
         trial=request.body.get('trial', 0),
     )
-
     columns = move_answers.PLAN if request.dry_run else move_answers.NODE
-
-    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        return {
-            'host': proposal.host,
-            'moves': moved,
-            'unplaceable': [cells(columns, n) for n in proposal.unplaceable],
-            **more,
-        }
-
-    return make_moves(
-        request, operation, proposal.moves, shown, proposal.unplaceable
-    )
+    unplaceable = proposal.unplaceable
+    around = {
+        'host': proposal.host,
+        'moves': [],
+        'unplaceable': [cells(columns, node) for node in unplaceable],
+    }
+    return make_moves(request, operation, proposal.moves, around, unplaceable)

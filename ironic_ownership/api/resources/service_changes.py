@@ -271,18 +271,14 @@ def _fail_over(request: Request) -> Answer:
         _check(failover, 'failed over', gates)
         failover = operation.execute(failover, request.origin)
         if not failover.done:
-            warnings.append(_not_done(failover))
+            after = failover.after
+            active = after.incarnation
+            warnings.append(
+                f'{failover.target} did not take over: {after.host} is served '
+                f'by {"no process yet" if after.fenced else active}'
+            )
     return request.changed(
         {**cells(FAILOVER, failover), 'gates': gates}, warnings
-    )
-
-
-def _not_done(failover: Failover) -> str:
-    after = failover.after
-    active = 'no process yet' if after.fenced else after.incarnation
-    return (
-        f'{failover.target} did not take over: {after.host} is served by '
-        f'{active}'
     )
 
 

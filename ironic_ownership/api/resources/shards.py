@@ -137,7 +137,8 @@ def _plan(request: Request) -> Answer:
     )
 
     plan = proposal.plan
-    found = {
+    around = {
+        'moves': [],
         'shares': [
             {
                 'shard': shard,
@@ -155,10 +156,6 @@ def _plan(request: Request) -> Answer:
             for why, number in sorted(proposal.left.items())
         ],
     }
-
-    def shown(moved: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-        return {'moves': moved, **found, **more}
-
     return moves.make_moves(
-        request, operation, proposal.moves, shown, plan=PLAN, node=NODE
+        request, operation, proposal.moves, around, plan=PLAN, node=NODE
     )

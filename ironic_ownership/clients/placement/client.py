@@ -47,10 +47,8 @@ class PlacementClient(placement.Placement):
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
-        allocations = data.get('allocations')
-        if not isinstance(allocations, dict):
-            raise _unexpected('allocations')
-        return frozenset(map(str, allocations))
+        with transport.odd_values(_unexpected('allocations')):
+            return frozenset(map(str, data['allocations'].keys()))
 
     def put_provider(self, uuid: str, name: str) -> bool:
         self.confirm()
