@@ -78,8 +78,11 @@ class Gauges:
         with self._lock:
             self._refresh_if_due()
             refresh = self._refresh
-        if refresh is not None:
-            self._wait(refresh)
+        if refresh is not None and self._waiting.acquire(blocking=False):
+            try:
+                refresh.ended(self._patience)
+            finally:
+                self._waiting.release()
         with self._lock:
             self._collect()
             found = self._cached
@@ -103,13 +106,6 @@ class Gauges:
         if found is None:
             return None
         return found.checked, self._clock() - found.at
-
-    def _wait(self, refresh: Call[_Snapshot]) -> None:
-        if self._waiting.acquire(blocking=False):
-            try:
-                refresh.ended(self._patience)
-            finally:
-                self._waiting.release()
 
     def _refresh_if_due(self) -> None:
         # The error of a refresh for which no one waited is only logged.

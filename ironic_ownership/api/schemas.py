@@ -254,6 +254,13 @@ OF_DELETION = (
     DRY_RUN_PARAMETER,
 )
 """Those of a deletion."""
+
+
+def host(name: str, text: str) -> Parameter:
+    """Return a parameter of the query that names a service."""
+    return Parameter(name, text, HOST, metavar='HOST')
+
+
 _OF_PATHS = (
     Parameter(
         'node',

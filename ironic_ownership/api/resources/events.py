@@ -51,12 +51,10 @@ _MOMENT = {
     r'([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$',
 }
 _FILTERS = (
-    schemas.Parameter(
+    schemas.host(
         'service',
         'Only events of this service, or of nodes that it lost or got '
         '(case-insensitive).',
-        schemas.HOST,
-        metavar='HOST',
     ),
     schemas.Parameter(
         'node',

@@ -16,11 +16,8 @@ from ironic_ownership.engine.queries import deployment, node_listing
 from ironic_ownership.observe.columns import Column, Columns
 
 _PLACE = (
-    schemas.Parameter(
-        'service',
-        'Only nodes that this service owns (case-insensitive).',
-        schemas.HOST,
-        metavar='HOST',
+    schemas.host(
+        'service', 'Only nodes that this service owns (case-insensitive).'
     ),
     schemas.Parameter(
         'shard',

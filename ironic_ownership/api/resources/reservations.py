@@ -160,11 +160,8 @@ _ANSWERS = schemas.answer('The reservation.', DETAILED)
     schemas.pages('A page of reservations.', 'reservations', RESERVATION),
     allowed_to=Access.READ_RESERVATIONS,
     query=(
-        schemas.Parameter(
-            'service',
-            'Only those of this service (case-insensitive).',
-            schemas.HOST,
-            metavar='HOST',
+        schemas.host(
+            'service', 'Only those of this service (case-insensitive).'
         ),
         schemas.Parameter('all', 'Also those that are closed.', schemas.FLAG),
         *schemas.PAGE,

@@ -215,12 +215,10 @@ def _seen(request: Request) -> tuple[Deployment, Situation]:
             _HOSTS,
             metavar='HOST',
         ),
-        schemas.Parameter(
+        schemas.host(
             'like',
             'The live member whose settings a new one has; needed if '
             'there are several rings.',
-            schemas.HOST,
-            metavar='HOST',
         ),
         schemas.Parameter('nodes', 'Also list each node.', schemas.FLAG),
     ),
