@@ -19,7 +19,6 @@ from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes.case import (
     Case,
-    ChangeSnapshot,
     OwnerChange,
     PlannedNode,
     Proposal,
@@ -80,13 +79,10 @@ def propose(
     services = {row.host: row for row in ports.records.services()}
     host = suggestions.known_service(host, services)
     recorded = ports.records.compute_nodes(NodeFilter(host=host))
-    instances = operation.moves.open_instances([r.uuid for r in recorded])
-    owned = {
-        record.uuid: record
-        for record in recorded
-        if (record.uuid in instances or not order.automatic)
-        and not holds(record)
-    }
+    owned = {r.uuid: r for r in recorded if not holds(r)}
+    if order.automatic:
+        deployed = operation.moves.open_instances(owned)
+        owned = {u: r for u, r in owned.items() if u in deployed}
     shards = {record.shard for record in owned.values()}
     nodes = operation.read_nodes(list(owned), shards)
     present = [node for node in nodes.values() if node is not None]
@@ -103,13 +99,8 @@ def propose(
     )
     takers = {uuid: to for to, some in found.items() for uuid in some}
     # One snapshot serves for all the moves.
-    snapshot = ChangeSnapshot(
-        services,
-        view,
-        owned,
-        instances,
-        nodes,
-        operation.moves.objections(takers),
+    snapshot = operation.snapshot(
+        services.values(), view, owned, nodes, takers
     )
     proposals = operation.evaluate_each(
         order,
