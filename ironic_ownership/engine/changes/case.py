@@ -167,11 +167,7 @@ class Case:
     @property
     def hands_over(self) -> bool:
         """True if a live source has to release the node first."""
-        return (
-            self.source is not None
-            and self.source_runs is not None
-            and self.can_be_released
-        )
+        return self.can_be_released and self.source_runs is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
