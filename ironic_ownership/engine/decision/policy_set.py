@@ -98,11 +98,10 @@ class PolicySet:
                 if node is None
                 else self.admits(node)
             )
-        return not (
-            not all(one.matches(shard, group) for one in self.known_scope)
-            or any(
-                self._refuses(one, shard, group, node) for one in self.filters
-            )
+        return all(
+            one.matches(shard, group) for one in self.known_scope
+        ) and not any(
+            self._refuses(one, shard, group, node) for one in self.filters
         )
 
     def _refuses(

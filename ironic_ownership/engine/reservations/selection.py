@@ -186,7 +186,6 @@ def choose(
     *,
     owned: Container[str] = frozenset(),
     admits: Callable[[model.Node], bool] | None = None,
-    limit: int = LIMIT,
 ) -> Choice:
     """Choose among nodes.
 
@@ -209,7 +208,7 @@ def choose(
         remaining.keep(POLICIES, admits)
     remaining.filter(_states, evaluate)
     return Choice(
-        candidates=sample(remaining.nodes, request.instance_uuid, limit),
+        candidates=sample(remaining.nodes, request.instance_uuid, LIMIT),
         examined=remaining.examined,
         fitting=len(remaining.nodes),
         removed=dict(remaining.removed),
