@@ -24,7 +24,7 @@ from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import RefreshResult, Reporter
 from ironic_ownership.engine.host.reload import Reload
 from ironic_ownership.engine.host.source_reader import SourceReader
-from ironic_ownership.engine.host.takeover import TakeOver, longest_scan_age
+from ironic_ownership.engine.host.takeover import TakeOver
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
 from ironic_ownership.engine.membership.heartbeat import (
     EpochMonitor,
@@ -56,9 +56,13 @@ database gives connections, which heartbeats need as well."""
 
 _OPTIONAL = frozenset(
     {
-        *(Loop.PLACEMENT, Loop.SOURCES, Loop.NOTIFICATIONS, Loop.ORDERS),
+        Loop.PLACEMENT,
+        Loop.SOURCES,
+        Loop.NOTIFICATIONS,
+        Loop.ORDERS,
         # Listed while there is something to report.
-        *(Loop.COMMITS, Loop.CLOCKS),
+        Loop.COMMITS,
+        Loop.CLOCKS,
     }
 )
 
@@ -123,11 +127,7 @@ class Host:
         self.refresh_loop = RefreshLoop(
             member, refresher, intervals, free_memory
         )
-        self.takeover = TakeOver(
-            self.refresh_loop,
-            open_client(),
-            longest_scan_age(intervals.refresh),
-        )
+        self.takeover = TakeOver(self.refresh_loop, open_client())
         self.heartbeat = Heartbeat(
             context,
             member,
@@ -229,7 +229,6 @@ class Host:
     def change_intervals(self, intervals: Intervals) -> None:
         """Replace the intervals of heartbeat, polls and refreshes."""
         self.refresh_loop.intervals = intervals
-        self.takeover.longest_age = longest_scan_age(intervals.refresh)
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
         for loop in {Loop.EPOCH, Loop.ORDERS} & self.workers.keys():
             self.workers[loop].wake()

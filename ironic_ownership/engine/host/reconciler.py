@@ -79,7 +79,6 @@ class Written:
     taken_over: collections.Counter[reconcile_plan.Death] = dataclasses.field(
         default_factory=collections.Counter
     )
-
     left: set[str] = dataclasses.field(default_factory=set)
 
     def last(self, before: frozenset[str]) -> frozenset[str]:

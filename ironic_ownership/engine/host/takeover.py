@@ -37,13 +37,10 @@ class TakeOver(Worker):
 
     :param refresh_loop: whose last scan is used; woken to follow.
     :param ironic: a client that no other thread uses.
-    :ivar longest_age: seconds after which a scan is too old, where later
-        changes cannot be read.
     """
 
     refresh_loop: RefreshLoop
     ironic: BareMetal
-    longest_age: float
 
     condition = 'take-over'
     fails = 'take-over failed'
@@ -70,7 +67,9 @@ class TakeOver(Worker):
             cause = liveness.cause_of_death(host)
             LOG.info(
                 '%s died: %s, seen missing by %s',
-                *(host, cause, self.context.host),
+                host,
+                cause,
+                self.context.host,
             )
         with self._lock:
             self._pending |= died
@@ -213,11 +212,7 @@ class TakeOver(Worker):
                 return fleet_reader.merge(scan.baseline, page).nodes, {}
             except fleet_reader.WholeListError as reason:
                 LOG.info('the instances of all nodes are listed: %s', reason)
-        if clock() - scan.ended > self.longest_age:
+        longest_age = 2 * self.refresh_loop.intervals.refresh + 60
+        if clock() - scan.ended > longest_age:
             return None
         return scan.nodes, ironic.instances(scan.scope)
-
-
-def longest_scan_age(refresh_interval: float) -> float:
-    """Return the age in seconds up to which a scan is used."""
-    return 2 * refresh_interval + 60

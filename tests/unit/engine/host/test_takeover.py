@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest.mock
 
 from ironic_ownership.contracts import exceptions, model
@@ -48,6 +49,13 @@ class TakeOverCase(service.ServiceCase):
         self.shared.clock.elapse(0.1)
         self.host.beat()
         self.assertEqual({'host1'}, self.host.take_died())
+
+    def limit_age(self, seconds: float) -> None:
+        """Use scans up to this age only."""
+        loop = self.host.process.refresh_loop
+        loop.intervals = dataclasses.replace(
+            loop.intervals, refresh=(seconds - 60) / 2
+        )
 
     def requested(self) -> list[str]:
         return [method for method, _ in self.ironic.calls]
@@ -197,7 +205,7 @@ class TestTakeOver(TakeOverCase):
             self.shared.clock.elapse(15)
             return fleet(*requested)
 
-        self.host.takeover.longest_age = 21.0
+        self.limit_age(21.0)
         with unittest.mock.patch.object(self.ironic, 'fleet', slowly):
             self.host.beat()
             self.host.refresh()
@@ -229,7 +237,7 @@ class TestTakeOver(TakeOverCase):
     def test_list_that_is_too_old_is_not_used(self) -> None:
         self.die()
         before = self.state()
-        self.host.takeover.longest_age = 10.0
+        self.limit_age(10.0)
         self.assertFalse(self.host.takeover.take_over({'host1'}))
         self.assertEqual((before, []), (self.state(), self.requested()))
 
@@ -283,7 +291,7 @@ class TestIncremental(TakeOverCase):
         self.assertFalse(self.host.takeover.take_over({'host1'}))
 
     def test_one_request_is_enough_and_no_scan_is_too_old(self) -> None:
-        self.host.takeover.longest_age = 0.0
+        self.limit_age(0.0)
         self.taken_over()
         self.assertEqual({'host2'}, set(self.owners().values()))
         self.assertEqual(['latest_changes'], self.requested())
