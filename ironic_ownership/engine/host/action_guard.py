@@ -313,12 +313,7 @@ class Permission:
 
 def _check_service(host: str, epoch: int, row: model.Service | None) -> None:
     if row is not None and row.forced_down:
-        raise exceptions.FencedError(
-            f'{host} is forced down',
-            hint=f'Run "ironic-ownership service set {host} --up" once '
-            'nothing else acts on its nodes',
-            lasting=True,
-        )
+        raise fence.forced_down(host)
     if row is None or row.fenced or row.epoch != epoch:
         raise exceptions.FencedError(
             f'{host} was fenced: another service, or another process of this '

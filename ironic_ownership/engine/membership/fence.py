@@ -31,6 +31,16 @@ _CLOSED = functools.partial(
 )
 
 
+def forced_down(host: str) -> exceptions.FencedError:
+    """Return the error of a service that an operator forces down."""
+    return exceptions.FencedError(
+        f'{host} is forced down',
+        hint=f'Run "ironic-ownership service set {host} --up" once nothing '
+        'else acts on its nodes',
+        lasting=True,
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Lease:
     """The right of one epoch, as it was at one moment.

@@ -21,7 +21,7 @@ from concurrent import futures
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.membership.fence import Refusal
+from ironic_ownership.engine.membership.fence import Refusal, forced_down
 from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LOG = log.getLogger(__name__)
@@ -303,13 +303,7 @@ def _loss(
 def _reason(host: str, state: State, loss: str | None) -> Refusal | None:
     """Return why a fence is closed."""
     if state.role is Role.FORCED_DOWN:
-        hint = f'Run "ironic-ownership service set {host} --up" once nothing '
-        return functools.partial(
-            exceptions.FencedError,
-            f'{host} is forced down',
-            hint=f'{hint}else acts on its nodes',
-            lasting=True,
-        )
+        return functools.partial(forced_down, host)
     if state.role is Role.STANDBY:
         hint = 'It acts when that process ends, or hands over: '
         return functools.partial(
