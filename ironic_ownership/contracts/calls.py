@@ -198,6 +198,14 @@ class PendingCalls:
             found[server] = max(now - began, found.get(server, 0.0))
         return found
 
+    def longest(self) -> tuple[str, float] | None:
+        """Return the call that takes longest, and its seconds so far.
+
+        ``None`` if there is none.
+        """
+        calls = self.durations().items()
+        return max(calls, key=lambda one: one[1], default=None)
+
 
 pending = PendingCalls()
 """The calls of this process."""

@@ -59,7 +59,7 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
     watched = [
         Watched(
             Loop.HEARTBEAT,
-            wired.backend.busy,
+            wired.backend.calls,
             lambda: 2 * wired.backend.call_timeout,
         )
     ]
@@ -76,7 +76,7 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
             context.conditions,
         )
         watched.append(
-            Watched(Loop.NOTIFICATIONS, sending.busy, lambda: LONGEST_SENDING)
+            Watched(Loop.NOTIFICATIONS, sending.calls, lambda: LONGEST_SENDING)
         )
     workers[Loop.ORDERS] = _standing_orders(
         wired, context, member, lambda: host.refresh_loop.intervals.refresh

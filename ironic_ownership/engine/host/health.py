@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.calls import PendingCalls
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import Conditions
@@ -166,13 +167,12 @@ LONGEST_STEP = 1.0
 class Watched:
     """A loop that may stand still.
 
-    :param busy: returns what it is doing and for how many seconds; ``None``
-        while it waits.
+    :param calls: what it is doing; none while it waits.
     :param limit: returns the seconds after which it stands still.
     """
 
     loop: Loop
-    busy: Callable[[], tuple[str, float] | None]
+    calls: PendingCalls
     limit: Callable[[], float]
 
 
@@ -258,7 +258,7 @@ class ConditionMonitor(Worker):
         found = self.conditions
         self._checked_at = found.clock()
         for one in self.watched:
-            busy = one.busy()
+            busy = one.calls.longest()
             if busy is not None and busy[1] > one.limit():
                 found.report(
                     conditions.hangs(one.loop),

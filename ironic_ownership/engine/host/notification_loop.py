@@ -13,6 +13,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.calls import PendingCalls
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.events import EventPosition, Turn
 from ironic_ownership.engine import conditions
@@ -50,6 +51,7 @@ class NotificationLoop(Worker):
         it.
     :param sender: unique name of this process.
     :param max_age: seconds after which an event is not sent any more.
+    :ivar calls: of ``notify``.
     """
 
     outbox: Outbox
@@ -68,14 +70,7 @@ class NotificationLoop(Worker):
         self._failures = 0
         self._failed_at: float | None = None
         """The position at which the broker refused."""
-        self._sending_since: float | None = None
-
-    def busy(self) -> tuple[str, float] | None:
-        """Return what is sent, and for how many seconds. Any thread."""
-        since = self._sending_since
-        if since is None:
-            return None
-        return 'the message broker', self.conditions.clock() - since
+        self.calls = PendingCalls(self.conditions.clock)
 
     def finish(self) -> None:
         """Let another service send."""
@@ -149,14 +144,12 @@ class NotificationLoop(Worker):
                 del self._sent[event_id]
 
     def _send_one(self, event: model.Event, position: float) -> None:
-        self._sending_since = self.conditions.clock()
         try:
-            self.notify(event)
+            with self.calls.to('the message broker'):
+                self.notify(event)
         except exceptions.NotificationError:
             self._failed_at = position
             raise
-        finally:
-            self._sending_since = None
         self._sent[event.id] = event.at
 
     def _advance(self, position: float) -> bool:

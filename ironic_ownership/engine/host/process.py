@@ -166,7 +166,7 @@ class Host:
             (
                 Watched(
                     Loop.REFRESH,
-                    self.refresh_loop.busy,
+                    self.refresh_loop.calls,
                     lambda: self.refresh_loop.longest,
                 ),
                 *watched,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.calls import PendingCalls
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import (
     Budget,
@@ -45,6 +46,7 @@ class RefreshLoop(Worker):
         failed: it has read more than it keeps. In the refresh thread.
     :ivar intervals: may be replaced at any time; any thread.
     :ivar last: counts of the last refresh; any thread.
+    :ivar calls: the refresh under way; any thread.
     """
 
     member: LocalMember
@@ -61,21 +63,11 @@ class RefreshLoop(Worker):
         self.context = self.refresher.context
         self.conditions = self.context.conditions
         self._action: Callable[[], object] = lambda: None
-        self._began: float | None = None
+        self.calls = PendingCalls(self.context.clock)
         self._longest = 0.0
         self._due_at = float('-inf')
         self._has_refreshed = False
         self.last: Summary | None = None
-
-    def busy(self) -> tuple[str, float] | None:
-        """Return what this loop is doing, and for how many seconds.
-
-        Any thread; ``None`` while it waits.
-        """
-        began = self._began
-        if began is None:
-            return None
-        return 'a refresh', self.context.clock() - began
 
     @property
     def longest(self) -> float:
@@ -99,10 +91,7 @@ class RefreshLoop(Worker):
         if left > 0 and not self.woken:
             return left
         self._has_refreshed = False
-        try:
-            self._due_at = self._refresh() + self.context.clock()
-        finally:
-            self._began = None
+        self._due_at = self._refresh() + self.context.clock()
         self._has_refreshed = self.member.epoch is not None
         return self._due_in()
 
@@ -133,11 +122,12 @@ class RefreshLoop(Worker):
             self._action()
             if self.member.epoch is None:
                 return self.intervals.refresh
-            self._began = began = self.context.clock()
+            began = self.context.clock()
             is_steady = False
             try:
                 before = self.last
-                summary = self.last = self.refresher.refresh()
+                with self.calls.to('a refresh'):
+                    summary = self.last = self.refresher.refresh()
                 is_steady = not summary.is_whole
             finally:
                 if not is_steady:

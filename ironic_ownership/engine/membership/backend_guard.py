@@ -2,7 +2,7 @@
 
 Any error that is not of the contract, a wrong answer, and even an exit are an
 outage of that backend: nothing is known about the members. A call cannot be
-interrupted; :meth:`GuardedBackend.busy` shows one that does not return, and
+interrupted; :attr:`GuardedBackend.calls` shows one that does not return, and
 nothing waits longer than :data:`GRACE` for a view or a close.
 """
 
@@ -43,6 +43,7 @@ class GuardedBackend(MembershipBackend):
 
     :param backend: the one to call.
     :param origin: its name and package, for messages.
+    :ivar calls: those under way, but for watches.
     """
 
     contract_version = model.CONTRACT_VERSION
@@ -61,16 +62,8 @@ class GuardedBackend(MembershipBackend):
         self.guarded = backend
         self.capabilities = backend.capabilities  # type: ignore[misc]
         self._origin = origin
-        self._calls = PendingCalls(clock)
+        self.calls = PendingCalls(clock)
         self._stuck: dict[str, Call[Any]] = {}
-
-    def busy(self) -> tuple[str, float] | None:
-        """Return the call that takes longest, and its seconds so far.
-
-        Any thread; ``None`` if there is none.
-        """
-        calls = self._calls.durations().items()
-        return max(calls, key=lambda one: one[1], default=None)
 
     def join(
         self, host: str, incarnation: str, settings: model.MemberSettings
@@ -145,7 +138,7 @@ class GuardedBackend(MembershipBackend):
     @contextlib.contextmanager
     def _call(self, method: str) -> Iterator[None]:
         with (
-            self._calls.to(f'{self._origin}: {method}()'),
+            self.calls.to(f'{self._origin}: {method}()'),
             pending.to(f'the membership, {self._origin}'),
             self._translated(method),
         ):

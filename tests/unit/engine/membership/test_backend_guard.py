@@ -58,7 +58,7 @@ class TestFaults(unittest.TestCase):
                     getattr(self.guard, name)(*args)
                 for text in (ORIGIN, f'{name}()', type(error).__name__):
                     self.assertIn(text, str(caught.exception))
-        self.assertIsNone(self.guard.busy())
+        self.assertIsNone(self.guard.calls.longest())
 
     def test_errors_of_the_contract_stay_as_they_are(self) -> None:
         error = exceptions.NotMemberError('expired')
@@ -110,10 +110,12 @@ class TestFaults(unittest.TestCase):
             thread.start()
             begun.wait(30)
             self.clock.elapse(7)
-            self.assertEqual((f'{ORIGIN}: view()', 7.0), self.guard.busy())
+            self.assertEqual(
+                (f'{ORIGIN}: view()', 7.0), self.guard.calls.longest()
+            )
             release.set()
             thread.join(30)
-        self.assertIsNone(self.guard.busy())
+        self.assertIsNone(self.guard.calls.longest())
 
     def test_view_that_does_not_return_is_a_fault_until_it_does(self) -> None:
         ended = self.hang('view')
