@@ -261,8 +261,7 @@ class Refresher:
         self._carry_out(
             seen,
             ReleaseCheck(
-                listed.nodes,
-                found.elsewhere,
+                {node.uuid for node in found.elsewhere},
                 self.scope,
                 self.context.ports.ironic,
             ),

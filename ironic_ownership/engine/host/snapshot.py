@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import NO_NODES
@@ -302,16 +302,14 @@ class ReleaseCheck:
     instance by now stays with its service, which is the only one that may
     have created it.
 
-    :param listed: nodes in the scope, as listed for the decision.
-    :param others: own nodes outside of the scope, as looked up.
+    :param others: uuids of own nodes outside of the scope.
     """
 
-    listed: Mapping[str, model.Node]
-    others: Collection[model.Node]
+    others: Collection[str]
     scope: model.Scope
     ironic: BareMetal
 
-    def confirm(self, changes: Sequence[Change]) -> list[Change]:
+    def confirm(self, changes: Iterable[Change]) -> list[Change]:
         """Replace releases of nodes that have an instance by updates.
 
         Costs nothing without a release; otherwise one list of the nodes with
@@ -321,37 +319,24 @@ class ReleaseCheck:
         :raises IronicError: if Ironic does not answer; nothing may be
             released.
         """
-        released = {c.uuid for c in changes if isinstance(c, Release)}
-        if not released:
-            return list(changes)
-        found: dict[str, model.Node | None] = {
-            node.uuid: self.ironic.get(node.uuid)
-            for node in self.others
-            if node.uuid in released
-        }
-        for uuid in released - found.keys():
-            node = self.listed.get(uuid)
-            if node is not None:
-                found[uuid] = dataclasses.replace(
-                    node, instance_uuid=self._instances.get(uuid)
-                )
-        return [
-            confirmed
+        confirmed = (
+            self._confirmed(change) if isinstance(change, Release) else change
             for change in changes
-            if (confirmed := _confirmed(change, found)) is not None
-        ]
+        )
+        return [change for change in confirmed if change is not None]
+
+    def _confirmed(self, change: Release) -> Change | None:
+        node = change.node
+        if change.uuid in self.others:
+            node = self.ironic.get(change.uuid)
+        elif node is not None:
+            node = dataclasses.replace(
+                node, instance_uuid=self._instances.get(change.uuid)
+            )
+        if node is None:
+            return None  # gone meanwhile: for the next refresh
+        return Update(node) if node.instance_uuid else change
 
     @functools.cached_property
     def _instances(self) -> Mapping[str, str]:
         return self.ironic.instances(self.scope)
-
-
-def _confirmed(
-    change: Change, found: dict[str, model.Node | None]
-) -> Change | None:
-    if not isinstance(change, Release):
-        return change
-    node = found.get(change.uuid)
-    if node is None:
-        return None  # gone meanwhile: for the next refresh
-    return Update(node) if node.instance_uuid else change
