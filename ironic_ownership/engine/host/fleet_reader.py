@@ -82,13 +82,10 @@ class Fleet:
     :param changed: uuids of those that may differ from what was read before,
         as new or gone; ``None`` if Ironic just listed all of them. Only then
         a node that is not among them may count as missing.
-    :param baseline: from which later changes can be read; ``None`` if this
-        Ironic cannot list them.
     """
 
     nodes: Mapping[str, model.Node]
     changed: frozenset[str] | None = None
-    baseline: Baseline | None = None
 
 
 def scope_to_read(scope: model.Scope) -> model.Scope:
@@ -250,6 +247,8 @@ class FleetReader:
     :param host: the service; whole lists of different ones are spread.
     :ivar interval: seconds after which the whole list is read again at the
         latest; zero reads it every time.
+    :ivar baseline: from which later changes can be read; ``None`` if the
+        whole list is read next.
     """
 
     ironic: BareMetal
@@ -258,21 +257,21 @@ class FleetReader:
     clock: Clock = monotonic
 
     def __post_init__(self) -> None:
-        self._baseline: Baseline | None = None
+        self.baseline: Baseline | None = None
         self._nodes = NO_NODES
         self._due_at = 0.0
         self._limit = LIMITS[0]
 
     def require_whole(self) -> None:
         """Read the whole list the next time."""
-        self._baseline = None
+        self.baseline = None
 
     def read(self, scope: model.Scope) -> Fleet:
         """Read the nodes in a scope.
 
         :raises IronicError: if Ironic does not answer.
         """
-        baseline = self._baseline
+        baseline = self.baseline
         if (
             baseline is not None
             and baseline.scope == scope
@@ -285,7 +284,7 @@ class FleetReader:
                 raise  # the next read covers this time as well
             except (WholeListError, exceptions.IronicError) as reason:
                 LOG.info('relisting all nodes: %s', reason)
-        self._baseline, self._limit = None, LIMITS[0]
+        self.baseline, self._limit = None, LIMITS[0]
         return self._read_all(scope)
 
     def _read_changes(self, baseline: Baseline) -> Fleet:
@@ -304,7 +303,7 @@ class FleetReader:
                 f'Ironic reports {texts.counted(abs(more), "node")} '
                 f'{"more" if more > 0 else "fewer"} than expected'
             )
-        self._baseline = begin(
+        self.baseline = begin(
             baseline.scope, merged.nodes, page, counted, clock
         )
         LOG.debug(
@@ -313,7 +312,7 @@ class FleetReader:
             len(merged.changed or ()),
         )
         self._nodes = merged.nodes
-        return dataclasses.replace(merged, baseline=self._baseline)
+        return merged
 
     def _read_all(self, scope: model.Scope) -> Fleet:
         began = self.clock()
@@ -324,12 +323,12 @@ class FleetReader:
         nodes = self._nodes = self.ironic.fleet(scope, self._nodes)
         # With another count, a node came or went while the list was read.
         if before is not None and before[1] == self._count(scope):
-            self._baseline = begin(scope, nodes, *before, clock)
+            self.baseline = begin(scope, nodes, *before, clock)
             # After a half to a whole interval, so that services that start
             # together do not list all nodes together again.
             share = 0.5 + zlib.crc32(self.host.encode()) % 1000 / 2000
             self._due_at = began + self.interval * share
-        return Fleet(nodes, baseline=self._baseline)
+        return Fleet(nodes)
 
     def _before_all(
         self, scope: model.Scope

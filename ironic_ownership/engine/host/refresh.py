@@ -168,7 +168,9 @@ class Refresher:
             self.scope, self.context.ports, self.reader, self._cache
         )
         now = self.context.clock()
-        self.last_scan = Scan(self.scope, seen.nodes, now, seen.baseline)
+        self.last_scan = Scan(
+            self.scope, seen.nodes, now, self.reader.baseline
+        )
         summary = Summary(nodes=len(seen.nodes), is_whole=seen.is_whole)
         summary.away = _away(seen.services.values())
         self._last = summary

@@ -13,11 +13,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import NO_NODES
 from ironic_ownership.contracts.records import Change, Release, Update
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.host.fleet_reader import (
-    Baseline,
-    FleetReader,
-    with_changes,
-)
+from ironic_ownership.engine.host.fleet_reader import FleetReader, with_changes
 from ironic_ownership.engine.ports import BareMetal, Ports, Records
 
 
@@ -31,7 +27,6 @@ class Snapshot:
     :param view: serving view, with one member for each host.
     :param changed: uuids of nodes that, or whose records, may differ from
         those in the snapshot before; ``None`` if Ironic just listed all nodes.
-    :param baseline: from which later changes of nodes can be read.
     """
 
     nodes: Mapping[str, model.Node]
@@ -39,7 +34,6 @@ class Snapshot:
     services: Mapping[str, model.Service]
     view: model.View
     changed: frozenset[str] | None = None
-    baseline: Baseline | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -91,7 +85,7 @@ def take(
         changed |= cache.changed
     # Last, because it states which services may act now.
     services, view = read_members(services, ports)
-    return Snapshot(nodes, records, services, view, changed, fleet.baseline)
+    return Snapshot(nodes, records, services, view, changed)
 
 
 def read_members(
