@@ -44,14 +44,6 @@ Key = tuple[str, str]
 FENCED: Key = ('fence', '')
 """Key of a service that was declared dead by this one."""
 
-_KINDS = {
-    Claim: 'claim',
-    Release: 'release',
-    Delete: 'delete',
-    Update: 'update',
-}
-
-
 _LOSSES = {
     True: ('mass_loss', 'own nodes', 'no record', 'mass loss is over'),
     False: (
@@ -64,7 +56,6 @@ _LOSSES = {
 """Condition and words of a loss, by whether the nodes are own ones."""
 
 _ANY_OTHER = 'any other service'
-_FAILS = 'policies of {}'
 
 
 class OperatorLog:
@@ -82,9 +73,10 @@ class OperatorLog:
         )
         self._host = host
         self._conditions = conditions
-        self._withholding: set[str] = set()
-        self._failing: set[str] = set()
-        self._failed: set[str] = set()
+        # Conditions of other services, each with what is logged when it is
+        # over: those of the last refresh, and those of this one.
+        self._before: dict[str, str] = {}
+        self._found: dict[str, str] = {}
 
     def changes(self) -> Mapping[Key, int]:
         """Return the changes since the start, by kind and reason code.
@@ -124,11 +116,7 @@ class OperatorLog:
 
     def changed(self, change: Change) -> None:
         """Log one change that was written."""
-        kind = _KINDS.get(type(change))
-        if kind is not None:
-            reason = getattr(change, 'reason', None)
-            with self._lock:
-                self._changes[kind, reason.value if reason else ''] += 1
+        reason = ''
         if isinstance(change, Update):
             LOG.info(
                 'node %s: record updated, instance %s, %s',
@@ -140,12 +128,17 @@ class OperatorLog:
             owners = self._host, 'none'
             if isinstance(change, Claim):
                 owners = change.seen_host or 'none', self._host
+            reason = change.reason.value
             LOG.info(
                 'node %s: owner %s -> %s, reason %s',
                 change.uuid,
                 *owners,
-                change.reason.value,
+                reason,
             )
+        else:
+            return
+        with self._lock:
+            self._changes[type(change).__name__.lower(), reason] += 1
 
     def lost_commits(self, lost: Mapping[str, int]) -> None:
         """Report that records became older, until that is confirmed.
@@ -170,32 +163,33 @@ class OperatorLog:
         self, hosts: Collection[str], error: exceptions.OwnershipError
     ) -> None:
         """Warn of policies of other services that fail in this process."""
-        condition = _FAILS.format(', '.join(sorted(hosts)))
+        names = ', '.join(sorted(hosts))
+        condition = f'policies of {names}'
         # It may name another node each time: the first of a refresh does.
-        if condition in self._failing:
+        if condition in self._found:
             return
-        self._failing.add(condition)
+        over = 'the policies of the other services work again'
+        self._found[condition] = over
         self._conditions.report(
             condition,
-            f'nodes that may belong to {", ".join(sorted(hosts))} stay as '
-            f'they are: {error}',
+            f'nodes that may belong to {names} stay as they are: {error}',
             error,
         )
 
     def planned(self, plan: reconcile_plan.Plan) -> None:
         """Warn of the nodes that need an operator."""
         for owner, uuids in sorted(plan.withheld.items()):
+            condition = f'withheld {owner}'
+            self._found[condition] = f'no more nodes withheld by {owner}'
             self._conditions.report(
-                f'withheld {owner}',
+                condition,
                 f'on record with {owner}: {counted(len(uuids), "node")} that '
                 f'{self._host} should own, for example {uuids[0]}. Run '
                 f'{self._move(uuids[0], owner)}',
             )
-        for owner in self._withholding - plan.withheld.keys():
-            self._conditions.clear(
-                f'withheld {owner}', f'no more nodes withheld by {owner}'
-            )
-        self._withholding = set(plan.withheld)
+        for condition in self._before.keys() - self._found.keys():
+            self._conditions.clear(condition, self._before[condition])
+        self._before, self._found = self._found, {}
         if plan.suspects:
             self._conditions.report(
                 'suspects',
@@ -206,11 +200,6 @@ class OperatorLog:
             self._conditions.clear(
                 'suspects', 'changes of owner resumed: no suspected services'
             )
-        for condition in self._failed - self._failing:
-            self._conditions.clear(
-                condition, 'the policies of the other services work again'
-            )
-        self._failed, self._failing = self._failing, set()
         self._nodes(
             'contested',
             plan.contested,
