@@ -67,29 +67,14 @@ class PlacementLoop(Worker):
         # No refresh cuts the pause short.
         if left > 0:
             return left
-        if self.attempt():
-            self._failures = 0
-            return None
-        self._failures += 1
-        pause = back_off(self._failures, LONGEST_PAUSE)
-        self._retry_at = clock() + pause
-        return pause
-
-    def attempt(self) -> bool:
-        """Report the last refresh once.
-
-        :returns: whether Placement answered.
-        """
         seen = self._seen
         if seen is None:
-            return True
+            return None
         try:
             if self.status:
                 self.status.report(self._wanted.is_set)
             if self.inventory:
                 self.inventory.report(seen, self._wanted.is_set)
-        except exceptions.FencedError as exc:
-            LOG.debug('nothing is reported to Placement: %s', exc)
         except exceptions.PlacementError as exc:
             if not self._stopping.is_set():
                 # Without the number of pending nodes: each new text is logged.
@@ -99,7 +84,10 @@ class PlacementLoop(Worker):
                     'continues, and the report is retried',
                     exc,
                 )
-            return False
+            self._failures += 1
+            pause = back_off(self._failures, LONGEST_PAUSE)
+            self._retry_at = clock() + pause
+            return pause
         except exceptions.OwnershipError as exc:
             # The next refresh has the same error and logs it.
             LOG.debug('nothing is reported to Placement: %s', exc)
@@ -110,4 +98,5 @@ class PlacementLoop(Worker):
         else:
             self.conditions.clear('placement', 'Placement is updated again')
             self.conditions.succeeded(Loop.PLACEMENT)
-        return True
+        self._failures = 0
+        return None

@@ -81,14 +81,14 @@ class TestLoop(unittest.TestCase):
         self.assertEqual([self.seen] * 2, self.reporter.reports)
 
     def test_nothing_is_reported_before_the_first_refresh(self) -> None:
-        self.assertTrue(self.loop.attempt())
+        self.assertIsNone(self.loop.step())
         self.assertEqual([], self.reporter.reports)
 
     def test_newer_refresh_interrupts_an_older_one(self) -> None:
         self.loop._seen = self.seen
-        self.loop.attempt()
+        self.loop.step()
         self.reporter.meanwhile = lambda: self.loop.refreshed(self.seen)
-        self.loop.attempt()
+        self.loop.step()
         self.assertEqual([False, True], self.reporter.interruptions)
 
     def test_outage_is_logged_once_and_retried_without_a_refresh(self) -> None:
@@ -107,7 +107,7 @@ class TestLoop(unittest.TestCase):
     def test_outage_is_the_condition_of_the_loop(self) -> None:
         self.reporter.answers = [DOWN]
         self.loop.refreshed(self.seen)
-        self.loop.attempt()
+        self.loop.step()
         (found,) = self.conditions.of_loops({Loop.PLACEMENT})
         self.assertEqual('placement_unavailable', found.code)
         self.assertEqual(
@@ -138,13 +138,13 @@ class TestLoop(unittest.TestCase):
             self.reporter.answers = [error]
             self.loop._seen = self.seen
             with self.assertNoLogs(LOGGER, 'INFO'):
-                self.assertTrue(self.loop.attempt())
+                self.assertIsNone(self.loop.step())
 
     def test_unexpected_error_does_not_end_it(self) -> None:
         self.reporter.answers = [RuntimeError('a bug')]
         self.loop._seen = self.seen
         with self.assertLogs(LOGGER, 'ERROR'):
-            self.assertTrue(self.loop.attempt())
+            self.assertIsNone(self.loop.step())
 
     def test_withdrawal_is_forwarded_immediately(self) -> None:
         self.loop.withdraw('a node')
