@@ -149,12 +149,11 @@ class Scheduler:
 
     def start(self, name: str, worker: Worker) -> None:
         """Let a worker step until it is stopped."""
-        thread = threading.Thread(
-            target=self._supervise, args=(name, worker), name=name, daemon=True
-        )
         # A loop that is not yet started would be a dead one to readers.
         with self._lock:
-            thread.start()
+            thread = self.start_once(
+                name, lambda: self._supervise(name, worker)
+            )
             self._running[name] = _Running(thread, self.clock())
 
     def start_once(

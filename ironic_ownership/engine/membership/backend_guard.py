@@ -89,13 +89,9 @@ class GuardedBackend(MembershipBackend):
 
     def view(self) -> model.View:
         """Return the members; a wrong answer is a fault."""
-        return self._bounded('view', self._view, self.call_timeout)
-
-    def _view(self) -> model.View:
-        with self._call('view'):
-            found = self.guarded.view()
-            _check(found)
-        return found
+        return self._bounded(
+            'view', lambda: _checked(self.guarded.view()), self.call_timeout
+        )
 
     def watch(self, timeout: float) -> bool:
         """Wait until the members may have changed."""
@@ -106,13 +102,9 @@ class GuardedBackend(MembershipBackend):
     def close(self) -> None:
         """Free what the backend holds."""
         try:
-            self._bounded('close', self._close, 0.0)
+            self._bounded('close', self.guarded.close, 0.0)
         except exceptions.MembershipError as exc:
             LOG.warning('the membership backend is not closed: %s', exc)
-
-    def _close(self) -> None:
-        with self._call('close'):
-            self.guarded.close()
 
     def _bounded(
         self, method: str, work: Callable[[], T], seconds: float
@@ -123,10 +115,15 @@ class GuardedBackend(MembershipBackend):
         :raises BackendFaultError: if it takes too long; at once while an
             earlier one has not ended.
         """
+
+        def guarded() -> T:
+            with self._call(method):
+                return work()
+
         stuck, limit = self._stuck.get(method), seconds + GRACE
         # No second thread for a call that hangs, or they would pile up.
         if stuck is None or stuck.ended(0):
-            call = Call(work, f'{self._origin}: {method}()')
+            call = Call(guarded, f'{self._origin}: {method}()')
             if call.ended(limit):
                 return call.result()
             self._stuck[method] = call
@@ -161,8 +158,8 @@ class GuardedBackend(MembershipBackend):
             ) from exc
 
 
-def _check(found: object) -> None:
-    """Refuse what is no view, before it is compared with others.
+def _checked(found: object) -> model.View:
+    """Return a view; refuse what is none, before it is compared with others.
 
     :raises TypeError: naming the first fault.
     """
@@ -181,6 +178,7 @@ def _check(found: object) -> None:
         raise TypeError(
             f'it returned a view that expires in {found.expires_in!r:.200}'
         )
+    return found
 
 
 def _is_number(value: object) -> bool:
