@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent import futures
 
 import sdnotify
 from oslo_config import cfg
@@ -143,29 +144,19 @@ def _serve(
     :param stopping: set when a signal stops the host.
     :raises BaseException: the error that ended the host.
     """
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            host.run()
-        except BaseException as exc:  # noqa: BLE001 - raised again below
-            failures.append(exc)
-
     manager = ServiceManager(host.monitor)
-    worker = threading.Thread(target=run, name='host')
-    worker.start()
-    try:
-        _wait_for_signals(worker, manager, reload, stopping)
-    finally:
-        # Without this thread no signal would ever reach the host.
-        host.stop()
-        worker.join()
-    if failures:
-        raise failures[0]
+    with futures.ThreadPoolExecutor(1, 'host') as worker:
+        running = worker.submit(host.run)
+        try:
+            _wait_for_signals(running, manager, reload, stopping)
+        finally:
+            # Without this thread no signal would ever reach the host.
+            host.stop()
+    running.result()
 
 
 def _wait_for_signals(
-    worker: threading.Thread,
+    running: futures.Future[None],
     manager: ServiceManager,
     reload: Callable[[], None],
     stopping: threading.Event,
@@ -174,7 +165,7 @@ def _wait_for_signals(
     # The configuration is valid, and signals are handled. Servers that do not
     # answer yet are waited for: the status tells.
     manager.notify('READY=1')
-    while worker.is_alive():
+    while not running.done():
         caught = signal.sigtimedwait(SIGNALS, 0.5)
         manager.tick()
         # A process that was stopped longer than the time-out gets a value
