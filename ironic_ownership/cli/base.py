@@ -190,14 +190,26 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments that no operation has."""
 
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        """Return the body of the request, if it has one."""
+        raise NotImplementedError
+
+    def call(self, parsed_args: argparse.Namespace, **more: bool) -> Any:
+        """Call the operation with the arguments, and return its answer.
+
+        :param more: what else its body, or else its query, has.
+        """
+        one, given = self.described, vars(parsed_args)
+        path = {p.name: given[p.name] for p in one.parameters}
+        if one.body is None:
+            query = {**query_of(one, given), **more}
+            return self.api.call(one.name, path=path, query=query)
+        body = {**self.body(parsed_args), **more}
+        return self.api.call(one.name, path=path, body=body)
+
     def read(self, parsed_args: argparse.Namespace) -> Any:
         """Call the operation with the arguments, and show its warnings."""
-        one, given = self.described, vars(parsed_args)
-        body = self.api.call(
-            self.operation,
-            path={p.name: given[p.name] for p in one.parameters},
-            query=query_of(one, given),
-        )
+        body = self.call(parsed_args)
         self.warn(body)
         return body
 

@@ -54,19 +54,7 @@ class ChangeCommand(base.Shown[Any]):
         add_body(parser, self.described, self.options)
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        """Return the body of the request, if it has one."""
         return body_of(self.described, vars(parsed_args))
-
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        """Call the operation, and return the body of its answer."""
-        one = self.described
-        path = {p.name: getattr(parsed_args, p.name) for p in one.parameters}
-        trial = {'dry_run': dry_run}
-        if one.body is None:
-            query = {**base.query_of(one, vars(parsed_args)), **trial}
-            return self.api.call(one.name, path=path, query=query)
-        body = {**self.body(parsed_args), **trial}
-        return self.api.call(one.name, path=path, body=body)
 
     @abc.abstractmethod
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:

@@ -140,8 +140,9 @@ class _Changing(change.ChangeOne):
 
     more = ()
 
-    def call(self, parsed_args: argparse.Namespace, *, dry_run: bool) -> Any:
-        name = ShowReservation.operation if dry_run else self.operation
+    def call(self, parsed_args: argparse.Namespace, **more: bool) -> Any:
+        proposes = more['dry_run']
+        name = ShowReservation.operation if proposes else self.operation
         found = self.api.call(name, path={'id': parsed_args.id})
         # What is shown is what is changed: an instance that was given may
         # have another reservation by then.

@@ -165,11 +165,8 @@ same name, put POLICY. before it."""
             'may be repeated, and one for a host takes precedence',
         )
 
-    def read(self, parsed_args: argparse.Namespace) -> Any:
-        sent = change.body_of(self.described, vars(parsed_args))
-        body = self.api.call(self.operation, body=sent)
-        self.warn(body)
-        return body
+    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
+        return change.body_of(self.described, vars(parsed_args))
 
 
 def _option(text: str) -> str:
