@@ -7,7 +7,7 @@ of plugins, of clients and of the kind of authentication.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -33,15 +33,25 @@ def list_opts() -> Listed:
         module: Any = companion.target
         if module is not None:
             found.append((companion.name, list(module.OPTS)))
-    for group in (plugins.POLICIES, plugins.BACKENDS):
-        for plugin in plugins.installed(group):
-            if plugin.target is None:
-                continue
-            with contextlib.suppress(exceptions.PluginError):
-                described = _described(plugin.name, plugin.target)
-                found.extend((place, [option]) for place, option in described)
+    found += of_plugins(lambda group, name: True)
     # Last: most of them are those of authentication.
     return [*found, *client.list_opts(), *options.list_opts()]
+
+
+def of_plugins(
+    is_wanted: Callable[[str, str], bool],
+) -> Iterator[tuple[str, list[cfg.Opt]]]:
+    """Yield those of plugins that can be loaded, and declare valid ones.
+
+    :param is_wanted: whether to load a plugin, by its group and name.
+    """
+    for kind in (plugins.POLICIES, plugins.BACKENDS):
+        for name in plugins.names(kind):
+            target = is_wanted(kind, name) and plugins.find(kind, name).target
+            if target:
+                with contextlib.suppress(exceptions.PluginError):
+                    for group, option in _described(name, target):
+                        yield group, [option]
 
 
 def _described(name: str, target: plugins.Class) -> list[tuple[str, cfg.Opt]]:

@@ -8,9 +8,8 @@ because a file may serve another program too, such as nova.conf.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import metadata
 
 from oslo_config import cfg
@@ -20,8 +19,9 @@ from ironic_ownership import plugins
 from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import options
-from ironic_ownership.conf import configuration, core
+from ironic_ownership.conf import core
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.wiring.opts import of_plugins
 
 _LIBRARY = 'oslo.log'
 """Namespace of options that every process has, in ``[DEFAULT]``."""
@@ -87,7 +87,7 @@ def known(conf: cfg.ConfigOpts) -> Known:
     return _by_group(
         [
             *_of_package(),
-            *_of_plugins(plugins.is_loaded),
+            *of_plugins(plugins.is_loaded),
             *_of_library(),
             *_of_clients(conf),
         ]
@@ -179,19 +179,7 @@ def _of_package() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
     yield client.GROUP, client.OPTS
     yield options.GROUP, options.OPTS
     yield from _of_companions()
-    yield from _of_plugins(plugins.is_own)  # others are not imported for this
-
-
-def _of_plugins(
-    is_wanted: Callable[[str, str], bool],
-) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
-    for kind in _PLUGIN_GROUPS.values():
-        for name in plugins.names(kind):
-            target = is_wanted(kind, name) and plugins.find(kind, name).target
-            if target:
-                with contextlib.suppress(exceptions.PluginError):
-                    for group, option in configuration.declared(name, target):
-                        yield group, [option]
+    yield from of_plugins(plugins.is_own)  # others are not imported for this
 
 
 def _of_companions() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
