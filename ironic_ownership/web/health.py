@@ -59,7 +59,7 @@ class HealthApplication:
                 ('Cache-Control', 'no-store'),
             ],
         )
-        return [body]
+        return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]
 
     def _answer(self, environ: Mapping[str, Any]) -> _Answer:
         if environ['REQUEST_METHOD'] not in ('GET', 'HEAD'):
@@ -100,7 +100,7 @@ def serving(listen: str, read: Callable[[], Health]) -> Iterator[None]:
     """
     try:
         bound = _bind(listen)
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, OverflowError) as exc:
         reason = getattr(exc, 'strerror', None) or exc
         raise exceptions.ConfigurationError(
             [f'[health] listen = {listen}: {reason}'], hint=_HINT
@@ -141,6 +141,7 @@ def _bind(listen: str) -> socket.socket:
 
     :raises OSError: if another process has it, or it is not permitted.
     :raises ValueError: if the text is no place of this machine.
+    :raises OverflowError: if no port has that number.
     """
     if listen.startswith('/'):
         return _bind_file(pathlib.Path(listen))

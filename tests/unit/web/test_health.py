@@ -118,6 +118,18 @@ class TestAnswers(ServingCase):
         self.assertEqual(405, self.get('/metrics', 'POST').status)
         self.assertEqual(200, self.get('/healthcheck', 'HEAD').status)
 
+    def test_answer_to_head_has_no_body(self) -> None:
+        connection = FileConnection(str(self.file), timeout=30)
+        self.addCleanup(connection.close)
+        for method in ('HEAD', 'GET'):  # over the same connection
+            connection.request(method, '/healthcheck')
+            answer = connection.getresponse()
+            self.assertEqual(200, answer.status)
+            length = answer.headers['Content-Length']
+            self.assertNotEqual('0', length)
+            found = len(answer.read())
+        self.assertEqual(length, str(found))
+
     def test_process_before_its_first_refresh_has_metrics(self) -> None:
         self.health = health(summary=None, loops=())
         self.assertEqual(200, self.get('/metrics').status)
@@ -169,7 +181,14 @@ class TestPlaces(ServingCase):
 
     def test_wrong_places_are_refused_with_their_reason(self) -> None:
         self.assertIn('without a token', self.refused('192.0.2.1:9396'))
-        for listen in ('9396', 'localhost:9396', '127.0.0.1:', 'x/y.sock'):
+        for listen in (
+            '9396',
+            'localhost:9396',
+            '127.0.0.1:',
+            '127.0.0.1:93960',
+            '[::1]:-1',
+            'x/y.sock',
+        ):
             self.assertIn(f'[health] listen = {listen}', self.refused(listen))
         self.file.write_text('mine')
         self.assertIn('in use', self.refused(str(self.file)))
