@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from ironic_ownership import program
@@ -81,12 +80,6 @@ def _metrics(request: Request) -> Answer:
     return Answer(text_of(request.gauges.families()))
 
 
-@functools.cache
-def document() -> dict[str, Any]:
-    """Return the OpenAPI document."""
-    return described(OPERATIONS)
-
-
 OPERATIONS = [*operations(), *operations_of(__name__)]
 
 
@@ -113,10 +106,11 @@ x-openstack-request-id, and every error the same form with a stable reason
 code. Lists come in pages: follow "next" until it is null."""
 
 
-def described(operations: Sequence[operation.Operation]) -> dict[str, Any]:
-    """Return the document that describes these operations."""
+@functools.cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
-    for one in operations:
+    for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
     return {
         'openapi': '3.1.0',
@@ -129,7 +123,7 @@ def described(operations: Sequence[operation.Operation]) -> dict[str, Any]:
         'servers': [{'url': '/'}],
         'tags': [
             {'name': noun}
-            for noun in dict.fromkeys(o.noun for o in operations)
+            for noun in dict.fromkeys(o.noun for o in OPERATIONS)
         ],
         'paths': paths,
         'components': {
