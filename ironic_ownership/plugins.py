@@ -164,14 +164,11 @@ def broken(
     return exceptions.PluginError(whose, cause, hint=hint)
 
 
-def origin(target: Class) -> str:
-    """Return the name of a loaded plugin, and its package."""
-    for group, kind in ((POLICIES, 'policy'), (BACKENDS, 'backend')):
-        found = [p for p in loaded(group) if p.target is target]
-        if found:
-            names = ' or '.join(repr(plugin.name) for plugin in found)
-            return f'{kind} {names} from {found[0].distribution}'
-    return ''
+def origin(target: type[policy.Policy]) -> str:
+    """Return the name of a policy, and its package, if it is loaded."""
+    found = [p for p in loaded(POLICIES) if p.target is target]
+    names = ' or '.join(repr(plugin.name) for plugin in found)
+    return f'policy {names} from {found[0].distribution}' if found else ''
 
 
 def named(group: str, name: str) -> str:

@@ -52,13 +52,7 @@ def built(
         candidate = target({**given, **snapshots})
         if host is not None:
             candidate.check_host(host)
-        secrets = {
-            option.name: given[option.name]
-            for option in target.options
-            if option.secret
-        }
-        found = validate(candidate, plugins.origin, secrets)
-        return dataclasses.replace(found, given=given)
+        return validate(candidate, plugins.origin, given)
 
     key = name, hash((*given.items(), *snapshots.items()))
     with plugins.building(plugins.POLICIES, name):
@@ -149,7 +143,7 @@ def _built_for_member(
     return dataclasses.replace(found, known_scope=_scope(advertised.shared))
 
 
-_NO_SECRETS: Mapping[str, model.Value] = {}
+_NOTHING: Mapping[str, model.Value] = {}
 _COMPARED, _SEARCHED = 4, 8
 """Least length of a secret that is compared with whole values, and of one
 that is searched in them: shorter ones may be there by chance."""
@@ -171,31 +165,31 @@ class ValidatedPolicy:
     policy: Policy
     options: Mapping[str, model.Value]
     remarks: tuple[str, ...]
-    values: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
-    given: Mapping[str, model.Value] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, model.Value]
+    given: Mapping[str, model.Value]
 
 
 def validate(
     candidate: Policy,
     origin: plugin_guard.Origin = plugin_guard.unknown_origin,
-    secrets: Mapping[str, model.Value] = _NO_SECRETS,
+    given: Mapping[str, model.Value] = _NOTHING,
 ) -> ValidatedPolicy:
     """Validate the options, remarks and scope of a policy.
 
-    :param secrets: values of its secret options, by name.
+    :param given: the options that it was built from, secret ones included.
     :raises PluginFaultError: if a result is missing or of a wrong type, if a
         secret would be advertised under any name, or if the policy cannot be
         built from its advertised options.
     :raises PolicySettingsError: if the options are too large.
     """
     with plugin_guard.faults_of(candidate, 'settings', origin):
-        options = _advertised(candidate, candidate.settings(), secrets)
+        options = _advertised(candidate, candidate.settings(), given)
         apart = {o.name for o in candidate.options if o.per_member}
         apart |= {s.name for s in candidate.sources if s.per_member}
         for name in apart & options.keys():
             raise ValueError(f'{name!r} is per_member')
     with plugin_guard.faults_of(candidate, 'member_values', origin):
-        values = _advertised(candidate, candidate.member_values(), secrets)
+        values = _advertised(candidate, candidate.member_values(), given)
     name = type(candidate).__name__
     too_large = model.MemberSettings(
         (model.PolicySettings.of(name, options),),
@@ -208,34 +202,36 @@ def validate(
         )
     with plugin_guard.faults_of(candidate, 'settings', origin):
         rebuilt = type(candidate)(options).settings()
-        again = _advertised(candidate, rebuilt, secrets)
+        again = _advertised(candidate, rebuilt, given)
         if again != options:
             raise ValueError(f'built from {options!r} it advertises {again!r}')
     with plugin_guard.faults_of(candidate, 'remarks', origin):
-        given = candidate.remarks()
-        remarks = tuple(itertools.islice(given, _REMARKS + 1))
+        found = candidate.remarks()
+        remarks = tuple(itertools.islice(found, _REMARKS + 1))
         if (
-            isinstance(given, str)
+            isinstance(found, str)
             or len(remarks) > _REMARKS
             or not all(isinstance(remark, str) for remark in remarks)
         ):
-            raise TypeError(f'{given!r} is not a sequence of lines')
+            raise TypeError(f'{found!r} is not a sequence of lines')
     if isinstance(candidate, FilterPolicy):
         with plugin_guard.faults_of(candidate, 'scope', origin):
             policy_set.plain_scope(candidate.scope())
     lines = tuple(map(texts.plain, remarks))
-    return ValidatedPolicy(candidate, options, lines, values)
+    return ValidatedPolicy(candidate, options, lines, values, given)
 
 
 def _advertised(
-    candidate: Policy, settings: object, secrets: Mapping[str, model.Value]
+    candidate: Policy, settings: object, given: Mapping[str, model.Value]
 ) -> Mapping[str, model.Value]:
     if not isinstance(settings, Mapping):
         raise TypeError(f'{settings!r} is not a mapping')
     options = dict(settings)
-    secret = {option.name for option in candidate.options if option.secret}
+    secrets = {
+        o.name: given.get(o.name) for o in type(candidate).options if o.secret
+    }
     for name, value in options.items():
-        if name in secret:
+        if name in secrets:
             raise ValueError(f'the secret option {name!r} would be advertised')
         if not isinstance(name, str) or not is_value(value):
             raise TypeError(f'{name!r}: {value!r} cannot be advertised')
