@@ -6,10 +6,12 @@ import http.server
 import json
 import threading
 import time
+import unittest
 from unittest import mock
 
-from ironic_ownership.clients.placement import client, options
+from ironic_ownership.clients.placement import api, client, options
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.placement import DISABLED
 from tests.unit import configurations
 
 UUID = '00000000-0000-4000-8000-000000000001'
@@ -173,6 +175,28 @@ class AnswerTest(configurations.ConfiguredCase):
         self.assertEqual(
             [('GET', f'/resource_providers/{UUID}')], self.requests
         )
+
+
+class RefusedWriteTest(unittest.TestCase):
+    def test_refused_write_may_have_arrived_before(self) -> None:
+        disabled = {'traits': [DISABLED], 'resource_provider_generation': 2}
+        for known, answers, expected in (
+            (disabled, (), False),
+            ({**disabled, 'traits': []}, (disabled,), True),
+            # Sent twice: the first took effect, the second is refused.
+            (
+                {**disabled, 'traits': []},
+                (api.ConcurrentUpdateError('other generation'), disabled),
+                True,
+            ),
+        ):
+            with mock.patch.object(
+                api, 'send', side_effect=[known, *answers]
+            ) as send:
+                placement = client.PlacementClient(mock.MagicMock())
+                found = placement.put_disabled(UUID, disabled=True)
+            self.assertIs(expected, found)
+            self.assertEqual(1 + len(answers), send.call_count)
 
 
 class OptionsTest(configurations.ConfiguredCase):
