@@ -94,10 +94,9 @@ def resolve(records: Records, texts: Sequence[str]) -> list[Reference]:
     The records are read once, as a whole only if there are names; only then
     is a similar uuid proposed for an unknown one.
     """
-    uuids = {text.lower() for text in texts if is_uuid(text)}
     only_uuids = all(map(is_uuid, texts))
     if only_uuids:
-        found = records.compute_nodes_by_uuid(uuids)
+        found = records.compute_nodes_by_uuid({t.lower() for t in texts})
     else:
         found = records.compute_nodes()
     known = {record.uuid for record in found}

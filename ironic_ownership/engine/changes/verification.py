@@ -52,10 +52,8 @@ class Verification:
     """A snapshot before the moves of an operation, and a comparison after."""
 
     operation: Releaser
-    _before: dict[str, _Provider] = dataclasses.field(
-        default_factory=dict, init=False
-    )
-    _unknown: str | None = dataclasses.field(default=None, init=False)
+    _before: dict[str, _Provider] = dataclasses.field(default_factory=dict)
+    _unknown: str | None = None
 
     def remember_providers(self, nodes: Iterable[NodeMove]) -> None:
         """Read the Placement providers of at most :data:`SAMPLE` nodes.

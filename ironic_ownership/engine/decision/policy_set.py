@@ -59,12 +59,10 @@ class PolicySet:
     ) -> PolicySet:
         """Sort policies into filters and the assigner."""
         chosen = tuple(policies)
+        assigners = (p for p in chosen if isinstance(p, policy.AssignerPolicy))
         return cls(
             tuple(p for p in chosen if isinstance(p, policy.FilterPolicy)),
-            next(
-                (p for p in chosen if isinstance(p, policy.AssignerPolicy)),
-                None,
-            ),
+            next(assigners, None),
             origin,
         )
 

@@ -57,9 +57,8 @@ class Spread:
         """
         if self.shares is None:
             return self.mean
-        if not self.shares:
-            return None
-        return self.shares[host] * sum(self.nodes.values())
+        share = self.shares.get(host)
+        return None if share is None else share * sum(self.nodes.values())
 
     def of_mean(self, host: str) -> float | None:
         """Return the share of a host against what it should have.

@@ -263,13 +263,12 @@ def _seen_at(
 def _remark(
     reports: Mapping[str, ConditionReport], seen_at: Mapping[str, float | None]
 ) -> str:
-    ages: dict[str, float] = {}
-    silent: list[str] = []
-    for host, at in sorted(seen_at.items()):
-        if at is None:
-            silent.append(host)
-        else:
-            ages[host] = max(0.0, reports[host].now - at)
+    ages = {
+        host: max(0.0, reports[host].now - at)
+        for host, at in sorted(seen_at.items())
+        if at is not None
+    }
+    silent = sorted(seen_at.keys() - ages.keys())
     parts = []
     if ages:
         oldest = max(ages, key=lambda host: ages[host])
