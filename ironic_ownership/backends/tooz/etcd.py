@@ -92,8 +92,7 @@ class EtcdDriver(driver.Driver):
         return etcd_members.ChangeStream(
             coordinator.client,
             coordinator._prefix_group(group),
-            accept_timeout=self.request_timeout,
-            idle_timeout=self.ttl,
+            timeout=(self.request_timeout, self.ttl),
             turn_from=self._servers.turn_from,
         )
 

@@ -129,8 +129,9 @@ def put(coordinator: Any, group: bytes, data: Mapping[str, str]) -> bool:
 class ChangeStream:
     """A request that etcd answers with a line for every change.
 
-    :param idle_timeout: seconds without a change after which it is opened
-        again: a connection that died silently would stay silent.
+    :param timeout: seconds until it is accepted, and those without a change
+        after which it is opened again: a connection that died silently would
+        stay silent.
     :param turn_from: called with a server that should not be used now.
     """
 
@@ -139,14 +140,13 @@ class ChangeStream:
         client: Any,
         prefix: bytes,
         *,
-        accept_timeout: float,
-        idle_timeout: float,
+        timeout: tuple[float, float],
         turn_from: Callable[[str], None],
     ) -> None:
         self._client = client
         self._turn_from = turn_from
         self._prefix = prefix
-        self._timeout = (accept_timeout, idle_timeout)
+        self._timeout = timeout
         self._state = threading.Condition()
         self._thread: threading.Thread | None = None
         self._has_changed = False

@@ -117,8 +117,11 @@ class Observer(_Client):
         return record
 
     def _opened(self) -> Coordinator:
-        old = self._coordinator
-        if old is None or self._has_failed_for_long():
+        old, since = self._coordinator, self._failing_since
+        # ZooKeeper refuses clients that know more than a server that was
+        # emptied, and they never give up: after a while, connect again.
+        failing = 0.0 if since is None else time.monotonic() - since
+        if old is None or failing >= self._driver.call_timeout:
             observer = f'observer.{uuid.uuid4().hex}'.encode()
             self._coordinator = self._driver.open(observer)
             self._reader = self._watcher = self._failing_since = None
@@ -126,16 +129,6 @@ class Observer(_Client):
                 self._driver.stop(old)
         assert self._coordinator is not None
         return self._coordinator
-
-    def _has_failed_for_long(self) -> bool:
-        """Tell whether to connect again instead of waiting for the client."""
-        # ZooKeeper refuses clients that know more than a server that was
-        # emptied, and they never give up.
-        since = self._failing_since
-        return (
-            since is not None
-            and time.monotonic() - since >= self._driver.call_timeout
-        )
 
     def _note_failure(self) -> None:
         if self._failing_since is None:

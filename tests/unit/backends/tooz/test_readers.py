@@ -23,11 +23,7 @@ class TestChangeStream(unittest.TestCase):
         client = mock.Mock()
         client.session.post.side_effect = OSError('down')
         stream = etcd_members.ChangeStream(
-            client,
-            PREFIX,
-            accept_timeout=1.0,
-            idle_timeout=1.0,
-            turn_from=mock.Mock(),
+            client, PREFIX, timeout=(1.0, 1.0), turn_from=mock.Mock()
         )
         full = RuntimeError("can't start new thread")
         with (
