@@ -86,24 +86,17 @@ def register(  # Model: Register
     if before is None:
         # Not less than in a row that was deleted: see LostCommits.
         tx.insert_service(host, revision=epoch, **values)
-        _touch_nodes(tx, host, now)
+        # Other services take nodes of a service without a row without a fence.
+        # There is no row of a service that they and this transaction both
+        # write, so it is the nodes'. Readers read everything because of the
+        # new row, so there are no marks.
+        nodes = tables.compute_nodes.c
+        on_record = nodes.deleted_at.is_(None)
+        tx.update_rows(nodes.host, [host], on_record, updated_at=now)
     else:
         tx.update_service(host, **values)
     tx.add_event(EventKind.SERVICE_REGISTERED, Origin(host), now, to_host=host)
     return epoch
-
-
-def _touch_nodes(tx: Transaction, host: str, now: float) -> None:
-    """Write the nodes of a service that had no row.
-
-    Other services take such nodes without a fence. There is no row of a
-    service that they and this transaction both write, so it is the nodes'.
-    Readers read everything because of the new row, so there are no marks.
-    """
-    nodes = tables.compute_nodes.c
-    tx.update_rows(
-        nodes.host, [host], nodes.deleted_at.is_(None), updated_at=now
-    )
 
 
 def retire(  # Model: Retire
