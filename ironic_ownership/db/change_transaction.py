@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
 import sqlalchemy as sa
 
@@ -47,13 +47,23 @@ def apply(
     host: str,
     epoch: int,
     changes: Sequence[Change],
+    *,
     origin: Origin | None = None,
+    confirm: Callable[[], object] | None = None,
     budget: Budget = records.UNLIMITED,
 ) -> records.Outcome:
-    """Make the changes that still fit the records.
+    """Carry out changes as one transaction.
+
+    Those are refused whose record is not as they expect it. Every change of
+    an owner or of an instance leaves one event.
 
     :param origin: the request of an operator, for the events.
-    :param budget: of the changes of owner that no operator requests.
+    :param confirm: called last, inside of the transaction, which may have
+        waited for others; an exception rolls everything back.
+    :param budget: of the deployment: changes of owner beyond it that no
+        operator requests are delayed.
+    :raises FencedError: if the epoch is no longer the current one of the
+        host, or the host is fenced; then nothing is changed.
     """
     found = collections.defaultdict[str, list[Change]](list)
     fenced: list[str] = []
@@ -70,9 +80,8 @@ def apply(
         decided = _lock(tx, host, epoch, hosts, batch, origin)
         # What an operator requests is not paused, and few batches change an
         # owner.
-        lasting: Sequence[records.Pause] = ()
-        if origin is None and handed_over:
-            lasting = pauses.current(tx.conn)
+        may_wait = origin is None and handed_over
+        lasting = pauses.current(tx.conn) if may_wait else []
         if is_limited:
             allowance = _allowance(
                 tx, budget, decided.now, decided.nodes, batch
@@ -93,6 +102,8 @@ def apply(
         decided.finish()
         _write(tx, decided)
         fenced += decided.writes.fenced
+    if confirm is not None:
+        confirm()
     return records.Outcome(
         **{name: tuple(some) for name, some in found.items()},
         fenced=tuple(fenced),
@@ -100,7 +111,7 @@ def apply(
     )
 
 
-def _without_repeats(changes: Iterable[Change]) -> Iterable[Sequence[Change]]:
+def _without_repeats(changes: Sequence[Change]) -> list[list[Change]]:
     """Cut changes into batches that name every node once, in order."""
     # Even without a change, the right to write is checked.
     batches: list[dict[str, Change]] = [{}]

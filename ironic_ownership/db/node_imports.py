@@ -60,6 +60,6 @@ class SqlNodeImports(transaction.Port):
             host,
             service.epoch,
             [Claim(node, Reason.IMPORTED) for node in nodes],
-            origin,
+            origin=origin,
         )
         return {claim.uuid for claim in outcome.applied}

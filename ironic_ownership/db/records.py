@@ -6,7 +6,7 @@ The rules of a change are in ``change_set``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -59,6 +59,7 @@ class SqlRecords(transaction.Port):
     end_pauses = transaction.method(pauses.end)
     give_order = transaction.method(service_admin.give_order)
     note_fence = transaction.method(service_admin.note_fence)
+    apply = transaction.method(change_transaction.apply)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings
@@ -238,26 +239,20 @@ class SqlRecords(transaction.Port):
 
         :param since: last known revisions of services that changed.
         """
-        for hosts in connection.chunks(sorted(since), SERVICES):
+        waiting = list(connection.chunks(sorted(since), SERVICES))
+        while waiting:
+            hosts = waiting.pop(0)
             some = {host: since[host] for host in hosts}
             page, last = self._changed(queries.changed(some, PAGE))
-            if last is None:
-                yield page
+            if last is not None and len(hosts) > 1:
+                # One by one: their revisions have an order, and an index.
+                waiting += [[host] for host in hosts]
                 continue
-            # One by one: their revisions have an order, and an index.
-            for host in hosts:
-                yield from self._changed_by(host, since[host])
-
-    def _changed_by(
-        self, host: str, since: int
-    ) -> Iterator[Mapping[str, model.ComputeNode | None]]:
-        page, last = self._changed(queries.changed({host: since}, PAGE))
-        yield page
-        while last is not None:
-            page, last = self._changed(
-                queries.changed_after(host, *last, PAGE)
-            )
             yield page
+            while last is not None:
+                following = queries.changed_after(hosts[0], *last, PAGE)
+                page, last = self._changed(following)
+                yield page
 
     def _changed(
         self, statement: sa.Select[Any]
@@ -309,36 +304,6 @@ class SqlRecords(transaction.Port):
         return self._database.select(
             queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
         )
-
-    @transaction.writes
-    def apply(
-        self,
-        tx: Transaction,
-        host: str,
-        epoch: int,
-        changes: Sequence[records.Change],
-        *,
-        confirm: Callable[[], object] | None = None,
-        budget: records.Budget = records.UNLIMITED,
-    ) -> records.Outcome:
-        """Carry out changes as one transaction.
-
-        Those are refused whose record is not as they expect it. Every change
-        of an owner or of an instance leaves one event.
-
-        :param confirm: called last, inside of the transaction, which may
-            have waited for others; an exception rolls everything back.
-        :param budget: of the deployment: changes of owner beyond it are
-            delayed.
-        :raises FencedError: if the epoch is no longer the current one of
-            the host, or the host is fenced; then nothing is changed.
-        """
-        outcome = change_transaction.apply(
-            tx, host, epoch, changes, budget=budget
-        )
-        if confirm is not None:
-            confirm()
-        return outcome
 
     def events(
         self,
