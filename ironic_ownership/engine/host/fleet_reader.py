@@ -50,23 +50,26 @@ class Baseline:
 
     :param scope: in which the nodes were listed.
     :param nodes: by uuid.
-    :param read_at: server time before which the last page was read.
-    :param clock: own monotonic time then, in seconds.
+    :param page: the last one; before a whole list, it was read first.
     :param counted: number of nodes that Ironic counts there.
-    :param recent: times of the nodes on the last page, by uuid.
+    :param clock: own monotonic time when the page had been read, in seconds.
     """
 
     scope: model.Scope
     nodes: Mapping[str, model.Node]
-    read_at: float
-    clock: float
+    page: LatestChanges
     counted: int
-    recent: Mapping[str, float | None]
+    clock: float
 
     @property
     def since(self) -> float:
         """Server time since which changes have to be read."""
-        return self.read_at - OVERLAP
+        return self.page.read_at - OVERLAP
+
+    @property
+    def recent(self) -> dict[str, float | None]:
+        """Times of the nodes on the last page, by uuid."""
+        return {row.node.uuid: row.updated_at for row in self.page.nodes}
 
     @property
     def counts_exactly(self) -> bool:
@@ -92,23 +95,6 @@ def scope_to_read(scope: model.Scope) -> model.Scope:
     """Return the scope in which changes are listed and nodes are counted."""
     # A node that has left the conductor group would not be in a list of it.
     return model.Scope(shard=scope.shard, nothing=scope.nothing)
-
-
-def begin(
-    scope: model.Scope,
-    nodes: Mapping[str, model.Node],
-    page: LatestChanges,
-    counted: int,
-    clock: float,
-) -> Baseline:
-    """Return the baseline from which the next page is read.
-
-    :param page: the last one; before a whole list, it was read first.
-    :param counted: number of nodes that Ironic counts with them.
-    :param clock: own monotonic time when the page had been read.
-    """
-    recent = {row.node.uuid: row.updated_at for row in page.nodes}
-    return Baseline(scope, nodes, page.read_at, clock, counted, recent)
 
 
 def sufficient_limit(page: LatestChanges, since: float) -> int:
@@ -145,7 +131,7 @@ def objection(
     """
     if not _is_ordered([row.updated_at for row in page.nodes]):
         return 'the latest changes are in no order of time'
-    step = (page.read_at - baseline.read_at) - (clock - baseline.clock)
+    step = (page.read_at - baseline.page.read_at) - (clock - baseline.clock)
     if abs(step) > LONGEST_CLOCK_STEP:
         return f'the time of the server differs by {step:+.0f} s'
     times = {row.node.uuid: row.updated_at for row in page.nodes}
@@ -303,7 +289,7 @@ class FleetReader:
                 f'Ironic reports {texts.counted(abs(more), "node")} '
                 f'{"more" if more > 0 else "fewer"} than expected'
             )
-        self.baseline = begin(
+        self.baseline = Baseline(
             baseline.scope, merged.nodes, page, counted, clock
         )
         LOG.debug(
@@ -323,7 +309,7 @@ class FleetReader:
         nodes = self._nodes = self.ironic.fleet(scope, self._nodes)
         # With another count, a node came or went while the list was read.
         if before is not None and before[1] == self._count(scope):
-            self.baseline = begin(scope, nodes, *before, clock)
+            self.baseline = Baseline(scope, nodes, *before, clock)
             # After a half to a whole interval, so that services that start
             # together do not list all nodes together again.
             share = 0.5 + zlib.crc32(self.host.encode()) % 1000 / 2000
