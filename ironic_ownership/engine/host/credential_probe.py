@@ -39,24 +39,6 @@ def probe(
     :param trusted: whether the operator states that it sees all nodes.
     :raises IronicUnavailableError: if Ironic does not answer.
     """
-    refused = _refused(ironic, trusted)
-    if not refused:
-        conditions.clear('credential', 'the credential in [ironic] is enough')
-        conditions.succeeded(Loop.CREDENTIAL)
-        return
-    blind = _SHARDS in refused
-    effects = '; '.join(_EFFECTS[path] for path in refused)
-    conditions.report(
-        'credential',
-        f'the credential in [ironic] may not read {", ".join(refused)}: '
-        f'{effects}. It needs {ROLES}: {next(iter(refused.values()))}',
-        code=BLIND if blind else LIMITED,
-        level=logging.ERROR if blind else logging.WARNING,
-    )
-
-
-def _refused(ironic: BareMetal, trusted: bool) -> dict[str, str]:
-    """Return the paths that Ironic refuses, with its answers."""
     requests: dict[str, Callable[[], object]] = {
         _SHARDS: ironic.shard_counts,
         _CONDUCTORS: ironic.conductors,
@@ -71,4 +53,16 @@ def _refused(ironic: BareMetal, trusted: bool) -> dict[str, str]:
             raise
         except exceptions.IronicError as exc:
             refused[path] = str(exc)
-    return refused
+    if not refused:
+        conditions.clear('credential', 'the credential in [ironic] is enough')
+        conditions.succeeded(Loop.CREDENTIAL)
+        return
+    blind = _SHARDS in refused
+    effects = '; '.join(_EFFECTS[path] for path in refused)
+    conditions.report(
+        'credential',
+        f'the credential in [ironic] may not read {", ".join(refused)}: '
+        f'{effects}. It needs {ROLES}: {next(iter(refused.values()))}',
+        code=BLIND if blind else LIMITED,
+        level=logging.ERROR if blind else logging.WARNING,
+    )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from oslo_log import log
@@ -39,7 +38,7 @@ times what 100,000 nodes take."""
 class StatusReport:
     """Stores the status of one service when it changed.
 
-    Threading: any thread.
+    Threading: the refresh thread only.
 
     :ivar config_error: the reason why a new configuration was refused.
     """
@@ -48,7 +47,6 @@ class StatusReport:
 
     def __post_init__(self) -> None:
         self.config_error: str | None = None
-        self._lock = threading.Lock()
         self._stored: tuple[int, str, str | None] | None = None
 
     def store(self, view: model.View) -> None:
@@ -56,18 +54,17 @@ class StatusReport:
 
         :raises OwnershipError: if it cannot be stored.
         """
-        with self._lock:
-            epoch, error = self.context.fence.epoch(), self.config_error
-            status = epoch, view.checksum, error
-            if status == self._stored:
-                return
-            self.context.ports.records.report(
-                self.context.host,
-                epoch,
-                view_checksum=view.checksum,
-                config_error=error,
-            )
-            self._stored = status
+        epoch, error = self.context.fence.epoch(), self.config_error
+        status = epoch, view.checksum, error
+        if status == self._stored:
+            return
+        self.context.ports.records.report(
+            self.context.host,
+            epoch,
+            view_checksum=view.checksum,
+            config_error=error,
+        )
+        self._stored = status
 
 
 @contextlib.contextmanager

@@ -22,10 +22,7 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.engine.decision import decide
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
-from ironic_ownership.engine.membership.failure_detector import (
-    VIEW_ONLY,
-    Liveness,
-)
+from ironic_ownership.engine.membership.failure_detector import Liveness
 
 Death = tuple[str, str]
 """A service that died, and the cause."""
@@ -75,7 +72,7 @@ def build(  # Model: Plans
     records: Mapping[str, model.ComputeNode],
     services: Mapping[str, model.Service],
     peer_groups: PeerGroups,
-    liveness: Liveness = VIEW_ONLY,
+    liveness: Liveness,
 ) -> Plan:
     """Plan the changes by which ``host`` carries the decisions out.
 

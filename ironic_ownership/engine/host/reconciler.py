@@ -102,6 +102,7 @@ class Reconciler:
     :ivar handover_limit: nodes that may change owner in one round.
     :ivar budget: of automatic changes of owner in the deployment.
     :param feed: receives what was written.
+    :ivar unregistered: members that may register at any time.
     :ivar tolerated: number of faults of other services' policies so far.
     """
 
@@ -113,7 +114,7 @@ class Reconciler:
     tolerated: int = 0
 
     def __post_init__(self) -> None:
-        self._unregistered = UnregisteredMembers(
+        self.unregistered = UnregisteredMembers(
             # A new process settles for one member_ttl, and then registers.
             2 * self.context.ports.backend.member_ttl,
             self.context.clock,
@@ -131,13 +132,8 @@ class Reconciler:
             services.values(),
             self.context.ports.interpret,
             self._tolerate,
-            self._unregistered.overdue(services, view) - {self.context.host},
+            self.unregistered.overdue(services, view) - {self.context.host},
         )
-
-    @property
-    def awaits_registration(self) -> bool:
-        """True if a member of the last groups may register at any time."""
-        return self._unregistered.awaited
 
     def _tolerate(
         self, hosts: Collection[str], error: exceptions.PluginFaultError

@@ -274,7 +274,7 @@ class Refresher:
         summary.flapping = bool(decided.suspects) and (
             others <= self._planner.liveness.present
         )
-        summary.registering = self.reconciler.awaits_registration
+        summary.registering = self.reconciler.unregistered.awaited
         self.operator_log.planned(
             dataclasses.replace(
                 decided, filtered=[*decided.filtered, *found.remembered]

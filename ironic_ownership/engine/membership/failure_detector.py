@@ -78,10 +78,6 @@ class Liveness:
         )
 
 
-VIEW_ONLY = Liveness(settled=True)
-"""For callers that have a view only: every missing host is dead."""
-
-
 class FailureDetector:
     """The failure detector of one observer.
 

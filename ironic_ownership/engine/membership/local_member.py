@@ -35,6 +35,7 @@ class LocalMember:
 
     :param settings: the settings that it advertises.
     :ivar registration: in the records.
+    :ivar incarnation: the id of this process.
     :ivar is_member: whether it has joined, and knows of no loss since.
     :ivar on_change: called from the heartbeat's thread when members or
         their settings changed, or this process became active, or its own
@@ -49,6 +50,7 @@ class LocalMember:
     ) -> None:
         self.context = context
         self.registration = Registration(context, settings)
+        self.incarnation = self.registration.incarnation
         self._backend = context.ports.backend
         self._fence = context.fence
         self._conditions = context.conditions
@@ -67,11 +69,6 @@ class LocalMember:
         self._died = _NO_HOSTS
         self._notified_state: State | None = None
         self.next_expiry: float | None = None
-
-    @property
-    def incarnation(self) -> str:
-        """The id of this process. Any thread."""
-        return self.registration.incarnation
 
     @property
     def is_standby(self) -> bool:

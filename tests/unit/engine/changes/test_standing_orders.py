@@ -23,14 +23,12 @@ from ironic_ownership.engine.changes.standing_orders import (
     StandingOrders,
     decide,
 )
-from ironic_ownership.engine.membership.failure_detector import (
-    VIEW_ONLY,
-    Liveness,
-)
+from ironic_ownership.engine.membership.failure_detector import Liveness
 from tests.unit.engine import service, world
 
 OPERATOR = Origin('alice', 'req-order')
 NODES = range(1, 16)
+SETTLED = Liveness(settled=True)
 DEPLOYED = [number for number in NODES if number % 2]
 
 
@@ -48,7 +46,10 @@ class TestDecide(unittest.TestCase):
     due = dataclasses.replace(noted, order_due=True)
 
     def decide(
-        self, row: model.Service, liveness: Liveness = VIEW_ONLY, **changed
+        self,
+        row: model.Service,
+        liveness: Liveness = SETTLED,
+        **changed,
     ) -> tuple[list[str], list[str]]:
         row = dataclasses.replace(row, **changed)
         to_note, due = decide('host2', [row], liveness)

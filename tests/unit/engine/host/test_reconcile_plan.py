@@ -14,7 +14,7 @@ from tests.unit.engine import snapshot_strategies, world
 
 RINGS = world.members(world.RING, 'host1', 'host2')
 
-
+SETTLED = failure_detector.Liveness(settled=True)
 OPEN = failure_detector.Liveness(settled=True, suspect=frozenset({'host1'}))
 DEAD = failure_detector.Liveness(settled=True, dead=frozenset({'host1'}))
 
@@ -25,7 +25,7 @@ def plan_for(
     records=(),
     members=RINGS,
     services=(),
-    liveness=failure_detector.VIEW_ONLY,
+    liveness=SETTLED,
 ) -> reconcile_plan.Plan:
     by_uuid = {record.uuid: record for record in records}
     peer_groups = world.assemble(members, services)
@@ -243,6 +243,7 @@ def plans(moment) -> dict[str, reconcile_plan.Plan]:
             moment.records,
             moment.services,
             peer_groups,
+            SETTLED,
         )
         for host in peer_groups.alive
     }
