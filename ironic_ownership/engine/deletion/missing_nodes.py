@@ -98,7 +98,9 @@ class MissingNodes:
             up.
         :raises IronicError: if one request fails; earlier answers are kept.
         """
-        self._forget_all_but(missing)
+        for uuid in self._recheck_at.keys() - set(missing):
+            del self._recheck_at[uuid]
+        self._gone &= set(missing)
         elsewhere, gone = [], []
         interval = self.limits.recheck_interval
         due = self._due(missing)
@@ -148,17 +150,8 @@ class MissingNodes:
     def _due(self, missing: Collection[str]) -> list[str]:
         """Return the uuids to look up, those never looked up first."""
         now, never = self.clock(), float('-inf')
-        due = {
-            uuid: self._recheck_at.get(uuid, never)
-            for uuid in missing
-            if self._recheck_at.get(uuid, never) <= now
-        }
-        return sorted(due, key=lambda uuid: (due[uuid], uuid))
-
-    def _forget_all_but(self, missing: Collection[str]) -> None:
-        for uuid in self._recheck_at.keys() - set(missing):
-            del self._recheck_at[uuid]
-        self._gone &= set(missing)
+        found = ((self._recheck_at.get(u, never), u) for u in missing)
+        return [uuid for at, uuid in sorted(found) if at <= now]
 
 
 TRUST_OPTION = '[ownership] trust_credential'
