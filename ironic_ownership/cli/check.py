@@ -106,17 +106,22 @@ class ValidateNode(base.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
+        name = input_file.label(parsed_args.file)
         document = input_file.read(parsed_args.file)
         if not node_validation.entries_of(document):
             raise errors.UsageError(
-                f'{input_file.label(parsed_args.file)} has no nodes',
+                f'{name} has no nodes',
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )
-        # YAML has dates, JSON has not.
-        body = self.api.call(
-            self.operation, body=json.loads(json.dumps(document, default=str))
-        )
+        try:
+            # YAML has dates, JSON has not.
+            sent = json.loads(json.dumps(document, default=str))
+        except (TypeError, ValueError) as exc:
+            raise errors.UsageError(
+                f'{name} is YAML that JSON cannot express: {exc}'
+            ) from exc
+        body = self.api.call(self.operation, body=sent)
         self.warn(body)
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED

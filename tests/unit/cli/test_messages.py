@@ -150,6 +150,8 @@ class MessagesTest(test_move.CommandCase):
         for kind, content, expected in (
             (check.ValidateNode, b'[]', 'standard input has no nodes'),
             (check.ValidateNode, b'{', 'standard input is neither JSON'),
+            (check.ValidateNode, b'- 2025-01-31: x', 'input is YAML that'),
+            (check.ValidateNode, b'- &a [*a]', 'input is YAML that JSON'),
             (node_import.ImportComputeNode, b'', 'standard input names no'),
         ):
             stdin = io.TextIOWrapper(io.BytesIO(content))
