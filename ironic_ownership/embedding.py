@@ -17,7 +17,7 @@ from typing import TypeVar
 from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership import wiring
+from ironic_ownership import program, wiring
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.model import Node
@@ -83,10 +83,7 @@ class EmbeddedHost:
         overrides: Overrides | None = None,
         on_lost_place: Callable[[LostPlace], None] | None = None,
     ) -> None:
-        self._files = [
-            *(f'--config-file={path}' for path in config_files),
-            *(f'--config-dir={path}' for path in config_dirs),
-        ]
+        self._files = program.arguments(config_files, config_dirs)
         self._overrides = dict(overrides or {})
         self._on_lost_place = on_lost_place
         self._thread: threading.Thread | None = None

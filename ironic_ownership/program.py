@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 DISTRIBUTION = 'ironic-ownership'
 HOST = 'ironic-ownership-host'
@@ -88,6 +88,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def chosen(args: argparse.Namespace) -> list[str]:
     """Return the parsed arguments in the form that oslo.config reads."""
+    return arguments(args.config_file, args.config_dir)
+
+
+def arguments(files: Iterable[str], directories: Iterable[str]) -> list[str]:
+    """Return the configuration that is named, as oslo.config reads it."""
     # In one word each: a name may begin with a dash.
-    files = [f'--config-file={path}' for path in args.config_file]
-    return [*files, *(f'--config-dir={path}' for path in args.config_dir)]
+    return [
+        *(f'--config-file={path}' for path in files),
+        *(f'--config-dir={path}' for path in directories),
+    ]

@@ -97,12 +97,12 @@ def uses_http(options: argparse.Namespace) -> bool:
 
 def arguments(options: argparse.Namespace) -> list[str]:
     """Return the configuration that is named, as oslo.config reads it."""
-    files = options.ownership_config_file or _named(FILE_VARIABLE)
-    directories = options.ownership_config_dir or _named(DIRECTORY_VARIABLE)
-    return [
-        *(f'--config-file={path}' for path in files),
-        *(f'--config-dir={path}' for path in directories),
-    ]
+    from ironic_ownership import program
+
+    return program.arguments(
+        options.ownership_config_file or _named(FILE_VARIABLE),
+        options.ownership_config_dir or _named(DIRECTORY_VARIABLE),
+    )
 
 
 def _named(variable: str) -> list[str]:

@@ -28,7 +28,7 @@ from oslo_middleware import exceptions as oslo_exceptions
 from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 from oslo_policy import policy
 
-from ironic_ownership import wiring
+from ironic_ownership import program, wiring
 from ironic_ownership.conf import api, log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions
@@ -49,15 +49,11 @@ LOG = log.getLogger(__name__)
 
 def arguments(environment: Mapping[str, str]) -> list[str]:
     """Return the options for the configuration in an environment."""
-    return [
-        f'{option}={path}'
-        for option, name in (
-            ('--config-file', FILES),
-            ('--config-dir', DIRECTORIES),
-        )
-        for path in environment.get(name, '').split(os.pathsep)
-        if path
-    ]
+    files, directories = (
+        filter(None, environment.get(name, '').split(os.pathsep))
+        for name in (FILES, DIRECTORIES)
+    )
+    return program.arguments(files, directories)
 
 
 def configure(argv: Sequence[str]) -> cfg.ConfigOpts:
