@@ -24,6 +24,7 @@ from ironic_ownership.cli import (
     reservation,
     service,
     service_change,
+    shard,
 )
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.observe import columns
@@ -145,6 +146,20 @@ class MessagesTest(test_move.CommandCase):
         said = self.refused(create, '--instance', 'x', '--service', 'new')
         self.assertIn("'x' does not match", said)
         self.assertNotIn('openapi', said)
+
+    def test_arguments_are_texts(self) -> None:
+        for kind, *words in (
+            (pause.BeginPause, *PAUSE, '--shard', 'r\udcff'),
+            (reservation.ShowReservation, 'r\udcff'),
+            (event.ListEvent, '--kind', 'node_moved', '--node', 'r\udcff'),
+            (shard.PlanShard, '--weight', 'r\udcff=1'),
+        ):
+            said = self.refused(kind, *words)
+            self.assertIn('r\\udcff', said)
+            self.assertIn('is not a text in UTF-8', said)
+        # The name of a file may be anything.
+        said = self.refused(check.ValidateNode, '/no/r\udcff')
+        self.assertIn('cannot be read', said)
 
     def test_standard_input_is_named(self) -> None:
         for kind, content, expected in (
