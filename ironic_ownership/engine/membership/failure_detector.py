@@ -92,12 +92,7 @@ class FailureDetector:
 
     def __init__(self, settling_time: float) -> None:
         self._settling_time = settling_time
-        self._settled_at = float('inf')
-        self._beat_started = _NEVER
-        self._beat_ended = _NEVER
-        self._missed_since: dict[str, float] = {}
-        self._entries: Set[Entry] = frozenset()
-        self.liveness = Liveness()
+        self.joined(float('inf'))  # not yet
 
     def joined(self, at: float) -> None:
         """Reset: this observer has become a member.
@@ -106,8 +101,8 @@ class FailureDetector:
         """
         self._settled_at = at + self._settling_time
         self._beat_started = self._beat_ended = _NEVER
-        self._missed_since.clear()
-        self._entries = frozenset()
+        self._missed_since: dict[str, float] = {}
+        self._entries: Set[Entry] = frozenset()
         self.liveness = Liveness()
 
     def beat_accepted(self, started: float, ended: float) -> None:

@@ -223,8 +223,4 @@ class Fence:
     @property
     def may_act(self) -> bool:
         """True if there is a right to act at this moment."""
-        try:
-            self.epoch()
-        except exceptions.FencedError:
-            return False
-        return True
+        return self.remaining > 0
