@@ -10,6 +10,7 @@ import concurrent.futures
 import functools
 import threading
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -74,7 +75,9 @@ class Records:
     ) -> Answer:
         with self._lock:
             database = self._database
-        rows = database.select(_query(service, uuids, names), tuple)
+        query = _query(bool(uuids), bool(names))
+        given = {'service': service, 'uuids': [*uuids], 'names': [*names]}
+        rows = database.read(lambda conn: conn.execute(query, given).all())
         if not rows:
             return None, ()
         nodes = [NodeRow(*row[3:]) for row in rows if row[3] is not None]
@@ -91,19 +94,18 @@ class Records:
         )
 
 
-def _query(
-    service: str, uuids: Collection[str], names: Collection[str]
-) -> sa.Select[tuple[object, ...]]:
+@functools.cache  # building it takes as long as running it
+def _query(by_uuid: bool, by_name: bool) -> sa.Select[Any]:
     """Select a service, and behind its columns those of each node.
 
     One row without a node if none is found.
     """
     # Each only where it is needed: names have no index.
-    conditions = [
-        column.in_(sorted(values))
-        for column, values in ((_nodes.uuid, uuids), (_nodes.name, names))
-        if values
-    ]
+    conditions = []
+    if by_uuid:
+        conditions.append(_nodes.uuid.in_(sa.bindparam('uuids')))
+    if by_name:
+        conditions.append(_nodes.name.in_(sa.bindparam('names')))
     # MariaDB would read all nodes to find that none is FALSE.
     which = sa.or_(*conditions) if conditions else _nodes.uuid == ''
     joined = tables.services.outerjoin(
@@ -115,5 +117,5 @@ def _query(
             *(_nodes.uuid, _nodes.name, _nodes.host),
         )
         .select_from(joined)
-        .where(_services.host == service)
+        .where(_services.host == sa.bindparam('service'))
     )
