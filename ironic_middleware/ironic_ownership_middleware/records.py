@@ -13,11 +13,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_log import log
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership_middleware.decision import NodeRow, ServiceRow
+
+LOG = log.getLogger(__name__)
 
 Answer = tuple[ServiceRow | None, Sequence[NodeRow]]
 
@@ -59,9 +62,10 @@ class Records:
         :raises RecordsError: if the records do not answer in time, or can't
             be read.
         """
+        answer: concurrent.futures.Future[Answer] = concurrent.futures.Future()
         with self._lock:
             threads = self._threads
-        answer = threads.submit(self._read, service, uuids, names)
+        threads.submit(self._read, answer, service, uuids, names)
         try:
             return answer.result(self._timeout)
         except concurrent.futures.TimeoutError as exc:
@@ -71,17 +75,34 @@ class Records:
             ) from exc
 
     def _read(
-        self, service: str, uuids: Collection[str], names: Collection[str]
-    ) -> Answer:
-        with self._lock:
-            database = self._database
+        self,
+        answer: concurrent.futures.Future[Answer],
+        service: str,
+        uuids: Collection[str],
+        names: Collection[str],
+    ) -> None:
+        """Set the answer, for which the request waits, or an error.
+
+        The request goes on while the transaction ends and the connection goes
+        back to the pool, which takes a quarter as long as the query.
+        """
+        if not answer.set_running_or_notify_cancel():
+            return
         query = _query(bool(uuids), bool(names))
         given = {'service': service, 'uuids': [*uuids], 'names': [*names]}
-        rows = database.read(lambda conn: conn.execute(query, given).all())
-        if not rows:
-            return None, ()
-        nodes = [NodeRow(*row[3:]) for row in rows if row[3] is not None]
-        return ServiceRow(*rows[0][:3]), nodes
+
+        def work(conn: sa.Connection) -> None:
+            answer.set_result(_answer(conn.execute(query, given).all()))
+
+        try:
+            with self._lock:
+                database = self._database
+            database.read(work)
+        except Exception as exc:
+            if answer.done():
+                LOG.warning('A connection to the records was lost: %s', exc)
+            else:
+                answer.set_exception(exc)
 
     @functools.cached_property
     def _database(self) -> Database:
@@ -92,6 +113,13 @@ class Records:
         return concurrent.futures.ThreadPoolExecutor(
             _THREADS, 'ironic-ownership'
         )
+
+
+def _answer(rows: Sequence[sa.Row[Any]]) -> Answer:
+    if not rows:
+        return None, ()
+    nodes = [NodeRow(*row[3:]) for row in rows if row[3] is not None]
+    return ServiceRow(*rows[0][:3]), nodes
 
 
 @functools.cache  # building it takes as long as running it

@@ -7,6 +7,7 @@ of threads of the middleware is left out: one request is one simulated thread.
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import functools
 import threading
 from collections.abc import Callable, Iterable
@@ -26,7 +27,10 @@ class _Records(records.Records):
         self._lock, self._database = threading.Lock(), database
 
     def read(self, *asked: Any) -> records.Answer:
-        return self._read(*asked)
+        answer: concurrent.futures.Future[records.Answer]
+        answer = concurrent.futures.Future()
+        self._read(answer, *asked)
+        return answer.result()
 
 
 class Enforced:
