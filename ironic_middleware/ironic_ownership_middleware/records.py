@@ -98,7 +98,7 @@ class Records:
             with self._lock:
                 database = self._database
             database.read(work)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - it goes to the request
             if answer.done():
                 LOG.warning('A connection to the records was lost: %s', exc)
             else:
@@ -115,7 +115,7 @@ class Records:
         )
 
 
-def _answer(rows: Sequence[sa.Row[Any]]) -> Answer:
+def _answer(rows: Sequence[Any]) -> Answer:
     if not rows:
         return None, ()
     nodes = [NodeRow(*row[3:]) for row in rows if row[3] is not None]
