@@ -3,7 +3,8 @@
 Two real Ironics, one of them with the middleware, whose records are on MariaDB
 with 10,000 nodes. Each request goes to both of them in turn, over connections
 that stay open; the one with the middleware gets the signed header, and the
-middleware reads the records. Reads have the header, too: they cost nothing.
+middleware reads the records. The time contains the making of the header. Reads
+have none, as those of the drivers.
 Both are started anew several times and change places, because no two processes
 are equally fast: they differ by more than the middleware takes.
 
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 from benchmarks import deployment, table
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts import records as contract
-from ironic_ownership.contracts.request_header import HEADER, Claim
+from ironic_ownership.contracts.request_header import HEADER, READS, Claim
 from ironic_ownership.db import connection
 from ironic_ownership.db.records import SqlRecords
 from lab import ironic, ironic_api, mariadb
@@ -71,7 +72,7 @@ class _Client:
         if method == 'PATCH':
             body = json.dumps([{**_BODY[0], 'value': str(number)}])
         begun = time.perf_counter()
-        if self._epoch is not None:
+        if self._epoch is not None and method not in READS:
             claim = Claim(_HOST, self._epoch, self._uuid)
             headers[HEADER] = claim.header(_KEY, method, self._path)
         self._connection.request(method, self._path, body, headers)

@@ -8,7 +8,6 @@ method and the path, so it is of no use for another request.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import hmac
 import time as clocks
 import urllib.parse
@@ -69,9 +68,7 @@ class Claim:
     def _signature(self, key: str, method: str, path: str) -> str:
         parts = [*self._fields().values(), method, _below_v1(path)]
         text = '\n'.join(urllib.parse.quote(part) for part in parts)
-        return hmac.new(
-            key.encode(), text.encode(), hashlib.sha256
-        ).hexdigest()
+        return hmac.digest(key.encode(), text.encode(), 'sha256').hex()
 
 
 def read(value: str) -> tuple[Claim, str] | None:
