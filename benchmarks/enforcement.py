@@ -5,8 +5,8 @@ with 10,000 nodes. Each request goes to both of them in turn, over connections
 that stay open; the one with the middleware gets the signed header, and the
 middleware reads the records. The time contains the making of the header. Reads
 have none, as those of the drivers.
-Both are started anew several times and change places, because no two processes
-are equally fast: they differ by more than the middleware takes.
+Both are started eight times and change places: no two processes are equally
+fast, and they differ by more than the middleware takes.
 
     python -m benchmarks.enforcement [--requests 1000]
 """
