@@ -129,6 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         deployment.upgrade(url)
         options = {'connection': url, 'shared_keys': _KEY}
         times: dict[str, _Times] = {'PATCH': ([], []), 'GET': ([], [])}
+        each = math.ceil(args.requests / _STARTS)
         for start in range(_STARTS):
             names = ('one', 'other') if start % 2 else ('other', 'one')
             with contextlib.ExitStack() as pair:
@@ -145,9 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 ours = _Client(with_it, uuids[0], _own(url, uuids[0]))
                 peer = _Client(without, uuids[1])
                 for method, found in times.items():
-                    _measure(
-                        (ours, peer), method, args.requests // _STARTS, found
-                    )
+                    _measure((ours, peer), method, each, found)
 
     rows = [
         row for method, found in times.items() for row in _rows(method, found)

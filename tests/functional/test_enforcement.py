@@ -350,8 +350,7 @@ class TestOutage(EnforcementCase):
         database = databases.MARIADB.server
         self.assertEqual(200, self.send().status)
         database.restart()
-        # The connections that were open are lost; no request is refused.
-        self.assertEqual(200, self.send().status)
+        process.wait_for(lambda: self.send().status == 200, 'admission')
         found = self.send(epoch=0)
         self.assertEqual((409, 'fenced'), found[:2])
 
