@@ -12,7 +12,9 @@ import json
 import logging
 import re
 import shlex
+from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 from ironic_ownership.api.operation_client import LocalClient
 from ironic_ownership.cli import app
@@ -46,6 +48,9 @@ class Site(service.ServiceCase):
     :ivar alive: the running services, by host.
     """
 
+    hint = ''
+    """The hint that is to be carried out."""
+
     def setUp(self) -> None:
         super().setUp()
         logging.disable(logging.CRITICAL)
@@ -77,6 +82,26 @@ class Site(service.ServiceCase):
         self.alive[host] = self.start(host, settings)
         self.settle()
         return self.alive[host]
+
+    def lose(self, number: int) -> None:
+        """Delete a node from Ironic."""
+        del self.ironic.nodes[world.uuid(number)]
+
+    def conductors(self, *alive: bool) -> None:
+        """Let Ironic have conductors, the first one of the nodes' driver."""
+        self.ironic.workers = [
+            model.Conductor(f'c{number}', '', frozenset({driver}), is_alive)
+            for number, (driver, is_alive) in enumerate(
+                zip(('fake', 'other'), alive, strict=False), 1
+            )
+        ]
+
+    def patch(self, *target: Any, **values: Any) -> None:
+        """Replace a method, until ``unpatch``."""
+        patch = mock.patch.object(*target, **values)
+        patch.start()
+        self.unpatch = patch.stop
+        self.addCleanup(patch.stop)
 
     def stop(self, host: str, grace: float = 0.0) -> None:
         """Stop a service cleanly."""
@@ -139,14 +164,15 @@ class Site(service.ServiceCase):
         self.assertLessEqual(set(found), runner.CODES)
         return found
 
-    def carry_out(self, hint: str, first: int = 0, **values: str) -> None:
+    def carry_out(self, hint: str = '', first: int = 0, **values: str) -> None:
         """Run the commands of a hint, as an operator does.
 
+        :param hint: by default the one of the test.
         :param first: the number of commands to leave out.
         :param values: texts for the placeholders in capital letters.
         """
-        commands = commands_of(hint)[first:]
-        self.assertTrue(commands, f'no command in {hint!r}')
+        commands = commands_of(hint or self.hint)[first:]
+        self.assertTrue(commands, f'no command in {hint or self.hint!r}')
         for command in commands:
             words = command
             for name, value in values.items():
@@ -157,18 +183,55 @@ class Site(service.ServiceCase):
             # 4: it is done, and something remains to be seen to.
             self.assertIn(code, (0, 4), f'{words}: {out} {err}')
 
+    def hand_over(self, host: str, **values: str) -> None:
+        """Stop a service, run all commands but the last, start it, run it."""
+        commands = commands_of(self.hint)
+        self.stop(host)
+        for command in commands:
+            if command == commands[-1]:
+                self.serve(host, self.settings[host])
+            self.carry_out(f'{PROGRAM} {command}', **values)
+        self.settle()
+
+    def says(self, *words: str) -> None:
+        """See that the hint has these words."""
+        for one in words:
+            self.assertIn(one, self.hint)
+
+    def owned_by(self, host: str | None) -> None:
+        """See that node 1 has this owner, or no record."""
+        self.settle()
+        self.assertEqual({1: host} if host else {}, self.owners())
+
+    def take(self, steps: Sequence[Step]) -> None:
+        """Take the steps of a table."""
+        for step in steps:
+            step(self)
+
     def fill_placement(self, *numbers: int) -> None:
         """Let Placement have providers of nodes."""
         self.providers = placement.FakePlacement(map(world.uuid, numbers))
         self.wired.placement = self.providers
 
 
-def hand_over(s: Site, hint: str, host: str, **values: str) -> None:
-    """Stop a service, run all commands but the last, start it, run that."""
-    commands = commands_of(hint)
-    s.stop(host)
-    for command in commands:
-        if command == commands[-1]:
-            s.serve(host, s.settings[host])
-        s.carry_out(f'{PROGRAM} {command}', **values)
-    s.settle()
+Step = Callable[[Any], object]
+
+
+def _step(name: str) -> Callable[..., Step]:
+    """Return the method of a site as steps of a table."""
+
+    def of(*args: Any, **values: Any) -> Step:
+        return lambda s: getattr(s, name)(*args, **values)
+
+    return of
+
+
+node, lose, conductors = map(_step, ('node', 'lose', 'conductors'))
+serve, stop, kill = map(_step, ('serve', 'stop', 'kill'))
+restart, settle, operator = map(_step, ('restart', 'settle', 'operator'))
+run, carry_out, hand_over = map(
+    _step, ('run_command', 'carry_out', 'hand_over')
+)
+says, owned_by, patch, unpatch = map(
+    _step, ('says', 'owned_by', 'patch', 'unpatch')
+)

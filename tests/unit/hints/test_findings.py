@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator
-from typing import Any
-from unittest import mock
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model, reservations
 from ironic_ownership.contracts.bare_metal import Enforcement
@@ -20,33 +18,542 @@ from ironic_ownership.engine.placement import inventory_diff
 from tests.unit.engine import service, world
 from tests.unit.engine.service import LIMITS
 from tests.unit.hints import site
+from tests.unit.hints.site import (
+    Step,
+    carry_out,
+    conductors,
+    hand_over,
+    kill,
+    lose,
+    node,
+    operator,
+    owned_by,
+    patch,
+    restart,
+    run,
+    says,
+    serve,
+    settle,
+    stop,
+    unpatch,
+)
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
+GROUP, RING = world.runs(conductor_group='g'), world.RING
 PAIR = world.runs(peer_list=('host1', 'host2'))
-Row = dict[str, Any]
-Story = Generator[None, Row, None]
-CASES: dict[str, Callable[[TestFindings], Story]] = {}
+NODE, INSTANCE = world.uuid(1), world.uuid(901)
+BOTH = [serve('host1', A), serve('host2', B)]
+ORDER = 'service set host1 --take-over-deployed-after 1 --reason x --yes'
 
 
-def case(
-    *codes: str,
-) -> Callable[[Callable[..., Story]], Callable[..., Story]]:
-    """Register what leads to a finding, and what its hint asks for.
+def _on(machine: str, settings: model.MemberSettings) -> model.MemberSettings:
+    process = model.ProcessInfo(machine, 1, '1')
+    return dataclasses.replace(settings, process=process)
 
-    A story yields when the problem is there, gets the finding, and ends when
-    its hint is carried out.
-    """
 
-    def register(story: Callable[..., Story]) -> Callable[..., Story]:
-        for code in codes:
-            CASES[code] = (
-                story
-                if len(codes) == 1
-                else lambda s, code=code: story(s, code)
+def _report(s: TestFindings, *found: Condition) -> None:
+    """Store conditions of host1, as its process does."""
+    one = s.alive['host1'].member
+    s.records.report_conditions(
+        'host1', one.incarnation, found, interval=60, at=s.shared.clock()
+    )
+
+
+def _store(s: TestFindings) -> None:
+    """Store the conditions that host1 has."""
+    _report(s, *s.alive['host1'].conditions.of_loops(list(Loop), ()))
+
+
+def _nodes(last: int) -> Step:
+    return lambda s: [s.node(number) for number in range(1, last + 1)]
+
+
+# Nodes and owners.
+
+
+def _start_late(s: TestFindings) -> None:
+    """Start host2, which has not refreshed yet."""
+    s.late = s.start('host2', PAIR)
+    s.alive['host1'].beat()
+
+
+def _let_it_refresh(s: TestFindings) -> None:
+    s.alive['host2'], s.settings['host2'] = s.late, PAIR
+
+
+def _ironic_is_empty(s: TestFindings) -> None:
+    s.before = dict(s.ironic.nodes)
+    s.ironic.nodes.clear()
+
+
+def _unregister(s: TestFindings) -> None:
+    # SQLAlchemy takes a colon in a text for a parameter.
+    empty = model.MemberSettings(()).to_json().replace(':', '\\:')
+    s.operator(
+        f"UPDATE services SET registered_at = NULL, settings = '{empty}' "
+        "WHERE host = 'host1'"
+    )
+
+
+OWNER_STATES: dict[str, Sequence[Step]] = {
+    'dead': [kill('host1')],
+    'away': [stop('host1', grace=3600)],
+    'gone': [
+        kill('host1'),
+        operator("DELETE FROM services WHERE host = 'host1'"),
+    ],
+    'unregistered': [kill('host1'), _unregister],
+    'forced_down': [run('service set host1 --down --yes')],
+    'disabled': [run('service set host1 --disable --yes')],
+}
+
+
+def _give_to_host2(s: TestFindings) -> None:
+    """Move the node, which always works; gates show the other ways."""
+    commands = site.commands_of(s.hint)
+    s.node(1, shard='b')
+    if 'host1' in s.alive and s.records.service('host1').disabled:
+        s.stop('host1')
+    first = next(
+        place
+        for place, command in enumerate(commands)
+        if '--down' in command or 'move' in command
+    )
+    s.carry_out(first=first, UUID=NODE, HOST='host2')
+
+
+def _owner(state: str, instance: str | None) -> tuple[list[Step], list[Step]]:
+    return [
+        node(1, shard='a', instance_uuid=instance),
+        *(*BOTH, *OWNER_STATES[state], settle()),
+    ], [_give_to_host2]
+
+
+def _conductor_is_back(s: TestFindings) -> None:
+    s.says('c1')
+    s.conductors(True, True)
+    for _ in range(4):
+        s.settle()
+
+
+def _enforcement(state: Enforcement) -> Step:
+    return lambda s: setattr(s.ironic, 'middleware', state)
+
+
+def _require_enforcement(s: TestFindings) -> None:
+    s.wired.shared_key = 'k' * 32
+    for state in Enforcement:
+        s.ironic.middleware = state
+        found = 'not_enforced' in s.findings()
+        s.assertEqual(state is not Enforcement.ENFORCED, found)
+    s.ironic.middleware = Enforcement.ABSENT
+
+
+# What services store of themselves.
+
+
+def _delay(s: TestFindings) -> None:
+    s.alive['host1'].reconciler.budget = Budget(rate=1)
+    s.serve('host2', RING)
+    _refresh_with_notes(s)
+
+
+def _permit_more(s: TestFindings) -> None:
+    s.says('handover_rate')
+    shown = s.rows('service show host1')
+    s.assertRegex(shown['last_refresh'], r'nodes? waits? for the budget')
+    (waits,) = [row['waits'] for row in shown['loops'] if row['waits']]
+    s.assertRegex(waits, r'^\d changes? of owner waiting .*at least \d minute')
+    s.alive['host1'].reconciler.budget = UNLIMITED
+    s.settle()
+    _refresh_with_notes(s)
+
+
+def _refresh_with_notes(s: TestFindings) -> None:
+    one = s.alive['host1']
+    summary = one.refresh()
+    wait = refresh_loop.wait_for(summary, one.reconciler.budget, 60.0)
+    one.reconciler.operator_log.delayed(summary.delayed, wait)
+    one.conditions.succeeded(Loop.REFRESH, did=refresh_loop.sentence(summary))
+    _store(s)
+
+
+def _loop_of(code: str) -> Loop:
+    """Return the loop whose failure has this code."""
+    for loop, known in host_problems._CODES.items():
+        if known[0] == code:
+            return Loop(loop)
+    return Loop.CREDENTIAL
+
+
+def _stalled(code: str) -> tuple[list[Step], list[Step]]:
+    loop = _loop_of(code)
+    cause = code if code in host_problems._BY_CONDITION else 'x'
+    advised = ['retries automatically']
+    if loop is Loop.CREDENTIAL:
+        # It is checked at the start and at a reload only.
+        advised = ['system_scope = all', 'restart the service', 'SIGHUP']
+
+    def fails(s: TestFindings) -> None:
+        since = s.shared.clock() - 600
+        _report(s, Condition(loop, None, cause, 'server is too small', since))
+
+    def works(s: TestFindings) -> None:
+        _report(s, Condition(loop, s.shared.clock()))
+
+    return [serve('host1'), fails], [says(*advised), works]
+
+
+def _lose_many(s: TestFindings) -> None:
+    for number in range(1, 13):
+        s.lose(number)
+    s.settle()
+    _store(s)
+
+
+def _permit_the_loss(s: TestFindings) -> None:
+    s.says('mass_loss_share = 1')
+    missing = s.alive['host1'].missing_nodes
+    missing.limits = dataclasses.replace(LIMITS, mass_loss_share=1.0)
+    missing.ask_all_again()
+    s.settle()
+    s.assertEqual(18, len(s.owners()))
+    _store(s)
+
+
+def _reconfigure(s: TestFindings) -> None:
+    s.says('SIGHUP')
+    tuning = service.tuning_of(s.settings['host1'])
+    s.alive['host1'].refresher.reconfigure(tuning)
+    _store(s)
+
+
+def _skew(s: TestFindings) -> None:
+    skew = s.alive['host1'].refresher._clock_skew
+    skew.observe(model.View(ahead={'host1': 9.0}))
+    _store(s)
+
+
+def _configuration_error(error: str | None) -> Step:
+    return lambda s: s.alive['host1'].refresher.report_config_error(
+        error, store=True
+    )
+
+
+def _run_refresh_loop(s: TestFindings) -> None:
+    loop = s.alive['host1'].process.refresh_loop
+    loop.wake()
+    loop.run_step()
+    _store(s)
+
+
+def _standby(machine: str) -> Step:
+    def start(s: TestFindings) -> None:
+        s.alive['standby'] = s.start('host1', _on(machine, A))
+
+    return start
+
+
+def _host1_alone(s: TestFindings) -> None:
+    """See that host2 is not found: it serves no node."""
+    s.assertEqual(['host1'], s.findings()['single_machine']['subjects'])
+
+
+def _lose_taken_nodes(s: TestFindings) -> None:
+    at = s.shared.clock()
+    s.operator('UPDATE services SET fence_epoch = 1, fence_seen_at = 1')
+    _report(s, Condition(Loop.ORDERS, at, 'nodes_taken', 'lost', at - 600))
+
+
+def _give_the_order_again(s: TestFindings) -> None:
+    # What its service reports then: see ``test_standing_orders``.
+    s.carry_out(first=1, HOST='host1')
+    s.assertIsNone(s.records.services()[0].fence_seen_at)
+    _report(s, Condition(Loop.ORDERS, s.shared.clock()))
+
+
+def _enforced(s: TestFindings) -> None:
+    s.wired.shared_key = 'k' * 32
+    s.ironic.middleware = Enforcement.ENFORCED
+
+
+def _report_inventory(s: TestFindings) -> None:
+    s.wired.reports_inventory = True
+
+
+def _report_to_placement(s: TestFindings) -> None:
+    (record,) = s.records.compute_nodes()
+    wanted = inventory_diff.wanted(s.ironic.nodes[NODE], record.unavailable)
+    epoch = s.alive['host1'].fence.epoch()
+    s.records.apply('host1', epoch, [Report(NODE, wanted.digest)])
+
+
+def _begin_reservation(s: TestFindings) -> None:
+    SqlReservations(s.database).begin(
+        reservations.Reservation(
+            *('res-1', INSTANCE, 'host1', Request(INSTANCE, 'host1'))
+        )
+    )
+
+
+# What leads to a finding, and what its hint asks for.
+CASES: dict[str, tuple[Sequence[Step], Sequence[Step]]] = {
+    # Nodes without an owner, or with more than one that wants it.
+    'unowned': (
+        [node(1, shard='b'), serve('host1', A)],
+        [carry_out(UUID=NODE), serve('host2', B)],
+    ),
+    'unclaimed': ([serve('host1'), node(1)], [settle()]),
+    'contested': (
+        [
+            *(serve('host1', A), serve('host2', GROUP)),
+            node(1, shard='a', conductor_group='g'),
+        ],
+        [restart('host2', B)],
+    ),
+    'conflict': ([serve('host1'), serve('host2'), node(1)], [stop('host2')]),
+    'released_with_instance': (
+        [
+            *(node(1), serve('host1', RING), serve('host2', RING), settle()),
+            stop('host2'),
+            operator(
+                'UPDATE compute_nodes SET host = NULL, reason = '
+                "'released', released_by = 'host2'"
+            ),
+            node(1, instance_uuid=INSTANCE),
+        ],
+        [carry_out(UUID=NODE, HOST='host1', TEXT='gone')],
+    ),
+    'misplaced': (
+        [_nodes(6), serve('host1', PAIR), _start_late],
+        [_let_it_refresh],
+    ),
+    'record_keeps': (
+        [node(1, shard='a'), *BOTH, node(1, shard='b'), settle()],
+        [carry_out(UUID=NODE), owned_by('host2')],
+    ),
+    'filtered': (
+        [
+            node(1, shard='a', instance_uuid=INSTANCE),
+            *(serve('host1', A), node(1, shard='b'), serve('host2', B)),
+        ],
+        [hand_over('host1', UUID=NODE, HOST='host2')],
+    ),
+    'shard_without_service': ([node(1, shard='a')], [serve('host1', A)]),
+    'conductor_group_without_service': (
+        [node(1, conductor_group='g')],
+        [serve('host1', GROUP)],
+    ),
+    'shard_without_nodes': (
+        [serve('host1', A), node(1)],
+        [node(1, shard='a')],
+    ),
+    'shard_case': (
+        [node(1, shard='A'), serve('host1', A)],
+        [restart('host1', world.runs(shard_key='A'))],
+    ),
+    # Records whose node or owner is gone.
+    'orphan': (
+        [node(1), serve('host1'), kill('host1'), lose(1)],
+        [carry_out(UUID=NODE)],
+    ),
+    'orphan_with_instance': (
+        [
+            *(node(1, instance_uuid=INSTANCE), serve('host1')),
+            *(lose(1), settle()),
+        ],
+        [
+            carry_out(UUID=NODE, TEXT='scrapped'),
+            lambda s: s.shared.clock.elapse(service.RECHECK),
+            owned_by(None),
+        ],
+    ),
+    'orphan_not_verified': (
+        [_nodes(30), serve('host1'), _ironic_is_empty],
+        [lambda s: s.ironic.nodes.update(s.before)],
+    ),
+    'not_listed': (
+        [
+            node(1),
+            lambda s: setattr(s.wired, 'scope', model.Scope(shard='a')),
+        ],
+        [lambda s: setattr(s.wired, 'scope', model.Scope())],
+    ),
+    **{f'owner_{state}': _owner(state, None) for state in OWNER_STATES},
+    **{
+        f'owner_{state}_with_instance': _owner(state, INSTANCE)
+        for state in OWNER_STATES
+    },
+    # Conductors.
+    'no_conductor': (
+        [conductors()],
+        [lambda s: setattr(s.ironic, 'workers', None)],
+    ),
+    'not_enforced': (
+        [_require_enforcement],
+        [_enforcement(Enforcement.ENFORCED)],
+    ),
+    'conductors_unknown': (
+        [
+            lambda s: s.ironic.failures.update(
+                conductors=exceptions.IronicError('403')
             )
-        return story
-
-    return register
+        ],
+        [lambda s: s.ironic.failures.clear()],
+    ),
+    'out_of_service': (
+        [node(1), serve('host1'), conductors(False, True)],
+        [_conductor_is_back],
+    ),
+    'out_of_service_unowned': (
+        [node(1), conductors(False, True)],
+        [_conductor_is_back],
+    ),
+    # Settings.
+    'settings_differ': (
+        [
+            serve('host1', PAIR),
+            serve('host2', world.runs(peer_list=('host2',))),
+        ],
+        [
+            says('send SIGHUP'),
+            lambda s: s.alive['host2'].member.change_settings(PAIR),
+        ],
+    ),
+    **{
+        code: (
+            [
+                *(serve('host1', settings), serve('host2', settings)),
+                *(node(1, shard='a'), node(2, shard='b')),
+            ],
+            [restart('host1', A), restart('host2', B)],
+        )
+        for code, settings in (
+            ('filter_shared', world.ALL),
+            ('shard_shared', A),
+        )
+    },
+    'settings_case': (
+        [
+            *(node(1, shard='a'), serve('host1', A)),
+            serve('host2', world.runs(shard_key='A')),
+        ],
+        [restart('host2', A)],
+    ),
+    'peer_unknown': ([serve('host1', PAIR)], [serve('host2', PAIR)]),
+    'view_differs': (
+        [
+            serve('host1'),
+            operator("UPDATE services SET view_checksum = 'other'"),
+        ],
+        [restart('host1')],
+    ),
+    'settings_unreadable': (
+        [serve('host1', world.UNKNOWN)],
+        [restart('host1', world.ALL)],
+    ),
+    'paused': (
+        [serve('host1'), run('pause --for 2h --reason cables --yes')],
+        [carry_out()],
+    ),
+    'changes_delayed': (
+        [_nodes(12), serve('host1', RING), _delay],
+        [_permit_more],
+    ),
+    'imbalance': (
+        [
+            *(
+                node(n, shard='a', instance_uuid=world.uuid(900 + n))
+                for n in range(1, 13)
+            ),
+            *(serve('host1', RING), serve('host2', RING)),
+        ],
+        [carry_out(), restart('host1', A), restart('host2', B)],
+    ),
+    # What services store of themselves.
+    **{
+        code: _stalled(code)
+        for code in sorted(host_problems.CODES - {'nodes_taken'})
+    },
+    'standby_on_same_machine': (
+        [serve('host1', _on('one', A)), _standby('one')],
+        [
+            lambda s: s.alive.pop('standby').member.leave(0.0),
+            _standby('two'),
+        ],
+    ),
+    'single_machine': (
+        [
+            *(node(1, shard='a'), serve('host1', _on('one', A))),
+            lambda s: s.assertNotIn('single_machine', s.findings()),
+            serve('host2', _on('two', B)),
+        ],
+        [_host1_alone, _standby('two')],
+    ),
+    'standing_order': (
+        [
+            *(_enforced, serve('host1'), serve('host2'), run(ORDER)),
+            lambda s: s.assertNotIn('standing_order', s.findings()),
+            kill('host1'),
+        ],
+        [carry_out()],
+    ),
+    'nodes_taken': (
+        [_enforced, serve('host1'), run(ORDER), _lose_taken_nodes],
+        [_give_the_order_again],
+    ),
+    'mass_loss': (
+        [_nodes(30), serve('host1'), _lose_many],
+        [_permit_the_loss],
+    ),
+    'conditions_outdated': (
+        [
+            *(serve('host1'), _report),
+            operator(
+                'UPDATE condition_reports SET reported_at = reported_at - 999'
+            ),
+        ],
+        [restart('host1'), _report],
+    ),
+    'config_error': (
+        [
+            *(serve('host1'), _configuration_error('unknown option')),
+            settle(),
+        ],
+        [_configuration_error(None)],
+    ),
+    'plugin_fault': (
+        [
+            node(1),
+            patch(world.PickyPolicy, 'admits', side_effect=LookupError('its')),
+            serve('host1', world.runs(picky='fake')),
+            _run_refresh_loop,
+        ],
+        [unpatch(), _run_refresh_loop],
+    ),
+    'records_rewound': (
+        [
+            serve('host1'),
+            operator('UPDATE services SET revision = revision - 1'),
+            *(settle(), _store),
+        ],
+        [_reconfigure],
+    ),
+    'clock_skew': ([serve('host1'), _skew], [settle(), _store]),
+    'reservation_left': (
+        [serve('host1', world.RESERVING), _begin_reservation, kill('host1')],
+        [carry_out(ID='res-1')],
+    ),
+    # Placement.
+    'placement_behind': (
+        [_report_inventory, node(1, resource_class='gold'), serve('host1')],
+        [_report_to_placement],
+    ),
+    'no_resource_class': (
+        [_report_inventory, node(1), serve('host1')],
+        [says('--resource-class'), node(1, resource_class='gold')],
+    ),
+}
 
 
 class TestFindings(site.Site):
@@ -60,9 +567,8 @@ class TestFindings(site.Site):
         self.assertEqual(runner.CODES, CASES.keys())
 
     def test_note_alone_changes_no_result(self) -> None:
-        for number, shard in ((1, 'a'), (2, 'b')):
-            self.node(number, shard=shard)
-            settings = world.runs(shard_key=shard)
+        for number, settings in ((1, A), (2, B)):
+            self.node(number, shard='ab'[number - 1])
             self.serve(f'host{number}', _on(f'machine{number}', settings))
         self.settle()
         self.assertEqual({'single_machine'}, {*self.findings()})
@@ -70,17 +576,14 @@ class TestFindings(site.Site):
         self.assertEqual('ok', self.rows('overview')['state'])
 
     def test_node_that_an_interrupted_move_holds(self) -> None:
-        uuid = self.node(1, shard='a', instance_uuid=self.instance(1))
-        self.serve('host1', A)
-        self.serve('host2', B)
-        self.node(1, shard='b')
+        self.node(1, shard='a', instance_uuid=INSTANCE)
+        self.take([*BOTH, node(1, shard='b')])
         # Its trial failed, and the process died on the way back to host2.
-        move = Move('req-trial', 'host1', 'operator')
         self.wired.moves.plan(
-            move,
+            Move('req-trial', 'host1', 'operator'),
             [
                 NodeMove(
-                    *(uuid, 'host2', 1, self.instance(1)),
+                    *(NODE, 'host2', 1, INSTANCE),
                     detail='trial failed',
                     trial=Trial.BACK,
                 )
@@ -91,611 +594,27 @@ class TestFindings(site.Site):
             "held_by = 'req-trial', held_until = 9e9"
         )
         self.settle()
-        hint = self.findings()['unclaimed']['hint']
-        (command,) = site.commands_of(hint)
+        (command,) = site.commands_of(self.findings()['unclaimed']['hint'])
         (row,) = self.rows(command)
         self.run_command(f'move resume {row["request_id"]} --yes')
-        self.settle()
+        self.owned_by('host2')
         self.assertNotIn('unclaimed', self.findings())
-        self.assertEqual({1: 'host2'}, self.owners())
 
     def play(self, code: str) -> None:
-        story = CASES[code](self)
-        next(story)
+        leads, remedy = CASES[code]
+        self.take(leads)
         found = self.findings()
         self.assertIn(code, found)
-        self.assertTrue(found[code]['hint'])
-        with self.assertRaises(StopIteration):
-            story.send(found[code])
+        self.hint = found[code]['hint']
+        self.assertTrue(self.hint)
+        self.take(remedy)
         self.settle()
         self.assertNotIn(code, self.findings())
 
 
-def _test_of(code: str) -> Callable[[TestFindings], None]:
-    return lambda self: self.play(code)
-
-
-# Nodes without an owner, or with more than one that wants it.
-
-
-@case('unowned')
-def _unowned(s: TestFindings) -> Story:
-    uuid = s.node(1, shard='b')
-    s.serve('host1', A)
-    found = yield
-    s.carry_out(found['hint'], UUID=uuid)
-    s.serve('host2', B)
-
-
-@case('unclaimed')
-def _unclaimed(s: TestFindings) -> Story:
-    s.serve('host1')
-    s.node(1)
-    yield
-    s.settle()
-
-
-@case('contested')
-def _contested(s: TestFindings) -> Story:
-    s.serve('host1', A)
-    s.serve('host2', world.runs(conductor_group='g'))
-    s.node(1, shard='a', conductor_group='g')
-    yield
-    s.restart('host2', B)
-
-
-@case('conflict')
-def _conflict(s: TestFindings) -> Story:
-    s.serve('host1')
-    s.serve('host2')
-    s.node(1)
-    yield
-    s.stop('host2')
-
-
-@case('released_with_instance')
-def _released(s: TestFindings) -> Story:
-    s.node(1)
-    s.serve('host1', world.RING)
-    s.serve('host2', world.RING)
-    s.settle()
-    owner = s.owners()[1]
-    other = 'host1' if owner == 'host2' else 'host2'
-    s.stop(str(owner))
-    s.operator(
-        'UPDATE compute_nodes SET host = NULL, released_by = '
-        f"'{owner}', reason = 'released'"
-    )
-    s.node(1, instance_uuid=s.instance(1))
-    found = yield
-    s.carry_out(found['hint'], UUID=world.uuid(1), HOST=other, TEXT='gone')
-
-
-@case('misplaced')
-def _misplaced(s: TestFindings) -> Story:
-    for number in range(1, 7):
-        s.node(number)
-    s.serve('host1', PAIR)
-    late = s.start('host2', PAIR)
-    s.alive['host1'].beat()
-    yield
-    s.alive['host2'] = late
-    s.settings['host2'] = PAIR
-
-
-@case('record_keeps')
-def _record_keeps(s: TestFindings) -> Story:
-    uuid = s.node(1, shard='a')
-    s.serve('host1', A)
-    s.serve('host2', B)
-    s.node(1, shard='b')
-    s.settle()
-    found = yield
-    s.carry_out(found['hint'], UUID=uuid)
-    s.settle()
-    s.assertEqual({1: 'host2'}, s.owners())
-
-
-@case('filtered')
-def _filtered(s: TestFindings) -> Story:
-    uuid = s.node(1, shard='a', instance_uuid=s.instance(1))
-    s.serve('host1', A)
-    s.node(1, shard='b')
-    s.serve('host2', B)
-    found = yield
-    site.hand_over(s, found['hint'], 'host1', UUID=uuid, HOST='host2')
-
-
-@case('shard_without_service')
-def _shard_without_service(s: TestFindings) -> Story:
-    s.node(1, shard='a')
-    yield
-    s.serve('host1', A)
-
-
-@case('conductor_group_without_service')
-def _group_without_service(s: TestFindings) -> Story:
-    s.node(1, conductor_group='g')
-    yield
-    s.serve('host1', world.runs(conductor_group='g'))
-
-
-@case('shard_without_nodes')
-def _shard_without_nodes(s: TestFindings) -> Story:
-    s.serve('host1', A)
-    s.node(1)
-    yield
-    s.node(1, shard='a')
-
-
-@case('shard_case')
-def _shard_case(s: TestFindings) -> Story:
-    s.node(1, shard='A')
-    s.serve('host1', A)
-    yield
-    s.restart('host1', world.runs(shard_key='A'))
-
-
-# Records whose node or owner is gone.
-
-
-@case('orphan')
-def _orphan(s: TestFindings) -> Story:
-    uuid = s.node(1)
-    s.serve('host1')
-    s.kill('host1')
-    del s.ironic.nodes[uuid]
-    found = yield
-    s.carry_out(found['hint'], UUID=uuid)
-
-
-@case('orphan_with_instance')
-def _orphan_with_instance(s: TestFindings) -> Story:
-    uuid = s.node(1, instance_uuid=s.instance(1))
-    s.serve('host1')
-    del s.ironic.nodes[uuid]
-    s.settle()
-    found = yield
-    s.carry_out(found['hint'], UUID=uuid, TEXT='scrapped')
-    s.shared.clock.elapse(service.RECHECK)
-    s.settle()
-    s.assertEqual({}, s.owners())
-
-
-@case('orphan_not_verified')
-def _orphan_not_verified(s: TestFindings) -> Story:
-    for number in range(1, 31):
-        s.node(number)
-    s.serve('host1')
-    nodes = dict(s.ironic.nodes)
-    s.ironic.nodes.clear()
-    yield
-    s.ironic.nodes.update(nodes)
-
-
-@case('not_listed')
-def _not_listed(s: TestFindings) -> Story:
-    s.node(1)
-    s.wired.scope = model.Scope(shard='a')
-    yield
-    s.wired.scope = model.Scope()
-
-
-@case(
-    *(f'owner_{state}' for state in ('dead', 'away', 'gone', 'unregistered')),
-    *('owner_dead_with_instance', 'owner_away_with_instance'),
-    *('owner_gone_with_instance', 'owner_unregistered_with_instance'),
-    *('owner_forced_down', 'owner_forced_down_with_instance'),
-    *('owner_disabled', 'owner_disabled_with_instance'),
-)
-def _owner(s: TestFindings, code: str) -> Story:
-    state = code.removesuffix('_with_instance').removeprefix('owner_')
-    instance = s.instance(1) if code.endswith('_with_instance') else None
-    uuid = s.node(1, shard='a', instance_uuid=instance)
-    s.serve('host1', A)
-    s.serve('host2', B)
-    _OWNER_STATES[state](s)
-    s.settle()
-    found = yield
-    # Moving the nodes always works; the other ways are tried below.
-    commands = site.commands_of(found['hint'])
-    s.node(1, shard='b')
-    if state == 'disabled':
-        s.stop('host1')
-    first = next(
-        place
-        for place, command in enumerate(commands)
-        if '--down' in command or 'move' in command
-    )
-    s.carry_out(found['hint'], first, UUID=uuid, HOST='host2')
-
-
-def _delete_row(s: TestFindings) -> None:
-    s.kill('host1')
-    s.operator("DELETE FROM services WHERE host = 'host1'")
-
-
-def _unregister(s: TestFindings) -> None:
-    s.kill('host1')
-    # SQLAlchemy takes a colon in a text for a parameter.
-    empty = model.MemberSettings(()).to_json().replace(':', '\\:')
-    s.operator(
-        f"UPDATE services SET registered_at = NULL, settings = '{empty}' "
-        "WHERE host = 'host1'"
-    )
-
-
-_OWNER_STATES: dict[str, Callable[[TestFindings], object]] = {
-    'dead': lambda s: s.kill('host1'),
-    'away': lambda s: s.stop('host1', grace=3600),
-    'gone': _delete_row,
-    'unregistered': _unregister,
-    'forced_down': lambda s: s.run_command('service set host1 --down --yes'),
-    'disabled': lambda s: s.run_command('service set host1 --disable --yes'),
-}
-
-
-# Conductors.
-
-
-@case('no_conductor')
-def _no_conductor(s: TestFindings) -> Story:
-    s.ironic.workers = []
-    yield
-    s.ironic.workers = None
-
-
-@case('not_enforced')
-def _not_enforced(s: TestFindings) -> Story:
-    s.wired.shared_key = 'k' * 32
-    for state in Enforcement:
-        s.ironic.middleware = state
-        found = 'not_enforced' in s.findings()
-        s.assertEqual(state is not Enforcement.ENFORCED, found)
-    s.ironic.middleware = Enforcement.ABSENT
-    yield
-    s.ironic.middleware = Enforcement.ENFORCED
-
-
-@case('conductors_unknown')
-def _conductors_unknown(s: TestFindings) -> Story:
-    s.ironic.failures['conductors'] = exceptions.IronicError('403')
-    yield
-    s.ironic.failures.clear()
-
-
-@case('out_of_service', 'out_of_service_unowned')
-def _out_of_service(s: TestFindings, code: str) -> Story:
-    s.node(1)
-    if code == 'out_of_service':
-        s.serve('host1')
-    s.ironic.workers = [
-        model.Conductor('c1', '', frozenset({'fake'}), alive=False),
-        model.Conductor('c2', '', frozenset({'other'})),
-    ]
-    found = yield
-    s.assertIn('c1', found['hint'])
-    s.ironic.workers[0] = model.Conductor('c1', '', frozenset({'fake'}))
-    for _ in range(4):
-        s.settle()
-
-
-# Settings.
-
-
-@case('settings_differ')
-def _settings_differ(s: TestFindings) -> Story:
-    s.serve('host1', PAIR)
-    s.serve('host2', world.runs(peer_list=('host2',)))
-    found = yield
-    s.assertIn('send SIGHUP', found['hint'])
-    s.alive['host2'].member.change_settings(PAIR)
-
-
-@case('filter_shared', 'shard_shared')
-def _shared(s: TestFindings, code: str) -> Story:
-    settings = world.ALL if code == 'filter_shared' else A
-    s.serve('host1', settings)
-    s.serve('host2', settings)
-    s.node(1, shard='a')
-    s.node(2, shard='b')
-    yield
-    s.restart('host1', A)
-    s.restart('host2', B)
-
-
-@case('settings_case')
-def _settings_case(s: TestFindings) -> Story:
-    s.node(1, shard='a')
-    s.serve('host1', A)
-    s.serve('host2', world.runs(shard_key='A'))
-    yield
-    s.restart('host2', A)
-
-
-@case('peer_unknown')
-def _peer_unknown(s: TestFindings) -> Story:
-    s.serve('host1', PAIR)
-    yield
-    s.serve('host2', PAIR)
-
-
-@case('view_differs')
-def _view_differs(s: TestFindings) -> Story:
-    s.serve('host1')
-    s.operator("UPDATE services SET view_checksum = 'other'")
-    yield
-    s.restart('host1')
-
-
-@case('settings_unreadable')
-def _settings_unreadable(s: TestFindings) -> Story:
-    s.serve('host1', world.UNKNOWN)
-    yield
-    s.restart('host1', world.ALL)
-
-
-@case('paused')
-def _paused(s: TestFindings) -> Story:
-    s.serve('host1')
-    s.run_command('pause --for 2h --reason cables --yes')
-    found = yield
-    s.carry_out(found['hint'])
-
-
-@case('changes_delayed')
-def _delayed(s: TestFindings) -> Story:
-    for number in range(1, 13):
-        s.node(number)
-    one = s.serve('host1', world.RING)
-    one.reconciler.budget = Budget(rate=1)
-    s.serve('host2', world.RING)
-    _refresh_with_notes(s, one)
-    found = yield
-    s.assertIn('handover_rate', found['hint'])
-    shown = s.rows('service show host1')
-    s.assertRegex(shown['last_refresh'], r'nodes? waits? for the budget')
-    (waits,) = [row['waits'] for row in shown['loops'] if row['waits']]
-    s.assertRegex(waits, r'^\d changes? of owner waiting .*at least \d minute')
-    one.reconciler.budget = UNLIMITED
-    s.settle()
-    _refresh_with_notes(s, one)
-
-
-def _refresh_with_notes(s: TestFindings, one: service.Service) -> None:
-    summary = one.refresh()
-    wait = refresh_loop.wait_for(summary, one.reconciler.budget, 60.0)
-    one.reconciler.operator_log.delayed(summary.delayed, wait)
-    one.conditions.succeeded(Loop.REFRESH, did=refresh_loop.sentence(summary))
-    _store(s, one)
-
-
-@case('imbalance')
-def _imbalance(s: TestFindings) -> Story:
-    for number in range(1, 13):
-        s.node(number, shard='a', instance_uuid=s.instance(number))
-    s.serve('host1', world.RING)
-    s.serve('host2', world.RING)
-    found = yield
-    s.carry_out(found['hint'])
-    s.restart('host1', A)
-    s.restart('host2', B)
-
-
-# What services store of themselves.
-
-
-def _report(s: TestFindings, host: str, *found: Condition) -> None:
-    one = s.alive[host].member
-    now = s.shared.clock()
-    s.records.report_conditions(
-        host, one.incarnation, found, interval=60, at=now
-    )
-
-
-@case(*sorted(host_problems.CODES - {'nodes_taken'}))
-def _stalled(s: TestFindings, code: str) -> Story:
-    by_condition = host_problems._BY_CONDITION
-    loop = next(
-        (
-            loop
-            for loop, known in host_problems._CODES.items()
-            if known[0] == code
-        ),
-        Loop.CREDENTIAL,
-    )
-    s.serve('host1')
-    since = s.shared.clock() - 600
-    cause = code if code in by_condition else 'x'
-    broken = Condition(str(loop), None, cause, 'server is not enough', since)
-    _report(s, 'host1', broken)
-    found = yield
-    advised = ['retries automatically']
-    if loop is Loop.CREDENTIAL:
-        # It is checked at the start and at a reload only.
-        advised = ['system_scope = all', 'restart the service', 'SIGHUP']
-    for words in advised:
-        s.assertIn(words, found['hint'])
-    _report(s, 'host1', Condition(str(loop), s.shared.clock()))
-
-
-def _on(machine: str, settings: model.MemberSettings) -> model.MemberSettings:
-    process = model.ProcessInfo(machine, 1, '1')
-    return dataclasses.replace(settings, process=process)
-
-
-@case('standby_on_same_machine')
-def _same_machine(s: TestFindings) -> Story:
-    s.serve('host1', _on('one', A))
-    standby = s.start('host1', _on('one', A))
-    yield
-    standby.member.leave(0.0)
-    s.alive['standby'] = s.start('host1', _on('two', A))
-
-
-@case('single_machine')
-def _single_machine(s: TestFindings) -> Story:
-    s.node(1, shard='a')
-    s.serve('host1', _on('one', A))
-    s.assertNotIn('single_machine', s.findings())
-    s.serve('host2', _on('two', B))
-    found = yield
-    # The other one serves no node.
-    s.assertEqual(['host1'], found['subjects'])
-    s.alive['standby'] = s.start('host1', _on('two', A))
-
-
-_GIVE = 'service set host1 --take-over-deployed-after 1 --reason x --yes'
-
-
-@case('standing_order')
-def _standing_order(s: TestFindings) -> Story:
-    s.wired.shared_key = 'k' * 32
-    s.ironic.middleware = Enforcement.ENFORCED
-    s.serve('host1')
-    s.serve('host2')
-    s.run_command(_GIVE)
-    s.assertNotIn('standing_order', s.findings())
-    s.kill('host1')
-    found = yield
-    s.carry_out(found['hint'])
-
-
-@case('nodes_taken')
-def _nodes_taken(s: TestFindings) -> Story:
-    s.wired.shared_key = 'k' * 32
-    s.ironic.middleware = Enforcement.ENFORCED
-    s.serve('host1')
-    s.run_command(_GIVE)
-    s.operator('UPDATE services SET fence_epoch = 1, fence_seen_at = 1')
-    at = s.shared.clock()
-    lost = Condition(Loop.ORDERS, at, 'nodes_taken', 'lost', at - 600)
-    _report(s, 'host1', lost)
-    found = yield
-    # What its service reports then: see ``test_standing_orders``.
-    s.carry_out(found['hint'], first=1, HOST='host1')
-    s.assertIsNone(s.records.services()[0].fence_seen_at)
-    _report(s, 'host1', Condition(Loop.ORDERS, at))
-
-
-@case('mass_loss')
-def _mass_loss(s: TestFindings) -> Story:
-    for number in range(1, 31):
-        s.node(number)
-    one = s.serve('host1')
-    for number in range(1, 13):
-        del s.ironic.nodes[world.uuid(number)]
-    s.settle()
-    _store(s, one)
-    found = yield
-    s.assertIn('mass_loss_share = 1', found['hint'])
-    limits = dataclasses.replace(LIMITS, mass_loss_share=1.0)
-    one.missing_nodes.limits = limits
-    one.missing_nodes.ask_all_again()
-    s.settle()
-    s.assertEqual(18, len(s.owners()))
-    _store(s, one)
-
-
-def _store(s: TestFindings, one: service.Service) -> None:
-    _report(s, one.host, *one.conditions.of_loops(list(Loop), ()))
-
-
-@case('conditions_outdated')
-def _conditions_outdated(s: TestFindings) -> Story:
-    s.serve('host1')
-    _report(s, 'host1')
-    s.operator('UPDATE condition_reports SET reported_at = reported_at - 999')
-    yield
-    s.restart('host1')
-    _report(s, 'host1')
-
-
-@case('config_error')
-def _config_error(s: TestFindings) -> Story:
-    s.serve('host1')
-    s.alive['host1'].refresher.report_config_error(
-        'unknown option', store=True
-    )
-    s.settle()
-    yield
-    s.alive['host1'].refresher.report_config_error(None, store=True)
-
-
-@case('plugin_fault')
-def _plugin_fault(s: TestFindings) -> Story:
-    s.node(1)
-    broken = mock.patch.object(
-        world.PickyPolicy, 'admits', side_effect=LookupError('its own')
-    )
-    with broken:
-        one = s.serve('host1', world.runs(picky='fake'))
-        one.process.refresh_loop.run_step()
-        _store(s, one)
-        yield
-    one.process.refresh_loop.wake()
-    one.process.refresh_loop.run_step()
-    _store(s, one)
-
-
-@case('records_rewound')
-def _records_rewound(s: TestFindings) -> Story:
-    one = s.serve('host1')
-    s.operator('UPDATE services SET revision = revision - 1')
-    s.settle()
-    _store(s, one)
-    found = yield
-    s.assertIn('SIGHUP', found['hint'])
-    one.refresher.reconfigure(service.tuning_of(s.settings['host1']))
-    _store(s, one)
-
-
-@case('clock_skew')
-def _clock_skew(s: TestFindings) -> Story:
-    one = s.serve('host1')
-    one.refresher._clock_skew.observe(model.View(ahead={'host1': 9.0}))
-    _store(s, one)
-    yield
-    s.settle()
-    _store(s, one)
-
-
-@case('reservation_left')
-def _reservation_left(s: TestFindings) -> Story:
-    s.serve('host1', world.RESERVING)
-    stored = SqlReservations(s.database).begin(
-        reservations.Reservation(
-            'res-1', s.instance(1), 'host1', Request(s.instance(1), 'host1')
-        )
-    )
-    s.kill('host1')
-    found = yield
-    s.carry_out(found['hint'], ID=stored.id)
-
-
-# Placement.
-
-
-@case('placement_behind')
-def _placement_behind(s: TestFindings) -> Story:
-    s.wired.reports_inventory = True
-    uuid = s.node(1, resource_class='gold')
-    one = s.serve('host1')
-    yield
-    (record,) = s.records.compute_nodes()
-    wanted = inventory_diff.wanted(s.ironic.nodes[uuid], record.unavailable)
-    s.records.apply('host1', one.fence.epoch(), [Report(uuid, wanted.digest)])
-
-
-@case('no_resource_class')
-def _no_resource_class(s: TestFindings) -> Story:
-    s.wired.reports_inventory = True
-    s.node(1)
-    s.serve('host1')
-    found = yield
-    s.assertIn('--resource-class', found['hint'])
-    s.node(1, resource_class='gold')
-
-
 for _code in CASES:
-    setattr(TestFindings, f'test_hint_of_{_code}', _test_of(_code))
+    setattr(
+        TestFindings,
+        f'test_hint_of_{_code}',
+        lambda self, code=_code: self.play(code),
+    )
