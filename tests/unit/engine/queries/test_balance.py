@@ -9,25 +9,21 @@ from tests.unit.engine import world
 
 
 class TestUsable(unittest.TestCase):
-    def usable(self, **values) -> bool:
-        values.setdefault('provision_state', 'available')
-        return balance.usable(world.node(1, **values))
-
     def test_available_and_active_nodes_are_usable(self) -> None:
-        self.assertTrue(self.usable())
-        self.assertTrue(self.usable(provision_state='active'))
-        self.assertTrue(self.usable(power_state='power off'))
-
-    def test_everything_else_is_not(self) -> None:
-        for values in (
-            {'maintenance': True},
-            {'retired': True},
-            {'power_state': 'error'},
-            {'provision_state': 'cleaning'},
-            {'provision_state': 'manageable'},
-            {'provision_state': None},
+        for values, usable in (
+            ({}, True),
+            ({'provision_state': 'active'}, True),
+            ({'power_state': 'power off'}, True),
+            ({'power_state': 'error'}, False),
+            ({'maintenance': True}, False),
+            ({'retired': True}, False),
+            ({'provision_state': 'cleaning'}, False),
+            ({'provision_state': 'manageable'}, False),
+            ({'provision_state': None}, False),
         ):
-            self.assertFalse(self.usable(**values), values)
+            node = world.node(1, **{'provision_state': 'available', **values})
+            found = balance.usable(node)
+            self.assertIs(usable, found, values)
         self.assertFalse(balance.usable(None))
 
     def test_nodes_out_of_service_are_not_usable(self) -> None:
@@ -50,15 +46,14 @@ class TestSpread(unittest.TestCase):
             ({'a': 151, 'b': 49}, True),
             ({'a': 200, 'b': 100, 'c': 99}, True),
             ({'a': 100, 'b': 100, 'c': 100}, False),
+            # The best possible spread is even.
+            ({'a': 1, 'b': 0}, False),
+            ({'a': 0, 'b': 0}, False),
+            ({'a': 2, 'b': 0}, True),
         ):
             found = balance.Spread(nodes)
             self.assertIs(uneven, found.uneven, nodes)
             self.assertEqual('a', found.largest)
-
-    def test_best_possible_spread_is_even(self) -> None:
-        self.assertFalse(balance.Spread({'a': 1, 'b': 0}).uneven)
-        self.assertFalse(balance.Spread({'a': 0, 'b': 0}).uneven)
-        self.assertTrue(balance.Spread({'a': 2, 'b': 0}).uneven)
 
     def test_host_that_should_have_no_nodes_has_no_finite_ratio(self) -> None:
         # JSON has no infinite numbers.
@@ -70,7 +65,12 @@ class TestSpread(unittest.TestCase):
 
 
 class TestLoads(unittest.TestCase):
-    def loads(self, nodes):
+    def test_each_service_has_its_nodes_by_kind_and_its_mean(self) -> None:
+        members = [
+            *world.members(world.RING, 'host1', 'host2'),
+            world.member('alone', world.runs(shard_key='a')),
+            world.member('other', world.runs(shard_key='b')),
+        ]
         records = [
             world.record(1, 'host1'),
             world.record(2, 'host1', 'i'),
@@ -79,60 +79,37 @@ class TestLoads(unittest.TestCase):
             world.record(5, 'alone'),
             world.record(6, None),
         ]
-        seen = deployment.Deployment(
-            world.interpret,
-            {row.host: row for row in world.registered(self.MEMBERS)},
-            model.View.of(self.MEMBERS),
-            {record.uuid: record for record in records},
-            {node.uuid: node for node in nodes or ()},
-            unread={}
-            if nodes is not None
-            else {deployment.Part.IRONIC: exceptions.IronicError('silent')},
-        )
-        hosts = ('host1', 'host2', 'alone', 'other', 'gone')
-        listing = [
-            service_status.ServiceStatus(
-                model.Service(host), None, view_known=True
-            )
-            for host in hosts
-        ]
-        found, _ = balance.add_load(listing, seen)
-        return {one.row.host: one for one in found}
-
-    MEMBERS = (
-        *world.members(world.RING, 'host1', 'host2'),
-        world.member('alone', world.runs(shard_key='a')),
-        world.member('other', world.runs(shard_key='b')),
-    )
-
-    def test_each_service_has_its_nodes_by_kind(self) -> None:
         nodes = [
             world.node(1, provision_state='available'),
             world.node(2, provision_state='active'),
             world.node(3, provision_state='active', maintenance=True),
             world.node(4, provision_state='cleaning'),
         ]
-        found = self.loads(nodes)
-        self.assertEqual(
-            (3, 2, 1),
-            (
-                found['host1'].nodes,
-                found['host1'].instances,
-                found['host1'].unavailable,
-            ),
-        )
-        self.assertEqual(1, found['host2'].unavailable)
-        self.assertEqual(1, found['alone'].unavailable)
-        self.assertEqual(0, found['gone'].unavailable)
-
-    def test_rings_and_lone_services_have_means_of_their_own(self) -> None:
-        found = self.loads([])
-        self.assertEqual(
-            [1.5, 0.5, 2.0, 0.0, None],
-            [load.of_mean for load in found.values()],
-        )
-
-    def test_without_ironic_what_is_unavailable_is_unknown(self) -> None:
-        found = self.loads(None)
-        self.assertEqual({None}, {load.unavailable for load in found.values()})
-        self.assertEqual(2, found['host1'].instances)
+        silent = {deployment.Part.IRONIC: exceptions.IronicError('silent')}
+        for listed, unread, unavailable in (
+            (nodes, {}, [1, 1, 1, 0, 0]),
+            # Without Ironic that is unknown.
+            ([], silent, [None] * 5),
+        ):
+            found, _ = balance.add_load(
+                [
+                    service_status.ServiceStatus(
+                        model.Service(host), None, view_known=True
+                    )
+                    for host in ('host1', 'host2', 'alone', 'other', 'gone')
+                ],
+                deployment.Deployment(
+                    world.interpret,
+                    {row.host: row for row in world.registered(members)},
+                    model.View.of(members),
+                    {record.uuid: record for record in records},
+                    {node.uuid: node for node in listed},
+                    unread=unread,
+                ),
+            )
+            self.assertEqual(unavailable, [one.unavailable for one in found])
+            self.assertEqual((3, 2), (found[0].nodes, found[0].instances))
+            # Rings and lone services have means of their own.
+            self.assertEqual(
+                [1.5, 0.5, 2.0, 0.0, None], [one.of_mean for one in found]
+            )

@@ -1,37 +1,57 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterable
 from typing import Any, TypeVar
 from unittest import mock
 
 from ironic_ownership.contracts import model
-from ironic_ownership.engine.queries import deployment
-from ironic_ownership.engine.queries.deployment import Deployment
+from ironic_ownership.engine.queries.deployment import Deployment, State
 from tests.unit.engine import world
 
 T = TypeVar('T')
-State = deployment.State
 SHARD = world.runs(shard_key='a')
 
 
-def statuses(nodes, records, members, services=()):
-    members = list(members)
-    found = Deployment(
+def deployment(nodes, records, members, services=()) -> Deployment:
+    return Deployment(
         world.interpret,
         {row.host: row for row in world.registered(members, services)},
         model.View.of(members),
-        {one.uuid: one for one in records},
-        {one.uuid: one for one in nodes},
+        records,
+        nodes,
     )
-    return found.statuses(sorted({**found.nodes, **found.records}))
+
+
+def by_uuid(some: Iterable[Any]) -> dict[str, Any]:
+    return {one.uuid: one for one in some}
 
 
 class TestEvaluate(unittest.TestCase):
-    def states(self, nodes, records, members, services=()):
-        found = statuses(nodes, records, members, services)
-        return {int(f.uuid[-2:]): f.state for f in found}
-
     def test_every_node_and_every_record_has_a_status(self) -> None:
+        found = deployment(
+            by_uuid(
+                [
+                    world.node(1, shard='a'),
+                    world.node(2, shard='a'),
+                    world.node(3, shard='b'),
+                    world.node(5, shard='b'),
+                    world.node(6, shard='a', conductor_group='g'),
+                    world.node(7, shard='a', conductor_group='g'),
+                ]
+            ),
+            by_uuid(
+                [
+                    *(world.record(n, 'host1') for n in (1, 3, 4)),
+                    world.record(5, None),
+                    world.record(6, 'host1'),
+                ]
+            ),
+            [
+                world.member('host1', SHARD),
+                world.member('host2', world.runs(conductor_group='g')),
+            ],
+        )
         self.assertEqual(
             {
                 1: State.OWNED,
@@ -39,49 +59,31 @@ class TestEvaluate(unittest.TestCase):
                 3: State.FILTERED,
                 4: State.ORPHAN,
                 5: State.UNOWNED,
+                6: State.CONTESTED,
+                7: State.CONTESTED,
             },
-            self.states(
-                [
-                    world.node(1, shard='a'),
-                    world.node(2, shard='a'),
-                    world.node(3, shard='b'),
-                    world.node(5, shard='b'),
-                ],
-                [
-                    world.record(1, 'host1'),
-                    world.record(3, 'host1'),
-                    world.record(4, 'host1'),
-                    world.record(5, None),
-                ],
-                [world.member('host1', SHARD)],
-            ),
-        )
-
-    def test_contested_nodes_are_owned_or_not(self) -> None:
-        members = [world.member('host1'), world.member('host2', world.RING)]
-        self.assertEqual(
-            {1: State.CONTESTED, 2: State.CONTESTED},
-            self.states(
-                [world.node(1), world.node(2)],
-                [world.record(1, 'host1')],
-                members,
-            ),
+            {
+                int(status.uuid[-2:]): status.state
+                for status in found.statuses({**found.nodes, **found.records})
+            },
         )
 
     def test_owner_is_alive_dead_or_missing(self) -> None:
-        services = [model.Service('down', forced_down=True)]
-        found = statuses(
-            map(world.node, range(4)),
-            [
-                world.record(1, 'host1'),
-                world.record(2, 'dead'),
-                world.record(3, 'down'),
-            ],
+        found = deployment(
+            by_uuid(map(world.node, range(4))),
+            by_uuid(
+                [
+                    world.record(1, 'host1'),
+                    world.record(2, 'dead'),
+                    world.record(3, 'down'),
+                ]
+            ),
             world.members(SHARD, 'host1', 'down'),
-            services,
+            [model.Service('down', forced_down=True)],
         )
         self.assertEqual(
-            [None, True, False, False], [f.owner_alive for f in found]
+            [None, True, False, False],
+            [one.owner_alive for one in found.statuses(sorted(found.nodes))],
         )
 
 
@@ -100,27 +102,17 @@ class TestDeployment(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.nodes = _Counting(
-            (node.uuid, node) for node in map(world.node, range(2500))
-        )
+        self.nodes = _Counting(by_uuid(map(world.node, range(2500))))
         self.records = _Counting(
             (uuid, model.ComputeNode(uuid, 'host1')) for uuid in self.nodes
         )
 
-    def deployment(
-        self, settings: model.MemberSettings = world.ALL
-    ) -> Deployment:
+    def deployment(self, settings: model.MemberSettings) -> Deployment:
         members = [world.member('host1', settings)]
-        return Deployment(
-            world.interpret,
-            {row.host: row for row in world.registered(members, ())},
-            model.View.of(members),
-            self.records,
-            self.nodes,
-        )
+        return deployment(self.nodes, self.records, members)
 
     def test_few_nodes_are_in_use_at_a_time(self) -> None:
-        found = self.deployment().statuses(sorted(self.nodes), 100)
+        found = self.deployment(world.ALL).statuses(sorted(self.nodes), 100)
         for number in range(1, 250):
             next(found)
             slices = -(-number // 100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, reasons
@@ -47,8 +48,12 @@ class OverviewCase(service.ServiceCase):
         self.ironic.nodes.clear()
         self.ironic.put(*nodes[:listed])
 
-    def read(self, sharded: bool = False) -> deployment.Deployment:
-        return deployment_reader.read(self.sources, sharded=sharded)
+    def read(
+        self, sharded: bool = False, **sources: Any
+    ) -> deployment.Deployment:
+        return deployment_reader.read(
+            dataclasses.replace(self.sources, **sources), sharded=sharded
+        )
 
 
 class TestCost(service.CountedCase, OverviewCase):
@@ -63,34 +68,28 @@ class TestCost(service.CountedCase, OverviewCase):
             [], [s for s in self.statements if s.lstrip().startswith(WRITES)]
         )
         self.assertGreater(len(self.statements), 1)
-        return (
-            called.count('scan'),
-            called.count('get'),
-            len(self.statements),
-        )
+        return called.count('scan'), called.count('get'), len(self.statements)
 
-    def check(self) -> None:
-        runner.check(self.read())
-
-    def explain(self) -> None:
+    def test_costs_are_the_same_for_any_number_of_nodes(self) -> None:
         ports = Ports(self.records, self.ironic, self.backend, world.interpret)
-        self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
 
-    def test_check_costs_the_same_for_any_number_of_nodes(self) -> None:
-        # As many as are on one page of the records.
-        few, many = (self.cost(n, 0, self.check) for n in (10, 1500))
-        self.assertEqual(few, many)
-        self.assertEqual((1, 0), few[:2])
+        def check() -> None:
+            runner.check(self.read())
 
-    def test_orphans_are_looked_up_up_to_a_bound(self) -> None:
-        few, many = (self.cost(10, n, self.check) for n in (20, 1500))
-        self.assertEqual((1, 20), few[:2])
-        self.assertEqual(few, many)
+        def explain() -> None:
+            self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
 
-    def test_explain_costs_the_same_for_any_number_of_nodes(self) -> None:
-        few, many = (self.cost(n, n, self.explain) for n in (10, 2000))
-        self.assertEqual(few, many)
-        self.assertEqual((0, 1), few[:2])
+        for work, few, many, requests in (
+            # As many as are on one page of the records.
+            (check, (10, 0), (1500, 0), (1, 0)),
+            # Orphans are looked up up to a bound.
+            (check, (10, 20), (10, 1500), (1, 20)),
+            (explain, (10, 10), (2000, 2000), (0, 1)),
+        ):
+            with self.subTest(work.__name__, few=few, many=many):
+                found = self.cost(*few, work)
+                self.assertEqual(found, self.cost(*many, work))
+                self.assertEqual(requests, found[:2])
 
 
 class TestReading(OverviewCase):
@@ -111,6 +110,7 @@ class TestReading(OverviewCase):
         )
 
     def test_with_a_shard_key_each_shard_is_listed_alone(self) -> None:
+        self.fill(0, 1)
         self.ironic.put(
             world.node(1, shard='a'), world.node(2, shard='b'), world.node(3)
         )
@@ -121,12 +121,7 @@ class TestReading(OverviewCase):
         )
         self.assertEqual([world.uuid(1), world.uuid(2)], sorted(seen.nodes))
         self.assertEqual(1, seen.unlisted)
-
-    def test_records_without_a_shard_are_no_orphans_with_a_shard_key(
-        self,
-    ) -> None:
-        self.fill(0, 1)
-        seen = self.read(sharded=True)
+        # A record without a shard is no orphan then.
         self.assertEqual((frozenset(),) * 2, (seen.gone, seen.unverified))
         self.assertNotIn('get', [call for call, _ in self.ironic.calls])
 
@@ -141,45 +136,22 @@ class TestReading(OverviewCase):
         self.assertRaises(exceptions.IronicUnavailableError, seen.require)
 
     def test_failing_records_are_asked_once(self) -> None:
-        calls = []
-
-        def fail():
-            calls.append(1)
-            raise exceptions.RecordsUnavailableError('no answer')
-
-        sources = deployment_reader.Sources(
-            world.interpret, fail, *self._others()
+        fail = mock.Mock(
+            side_effect=exceptions.RecordsUnavailableError('no answer')
         )
-        seen = deployment_reader.read(sources, sharded=False)
-        self.assertEqual([1], calls)
+        seen = self.read(records=fail)
+        fail.assert_called_once_with()
         self.assertEqual([deployment.Part.RECORDS], list(seen.unread))
         self.assertEqual({}, seen.nodes)
 
+    def test_wrong_configuration_is_no_outage(self) -> None:
+        fail = mock.Mock(side_effect=exceptions.ConfigurationError(['wrong']))
+        with self.assertRaises(exceptions.ConfigurationError):
+            self.read(records=fail)
+
     def test_pauses_are_read_where_they_are_requested_only(self) -> None:
-        few = dataclasses.replace(self.sources, reservations=None)
         with mock.patch.object(self.records, 'pauses') as pauses:
-            deployment_reader.read(few, sharded=False)
+            self.read(reservations=None)
             pauses.assert_not_called()
             self.read()
             pauses.assert_called_once_with()
-
-    def test_wrong_configuration_is_no_outage(self) -> None:
-        def fail():
-            raise exceptions.ConfigurationError(['wrong'])
-
-        sources = deployment_reader.Sources(
-            world.interpret, fail, *self._others()
-        )
-        self.assertRaises(
-            exceptions.ConfigurationError,
-            deployment_reader.read,
-            sources,
-            sharded=False,
-        )
-
-    def _others(self):
-        return (
-            self.sources.ironic,
-            self.sources.backend,
-            self.sources.reservations,
-        )

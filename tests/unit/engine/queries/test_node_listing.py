@@ -19,31 +19,35 @@ def scope(configured, shard=None, group=None):
 
 
 class ScopeTest(unittest.TestCase):
-    def test_without_a_shard_key_everything_is_listed(self) -> None:
-        configured = model.Scope(conductor_group='g')
-        self.assertEqual((model.Scope(), ''), scope(configured))
+    def test_scope_is_that_of_the_options_and_the_configuration(self) -> None:
+        group = model.Scope(conductor_group='g')
+        for configured, shard, chosen_group, asked in (
+            # Without a shard key everything is listed.
+            (group, None, None, (model.Scope(), '')),
+            # Options become filters of the server.
+            *(
+                (model.Scope(), 'Rack2', chosen, (found, ''))
+                for chosen, found in (
+                    ('g2', model.Scope(shard='Rack2', conductor_group='g2')),
+                    (None, model.Scope(shard='Rack2')),
+                )
+            ),
+            # Own records are added to the configured shard alone: otherwise
+            # each own node of another place would be looked up.
+            (RACK1, None, None, (RACK1, 'h')),
+        ):
+            self.assertEqual(asked, scope(configured, shard, chosen_group))
 
     def test_with_a_shard_key_every_scope_has_a_shard(self) -> None:
-        for shard in (None, 'rack2'):
-            for group in (None, '', 'g2'):
-                asked, _ = scope(RACK1, shard, group)
+        for shard in (None, 'rack1', 'rack2'):
+            for group in (None, '', 'g', 'g2'):
+                asked, host = scope(RACK1, shard, group)
                 self.assertEqual(shard or 'rack1', asked.shard)
+                self.assertEqual(shard is group is None, host == 'h')
 
     def test_contradicting_policies_stay_contradicting(self) -> None:
         configured = model.Scope(shard='rack1', nothing=True)
         self.assertTrue(scope(configured, group='g')[0].nothing)
-
-    def test_options_become_filters_of_the_server(self) -> None:
-        asked, _ = scope(model.Scope(), 'Rack2', 'g2')
-        self.assertEqual(
-            model.Scope(shard='Rack2', conductor_group='g2'), asked
-        )
-
-    def test_own_records_are_added_to_the_configured_shard_alone(self) -> None:
-        # Otherwise each own node of another place would be looked up.
-        self.assertEqual((RACK1, 'h'), scope(RACK1))
-        for shard, group in (('rack1', None), (None, 'g'), ('rack2', 'g')):
-            self.assertEqual('', scope(RACK1, shard, group)[1])
 
 
 class ReadTest(QueryCase):
