@@ -18,51 +18,39 @@ class EnforcementContract(RecordsContract):
 
     def test_service_and_its_nodes_are_as_they_are_now(self) -> None:
         self.assertEqual((None, ()), self.reader.read('host1', [uuid(1)], []))
-        epoch = self.register('host1')
-        current = ServiceRow(epoch, False, False)
-        self.assertEqual((current, []), self.reader.read('host1', [], []))
-        self.assertEqual(
-            (current, []),
-            self.reader.read('host1', [uuid(1)], ['node-1']),
-        )
-        self.apply('host1', epoch, claim(1), claim(2))
+        services = {
+            host: ServiceRow(self.register(host), False, False)
+            for host in ('host1', 'host2')
+        }
+        found = self.reader.read('host1', [uuid(1)], ['node-1'])
+        self.assertEqual((services['host1'], []), found)
+        self.applied('host1', claim(1), claim(2))
         one, two = (NodeRow(uuid(n), f'node-{n}', 'host1') for n in (1, 2))
-        for uuids, names, found in (
-            ([uuid(1)], [], [one]),
-            ([], ['node-2'], [two]),
-            ([uuid(1)], ['node-2', 'node-3'], [one, two]),
-            ([uuid(1)], ['node-1'], [one]),
-            ([uuid(3)], [], []),
+        for host, uuids, names, nodes in (
+            ('host1', [uuid(1)], [], [one]),
+            ('host1', [], ['node-2'], [two]),
+            ('host1', [uuid(1)], ['node-2', 'node-3'], [one, two]),
+            ('host1', [uuid(1)], ['node-1'], [one]),
+            ('host1', [uuid(3)], [], []),
             # Names are compared exactly.
-            ([], ['NODE-1'], []),
-            ([], [], []),
+            ('host1', [], ['NODE-1'], []),
+            ('host1', [], [], []),
+            # A node of another service is read with its owner.
+            ('host2', [uuid(1)], [], [one]),
         ):
-            service, nodes = self.reader.read('host1', uuids, names)
-            self.assertEqual(current, service)
-            self.assertCountEqual(found, nodes)
-
-    def test_node_of_another_service_is_read_with_its_owner(self) -> None:
-        epoch = self.register('host1')
-        self.apply('host1', epoch, claim(1))
-        other = self.register('host2')
-        self.assertEqual(
-            (
-                ServiceRow(other, False, False),
-                [NodeRow(uuid(1), 'node-1', 'host1')],
-            ),
-            self.reader.read('host2', [uuid(1)], []),
-        )
+            with self.subTest(host=host, uuids=uuids, names=names):
+                service, found = self.reader.read(host, uuids, names)
+                self.assertEqual(services[host], service)
+                self.assertCountEqual(nodes, found)
 
     def test_fence_shows_in_the_next_answer(self) -> None:
         epoch = self.register('host1')
-        self.reader.read('host1', [], [])
-        self.records.set_service('host1', actor='test', forced_down=True)
+        for forced_down in (True, False):
+            self.records.set_service(
+                'host1', actor='test', forced_down=forced_down
+            )
+            service, _ = self.reader.read('host1', [], [])
+            self.assertEqual(ServiceRow(epoch + 1, True, forced_down), service)
+        again = self.register('host1')
         service, _ = self.reader.read('host1', [], [])
-        assert service is not None
-        self.assertTrue(service.forced_down)
-        self.records.set_service('host1', actor='test', forced_down=False)
-        self.register('host1')
-        service, _ = self.reader.read('host1', [], [])
-        assert service is not None
-        self.assertGreater(service.epoch, epoch)
-        self.assertFalse(service.forced_down)
+        self.assertEqual(ServiceRow(again, False, False), service)

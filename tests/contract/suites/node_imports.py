@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.events import EventFilter, Origin
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.ports import NodeImports
-from tests.contract.suites import records
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
-ACTOR = 'operator@somewhere'
-REQUEST = 'req-1'
-INSTANCE = records.uuid(901)
+ORIGIN = Origin('operator@somewhere', 'req-1')
+INSTANCE = uuid(901)
 
 
-class NodeImportContract(records.RecordsContract):
+class NodeImportContract(RecordsContract):
     """An operator records owners; a service that runs keeps its rules."""
 
     def make_imports(self) -> NodeImports:
@@ -23,67 +22,46 @@ class NodeImportContract(records.RecordsContract):
         super().setUp()
         self.imports = self.make_imports()
 
-    def imported(
-        self, host: str, *numbers: int, create: bool = False
-    ) -> set[str]:
-        return set(
-            self.imports.claim(
-                host,
-                [
-                    records.node(n, instance_uuid=INSTANCE if n == 1 else None)
-                    for n in numbers
-                ],
-                Origin(ACTOR, REQUEST),
-                create=create,
-            )
-        )
+    def imported(self, host: str, create: bool = False) -> set[str]:
+        """Import node 1, which has an instance, and node 2."""
+        nodes = [node(1, instance_uuid=INSTANCE), node(2)]
+        return set(self.imports.claim(host, nodes, ORIGIN, create=create))
 
     def test_nodes_and_instances_get_their_owner(self) -> None:
-        self.assertEqual(
-            {records.uuid(1), records.uuid(2)},
-            self.imported('new', 1, 2, create=True),
-        )
-        found = [self.find(n) for n in (1, 2)]
-        self.assertEqual(
-            [('new', INSTANCE, 'imported'), ('new', None, 'imported')],
-            [(r.host, r.instance_uuid, r.reason) for r in found if r],
-        )
+        self.assertEqual({uuid(1), uuid(2)}, self.imported('new', create=True))
+        for number, instance in ((1, INSTANCE), (2, None)):
+            self.assert_has(
+                self.record(number), host='new', instance_uuid=instance
+            )
+            self.assertEqual('imported', self.record(number).reason.value)
         (service,) = self.records.services()
         self.assertTrue(service.never_registered)
-        events = self.records.events(EventFilter(request_id=REQUEST))
-        self.assertEqual({ACTOR}, {event.actor for event in events})
+        events = self.events(actor=ORIGIN.actor, request_id=ORIGIN.request_id)
         self.assertEqual(
             ['instance_opened', 'owner_changed', 'owner_changed'],
             sorted(event.kind for event in events),
         )
-
-    def test_second_import_changes_nothing(self) -> None:
-        self.imported('new', 1, 2, create=True)
         before = self.state()
-        self.assertEqual(set(), self.imported('new', 1, 2))
+        self.assertEqual(set(), self.imported('new'))
         self.assertEqual(before, self.state())
 
     def test_owner_on_record_is_never_replaced(self) -> None:
-        epoch = self.register('host1')
-        self.assert_applied('host1', epoch, records.claim(2))
-        self.register('host2')
-        self.assertEqual({records.uuid(1)}, self.imported('host2', 1, 2))
-        owned = self.find(2)
-        assert owned is not None
-        self.assertEqual('host1', owned.host)
-
-    def test_service_that_runs_goes_on_with_its_new_nodes(self) -> None:
-        epoch = self.register('host1')
-        self.imported('host1', 1)
-        self.assert_applied('host1', epoch, records.claim(2))
-        self.assertEqual([epoch], [s.epoch for s in self.records.services()])
+        self.register('host1')
+        self.applied('host1', claim(2))
+        epoch = self.register('host2')
+        self.assertEqual({uuid(1)}, self.imported('host2'))
+        self.assertEqual('host1', self.owner(2))
+        # The service that runs goes on with its new node.
+        self.applied('host2', claim(3))
+        self.assertEqual(epoch, self.service('host2').epoch)
 
     def test_service_without_a_right_to_write_gets_nothing(self) -> None:
         epoch = self.register('host1')
         self.records.retire('host1', epoch, grace=0)
         before = self.state()
-        with self.assertRaises(exceptions.FencedError):
-            self.imported('host1', 1)
-        with self.assertRaises(exceptions.NotFoundError):
-            self.imported('unknown', 1)
+        for host, error in (
+            ('host1', exceptions.FencedError),
+            ('unknown', exceptions.NotFoundError),
+        ):
+            self.assertRaises(error, self.imported, host)
         self.assertEqual(before, self.state())

@@ -24,27 +24,27 @@ class OutboxContract(records.RecordsContract):
         super().setUp()
         self.outbox = self.make_outbox()
 
-    def claim(self, sender: str, lease: float = LEASE) -> events.Turn:
-        return self.outbox.claim(sender, lease=lease, max_age=AGE)
+    def claim(self, sender: str) -> events.Turn:
+        return self.outbox.claim(sender, lease=LEASE, max_age=AGE)
 
     def test_first_one_begins_with_what_happens_from_now_on(self) -> None:
         turn = self.claim('a')
         self.assertTrue(turn.is_mine)
         self.assertEqual(turn.now, turn.position)
-
-    def test_others_wait_for_the_turn(self) -> None:
-        self.claim('a')
+        # The others wait for the turn.
         self.assertFalse(self.claim('b').is_mine)
         self.assertTrue(self.claim('a').is_mine)
 
-    def test_turn_that_is_over_is_free(self) -> None:
-        for end in (
-            lambda: self.outbox.yield_turn('a'),
-            lambda: self.outbox.advance('a', 5.0, lease=0.0),
+    def test_turn_that_is_over_is_free_at_its_position(self) -> None:
+        position = self.claim('a').position
+        for step, end in (
+            (0, lambda at: self.outbox.yield_turn('a')),
+            (9, lambda at: self.outbox.advance('a', at, lease=0.0)),
         ):
+            position += step
             self.assertTrue(self.claim('a').is_mine)
-            end()
-            self.assertTrue(self.claim('b').is_mine)
+            end(position)
+            self.assert_has(self.claim('b'), is_mine=True, position=position)
             self.assertFalse(self.claim('a').is_mine)
             self.outbox.yield_turn('b')
 
@@ -52,19 +52,12 @@ class OutboxContract(records.RecordsContract):
         begun = self.claim('a').position
         self.assertFalse(self.outbox.advance('b', begun + 9, lease=LEASE))
         self.outbox.yield_turn('b')
-        self.assertEqual(begun, self.claim('b').position)
-        self.assertFalse(self.claim('b').is_mine)
-        self.assertTrue(self.outbox.advance('a', begun + 9, lease=LEASE))
-        # The same again is no loss of the turn.
-        self.assertTrue(self.outbox.advance('a', begun + 9, lease=LEASE))
-        self.assertEqual(begun + 9, self.claim('b').position)
-
-    def test_next_one_continues_at_the_position(self) -> None:
-        position = self.claim('a').position + 9
-        self.outbox.advance('a', position, lease=LEASE)
-        self.outbox.yield_turn('a')
-        turn = self.claim('b')
-        self.assertEqual((True, position), (turn.is_mine, turn.position))
+        self.assert_has(self.claim('b'), is_mine=False, position=begun)
+        for _ in range(2):
+            # The same again is no loss of the turn.
+            moved = self.outbox.advance('a', begun + 9, lease=LEASE)
+            self.assertTrue(moved)
+        self.assert_has(self.claim('b'), is_mine=False, position=begun + 9)
 
     def test_what_is_too_old_is_left_out(self) -> None:
         self.claim('a')
@@ -75,15 +68,12 @@ class OutboxContract(records.RecordsContract):
 
     def test_one_of_many_gets_the_first_turn(self) -> None:
         boxes = [self.make_outbox() for _ in range(4)]
+
+        def claim(number: int) -> events.Turn:
+            return boxes[number].claim(f'{number}', lease=LEASE, max_age=AGE)
+
         with futures.ThreadPoolExecutor(len(boxes)) as pool:
-            turns = list(
-                pool.map(
-                    lambda number: boxes[number].claim(
-                        f'{number}', lease=LEASE, max_age=AGE
-                    ),
-                    range(len(boxes)),
-                )
-            )
+            turns = list(pool.map(claim, range(len(boxes))))
         self.assertEqual(1, sum(turn.is_mine for turn in turns))
 
     def test_events_are_read_page_by_page_oldest_first(self) -> None:

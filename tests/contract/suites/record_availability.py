@@ -2,140 +2,86 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import EventFilter
-from ironic_ownership.contracts.reasons import Unavailable
-from ironic_ownership.contracts.records import Claim, Release, Update
-from tests.contract.suites import records
+from ironic_ownership.contracts.reasons import Evaluation, Unavailable
+from ironic_ownership.contracts.records import Release, Update
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 _CHANGED = 'availability_changed'
 
 
-def _evaluation(
-    code: Unavailable | None, detail: str = ''
-) -> reasons.Evaluation:
-    return reasons.Evaluation(code, detail)
-
-
-class AvailabilityContract(records.RecordsContract):
+class AvailabilityContract(RecordsContract):
     """Evaluations come with claims and updates; each change is one event."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.epoch = self.register('host1')
+        self.register('host1')
 
     def update(
         self, code: Unavailable | None, detail: str = '', **values: object
-    ) -> Update:
-        return Update(records.node(1, **values), _evaluation(code, detail))
+    ) -> None:
+        evaluation = Evaluation(code, detail)
+        self.applied('host1', Update(node(1, **values), evaluation))
 
-    def claimed(self, code: Unavailable | None = None) -> None:
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            Claim(
-                records.node(1),
-                records.claim(1).reason,
-                availability=_evaluation(code),
-            ),
-        )
-
-    def record(self) -> model.ComputeNode:
-        found = self.find(1)
-        assert found is not None
-        return found
+    def claimed(
+        self, code: Unavailable | None = None, host: str = 'host1'
+    ) -> None:
+        self.applied(host, claim(1, availability=Evaluation(code, '')))
 
     def test_first_evaluation_is_on_record_without_an_event(self) -> None:
+        self.applied('host1', claim(2))
+        self.assert_has(
+            self.record(2), unavailable=None, unavailable_since=None
+        )
         self.claimed(Unavailable.MAINTENANCE)
-        self.assertEqual('maintenance', self.record().unavailable)
-        self.assertIsNotNone(self.record().unavailable_since)
+        self.assertEqual('maintenance', self.record(1).unavailable)
+        self.assertIsNotNone(self.record(1).unavailable_since)
         self.assertEqual(['owner_changed'], self.kinds(1))
-
-    def test_node_is_available_until_it_is_evaluated(self) -> None:
-        self.assert_applied('host1', self.epoch, records.claim(1))
-        self.assertIsNone(self.record().unavailable)
-        self.assertIsNone(self.record().unavailable_since)
 
     def test_each_change_is_one_event_with_its_reason(self) -> None:
         self.claimed()
-        for code, detail in (
-            (Unavailable.OUT_OF_SERVICE, 'driver x, no conductor has it'),
-            (Unavailable.OUT_OF_SERVICE, 'driver x, dead: conductor-1'),
-            (Unavailable.MAINTENANCE, ''),
-            (None, ''),
-            (None, ''),
+        for code, detail, is_new in (
+            (Unavailable.OUT_OF_SERVICE, 'driver x, no conductor', True),
+            (Unavailable.OUT_OF_SERVICE, 'driver x, dead: c1', False),
+            (Unavailable.MAINTENANCE, '', True),
+            (None, '', True),
+            (None, '', False),
         ):
-            self.assert_applied('host1', self.epoch, self.update(code, detail))
-        events = self.records.events(EventFilter(node_uuid=records.uuid(1)))[
-            ::-1
-        ]
+            before = self.state()
+            self.update(code, detail)
+            self.assertIs(is_new, before != self.state(), (code, detail))
         self.assertEqual(
             [
-                'available -> out_of_service: driver x, no conductor has it',
-                'out_of_service -> maintenance',
                 'maintenance -> available',
+                'out_of_service -> maintenance',
+                'available -> out_of_service: driver x, no conductor',
             ],
-            [e.reason for e in events if e.kind == _CHANGED],
+            [e.reason for e in self.events(_CHANGED, actor='host1')],
         )
-        self.assertEqual('host1', events[-1].actor)
-        self.assertIsNone(self.record().unavailable)
-        self.assertIsNone(self.record().unavailable_since)
-
-    def test_evaluation_that_is_on_record_already_changes_nothing(
-        self,
-    ) -> None:
-        self.claimed(Unavailable.OUT_OF_SERVICE)
-        before = self.state()
-        self.assert_applied(
-            'host1', self.epoch, self.update(Unavailable.OUT_OF_SERVICE)
+        self.assert_has(
+            self.record(1), unavailable=None, unavailable_since=None
         )
-        self.assertEqual(before, self.state())
 
     def test_change_without_a_evaluation_keeps_the_last_one(self) -> None:
         self.claimed(Unavailable.MAINTENANCE)
-        since = self.record().unavailable_since
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            Update(records.node(1, name='renamed')),
+        since = self.record(1).unavailable_since
+        self.applied('host1', Update(node(1, name='renamed')))
+        self.assert_has(
+            self.record(1),
+            name='renamed',
+            unavailable='maintenance',
+            unavailable_since=since,
         )
-        self.assertEqual(
-            ('renamed', 'maintenance', since),
-            (
-                self.record().name,
-                self.record().unavailable,
-                self.record().unavailable_since,
-            ),
-        )
-
-    def test_evaluation_and_attributes_change_together(self) -> None:
-        self.claimed()
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            self.update(Unavailable.RETIRED, name='renamed'),
-        )
-        self.assertEqual(
-            ('renamed', 'retired'),
-            (self.record().name, self.record().unavailable),
-        )
+        self.update(Unavailable.RETIRED, name='again')
+        self.assert_has(self.record(1), name='again', unavailable='retired')
 
     def test_instance_that_comes_and_goes_has_its_own_events_only(
         self,
     ) -> None:
         self.claimed()
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            self.update(Unavailable.RESERVED, instance_uuid=records.uuid(901)),
-        )
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            self.update(Unavailable.IN_USE, instance_uuid=records.uuid(901)),
-        )
-        self.assertEqual('in_use', self.record().unavailable)
-        self.assert_applied('host1', self.epoch, self.update(None))
+        self.update(Unavailable.RESERVED, instance_uuid=uuid(901))
+        self.update(Unavailable.IN_USE, instance_uuid=uuid(901))
+        self.assertEqual('in_use', self.record(1).unavailable)
+        self.update(None)
         self.assertEqual(
             ['owner_changed', 'instance_opened', 'instance_closed'],
             self.kinds(1),
@@ -143,51 +89,17 @@ class AvailabilityContract(records.RecordsContract):
 
     def test_release_keeps_the_evaluation_for_the_next_owner(self) -> None:
         self.claimed(Unavailable.OUT_OF_SERVICE)
-        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
-        self.assertEqual('out_of_service', self.record().unavailable)
-        two = self.register('host2')
-        self.assert_applied(
-            'host2',
-            two,
-            Claim(
-                records.node(1),
-                records.claim(1).reason,
-                availability=_evaluation(Unavailable.OUT_OF_SERVICE),
-            ),
-        )
-        self.assertNotIn(_CHANGED, self.kinds(1))
-
-    def test_claim_with_another_evaluation_than_the_last_leaves_an_event(
-        self,
-    ) -> None:
-        self.claimed(Unavailable.OUT_OF_SERVICE)
-        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
+        self.applied('host1', Release(uuid(1)))
+        self.assertEqual('out_of_service', self.record(1).unavailable)
+        self.register('host2')
+        self.claimed(Unavailable.OUT_OF_SERVICE, 'host2')
+        self.assertEqual([], self.events(_CHANGED))
+        self.applied('host2', Release(uuid(1)))
         self.claimed()
-        self.assertIn(_CHANGED, self.kinds(1))
-
-    def test_only_the_owner_evaluates(self) -> None:
-        self.claimed()
-        two = self.register('host2')
-        self.assert_refused(
-            'host2', two, self.update(Unavailable.OUT_OF_SERVICE)
-        )
+        self.assertEqual(1, len(self.events(_CHANGED)))
 
     def test_long_detail_is_cut_and_not_refused(self) -> None:
         self.claimed()
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            self.update(Unavailable.OUT_OF_SERVICE, 'conductor, ' * 100),
-        )
-        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
+        self.update(Unavailable.OUT_OF_SERVICE, 'conductor, ' * 100)
+        (event,) = self.events(_CHANGED)
         self.assertIn('available -> out_of_service', str(event.reason))
-
-    def test_queries_tell_it_alike(self) -> None:
-        self.claimed(Unavailable.CLEANING)
-        scope = model.Scope()
-        for found in (
-            self.records.compute_nodes(),
-            [*self.records.in_reach('host1', scope)],
-            self.records.compute_nodes_by_uuid([records.uuid(1)]),
-        ):
-            self.assertEqual(['cleaning'], [one.unavailable for one in found])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 
-from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import (
     Budget,
     Change,
@@ -12,12 +11,12 @@ from ironic_ownership.contracts.records import (
     Release,
     Update,
 )
-from tests.contract.suites import records
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
-NODES = 8
+PLACES = [{'shard': shard, 'conductor_group': 'g'} for shard in ('a', 'b') * 4]
 
 
-class BudgetContract(records.RecordsContract):
+class BudgetContract(RecordsContract):
     """Two services with four nodes each, in two shards and one group."""
 
     def set_time(self, event_id: int, at: float) -> None:
@@ -26,18 +25,14 @@ class BudgetContract(records.RecordsContract):
 
     def setUp(self) -> None:
         super().setUp()
-        self.epochs = {h: self.register(h) for h in ('host1', 'host2')}
-        for number in range(NODES):
-            host = self.host(number)
-            self.assert_applied(
-                host,
-                self.epochs[host],
-                records.claim(number, **PLACES[number]),
-            )
+        for host in ('host1', 'host2'):
+            self.register(host)
+        for number, place in enumerate(PLACES):
+            self.applied(self.host(number), claim(number, **place))
 
     @staticmethod
     def host(number: int) -> str:
-        return 'host1' if number < NODES / 2 else 'host2'
+        return 'host1' if number < 4 else 'host2'
 
     def spend(
         self, budget: Budget, *changes: Change, host: str = 'host1'
@@ -54,26 +49,19 @@ class BudgetContract(records.RecordsContract):
     def release(
         self, budget: Budget, *numbers: int, host: str = 'host1'
     ) -> list[int]:
-        """Release nodes; return how many were."""
-        changes = [Release(records.uuid(number)) for number in numbers]
-        return [
-            int(change.uuid[-4:])
-            for change in self.spend(budget, *changes, host=host).applied
-        ]
+        """Release nodes; return those that were."""
+        changes = [Release(uuid(number)) for number in numbers]
+        outcome = self.spend(budget, *changes, host=host)
+        return [int(change.uuid[-4:]) for change in outcome.applied]
 
-    def take(self, number: int) -> Change:
-        return records.claim(
-            number,
-            seen_host='host1',
-            seen_epoch=self.epochs['host1'],
-            **PLACES[number],
-        )
+    def taken(self, *numbers: int) -> list[Change]:
+        return [self.take(number, **PLACES[number]) for number in numbers]
 
     def test_rate_counts_over_all_services(self) -> None:
         budget = Budget(rate=3)
-        self.assertEqual(2, len(self.release(budget, 0, 1)))
-        self.assertEqual(1, len(self.release(budget, 4, 5, host='host2')))
-        outcome = self.spend(budget, Release(records.uuid(2)))
+        self.assertEqual([0, 1], self.release(budget, 0, 1))
+        self.assertEqual([4], self.release(budget, 4, 5, host='host2'))
+        outcome = self.spend(budget, Release(uuid(2)))
         self.assertEqual(1, len(outcome.delayed))
         self.assertGreater(outcome.retry_in, 0)
         self.assertLessEqual(outcome.retry_in, 60)
@@ -84,25 +72,29 @@ class BudgetContract(records.RecordsContract):
         budget = Budget(rate=1)
         self.assertEqual([0], self.release(budget, 0))
         self.assertEqual([], self.release(budget, 1))
-        (last, *_) = self.records.events(EventFilter(kinds=['owner_changed']))
+        last = self.events('owner_changed')[0]
         self.set_time(last.id, last.at + 3600.0)
         self.assertEqual([1], self.release(budget, 1))
 
-    def test_rate_counts_nodes_of_dead_services(self) -> None:
-        budget = Budget(rate=1)
-        taken = self.spend(budget, self.take(0), self.take(1), host='host2')
-        self.assertEqual((1, 1), (len(taken.applied), len(taken.delayed)))
+    def test_nodes_of_dead_services_count_for_the_rate_only(self) -> None:
+        budget = Budget(rate=1, share=0.0)
+        changes = self.taken(0, 1, 2)
+        outcome = self.spend(budget, *changes, host='host2')
+        self.assertEqual(changes[1:], list(outcome.delayed))
         self.assertEqual(('host2', 'host1'), (self.owner(0), self.owner(1)))
+        # They are not unowned in between.
+        outcome = self.spend(Budget(share=0.0), *changes[1:], host='host2')
+        self.assertEqual((), outcome.delayed)
 
     def test_budget_delays_nothing_else(self) -> None:
         budget = Budget(rate=1, share=0.0)
         self.release(budget, 0)
         outcome = self.spend(
             budget,
-            records.claim(0, **PLACES[0]),
-            records.claim(20),
-            records.claim(1, seen_host='host1', **PLACES[1]),
-            Update(records.node(2, instance_uuid='i', **PLACES[2])),
+            claim(0, **PLACES[0]),
+            claim(20),
+            claim(1, seen_host='host1', **PLACES[1]),
+            Update(node(2, instance_uuid='i', **PLACES[2])),
         )
         self.assertEqual((), outcome.delayed)
         self.records.set_service('host1', actor='operator', forced_down=True)
@@ -114,22 +106,16 @@ class BudgetContract(records.RecordsContract):
         self.assertEqual([], self.release(budget, 4, 6, host='host2'))
         self.assertEqual([5, 7], self.release(budget, 5, 7, host='host2'))
         self.assertEqual([], self.release(budget, 1, 3))
-        self.spend(budget, records.claim(0, **PLACES[0]), host='host2')
+        self.spend(budget, claim(0, **PLACES[0]), host='host2')
         self.assertEqual([], self.release(budget, 1))
-        self.assertEqual([2 * 2], self.release(budget, 4, 6, host='host2'))
+        self.assertEqual([4], self.release(budget, 4, 6, host='host2'))
 
     def test_share_of_few_nodes_lets_one_go(self) -> None:
         budget = Budget(share=0.01)
         self.assertEqual([0], self.release(budget, 0, 1, 2))
         self.assertEqual([], self.release(budget, 5, host='host2'))
-        self.spend(budget, records.claim(0, **PLACES[0]), host='host2')
+        self.spend(budget, claim(0, **PLACES[0]), host='host2')
         self.assertEqual([5], self.release(budget, 5, 6, host='host2'))
-
-    def test_take_over_leaves_no_node_unowned(self) -> None:
-        budget = Budget(share=0.0)
-        changes = [self.take(number) for number in range(4)]
-        taken = self.spend(budget, *changes, host='host2')
-        self.assertEqual(4, len(taken.applied))
 
     def test_services_at_the_same_time(self) -> None:
         """One counts what the other one is about to commit."""
@@ -137,9 +123,7 @@ class BudgetContract(records.RecordsContract):
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
                 self.overtake(budget, pool)
             number = 0 if self.owner(0) is None else 5
-            claim = records.claim(number, **PLACES[number])
-            host = self.host(number)
-            self.assert_applied(host, self.epochs[host], claim)
+            self.applied(self.host(number), claim(number, **PLACES[number]))
 
     def overtake(
         self, budget: Budget, pool: concurrent.futures.Executor
@@ -149,7 +133,7 @@ class BudgetContract(records.RecordsContract):
         later: list[concurrent.futures.Future[Outcome]] = []
 
         def begin_another() -> None:
-            change = Release(records.uuid(5))
+            change = Release(uuid(5))
             epoch = self.epochs['host2']
             later.append(
                 pool.submit(
@@ -159,7 +143,7 @@ class BudgetContract(records.RecordsContract):
             # It waits for this transaction, and so ends after it.
             concurrent.futures.wait(later, timeout=1.0)
 
-        change = Release(records.uuid(0))
+        change = Release(uuid(0))
         epoch = self.epochs['host1']
         first = self.records.apply(
             'host1', epoch, [change], confirm=begin_another, budget=budget
@@ -173,9 +157,3 @@ class BudgetContract(records.RecordsContract):
             )
         )
         self.assertEqual(([0, 1], [0, 1]), (applied, delayed))
-
-
-PLACES = [
-    {'shard': 'b' if number % 2 else 'a', 'conductor_group': 'g'}
-    for number in range(NODES)
-]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import Condition, ConditionReport
 from tests.contract.suites import records
 
@@ -28,32 +27,28 @@ class ConditionContract(records.RecordsContract):
     def stored(self) -> ConditionReport:
         return self.records.condition_reports()['host1']
 
+    def failing(self) -> tuple[str, ...]:
+        return tuple(c.loop for c in self.stored().failing)
+
     def test_report_is_stored_and_replaced(self) -> None:
         self.assertEqual({}, self.records.condition_reports())
         for found in ((BAD,), (OK, Condition('placement', ended=True))):
+            # A process without a service reports as well.
             self.assertTrue(self.report(*found))
             report = self.stored()
-            self.assertEqual('one', report.incarnation)
-            self.assertEqual(600.0, report.interval)
-            # In milliseconds: the clocks differ by a large number.
-            shifted = [c.shifted(-report.reported_at) for c in found]
-            stored = [
-                c.shifted(-2 * report.reported_at + 100.0)
-                for c in report.conditions
-            ]
-            for expected, one in zip(shifted, stored, strict=True):
-                self.assertEqual(expected.code, one.code)
-                self.assertEqual(expected.error, one.error)
-                self.assertEqual(expected.ended, one.ended)
-                for mine, its in (
-                    (expected.succeeded_at, one.succeeded_at),
-                    (expected.since, one.since),
-                ):
-                    if mine is None or its is None:
-                        self.assertEqual(mine, its)
-                    else:
-                        self.assertAlmostEqual(mine, its, 3)
+            self.assert_has(report, incarnation='one', interval=600.0)
             self.assertLess(report.age, 60)
+            for expected, one in zip(found, report.conditions, strict=True):
+                for name in ('loop', 'code', 'error', 'ended'):
+                    self.assertEqual(
+                        getattr(expected, name), getattr(one, name)
+                    )
+                for name in ('succeeded_at', 'since'):
+                    mine, its = getattr(expected, name), getattr(one, name)
+                    self.assertEqual(mine is None, its is None)
+                    # In milliseconds: the clocks differ by a large number.
+                    ago = report.reported_at - (its or report.reported_at)
+                    self.assertAlmostEqual(100.0 - (mine or 100.0), ago, 3)
 
     def test_report_changes_neither_services_nor_events(self) -> None:
         self.register('host1')
@@ -62,23 +57,11 @@ class ConditionContract(records.RecordsContract):
         after = self.state(), self.service('host1').revision
         self.assertEqual(before, after)
 
-    def test_process_without_a_service_reports(self) -> None:
-        self.assertTrue(self.report(BAD))
-        self.assertEqual(('refresh',), self.failing())
-
-    def failing(self) -> tuple[str, ...]:
-        return tuple(c.loop for c in self.stored().failing)
-
-    def test_another_process_does_not_replace_one_that_reports(self) -> None:
+    def test_only_the_active_process_replaces_one_that_reports(self) -> None:
         self.report(BAD)
         self.assertFalse(self.report(OK, incarnation='two'))
         self.assertEqual(('refresh',), self.failing())
-
-    def test_active_process_replaces_the_report_of_another(self) -> None:
-        self.report(BAD)
-        self.records.register(
-            'host1', model.MemberSettings(), incarnation='two'
-        )
+        self.register('host1', incarnation='two')
         self.assertTrue(self.report(OK, incarnation='two'))
         self.assertEqual((), self.failing())
         self.assertFalse(self.report(BAD, incarnation='one'))

@@ -27,12 +27,7 @@ from ironic_ownership.contracts.records import (
     SeenOwner,
     Update,
 )
-from ironic_ownership.db import (
-    connection,
-    purge,
-    tables,
-    transaction,
-)
+from ironic_ownership.db import connection, purge, tables, transaction
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.removals import SqlRemovals
@@ -111,53 +106,34 @@ class History:
             pass
 
     def do_claim(self, step: Step) -> None:
-        found = self._find(step.number)
-        owner = found.host if found else None
-        service = self.records.service(owner) if owner else None
-        self._apply(
-            step,
-            Claim(
-                self._node(step),
-                Reason.EXCLUSIVE,
-                owner,
-                service.epoch if service else None,
-            ),
-        )
+        seen = self._seen(step.number)
+        owner = (seen.source, seen.source_epoch) if seen else (None, None)
+        claim = Claim(self._node(step), Reason.EXCLUSIVE, *owner)
+        self._apply(step.host, claim)
 
     def do_old_claim(self, step: Step) -> None:
         with release_without_marks():
             self.do_claim(step)
 
     def do_update(self, step: Step) -> None:
-        self._apply(self._by_owner(step), Update(self._node(step)))
+        self._by_owner(step, Update(self._node(step)))
 
     def do_deploy(self, step: Step) -> None:
         """Change the instance, and nothing else."""
         found = self._find(step.number)
         if found is not None:
-            self._apply(
-                self._by_owner(step),
-                Update(
-                    records.node(
-                        step.number,
-                        name=found.name,
-                        shard=found.shard,
-                        instance_uuid=self._instance(step),
-                    )
-                ),
-            )
+            same = {'name': found.name, 'shard': found.shard}
+            self._by_owner(step, Update(self._node(step, **same)))
 
     def do_release(self, step: Step) -> None:
-        self._apply(self._by_owner(step), Release(records.uuid(step.number)))
+        self._by_owner(step, Release(records.uuid(step.number)))
 
     def do_forget(self, step: Step) -> None:
-        self._apply(self._by_owner(step), Delete(records.uuid(step.number)))
+        self._by_owner(step, Delete(records.uuid(step.number)))
 
     def do_report(self, step: Step) -> None:
-        self._apply(
-            self._by_owner(step),
-            Report(records.uuid(step.number), self._new('digest')),
-        )
+        uuid, digest = records.uuid(step.number), self._new('digest')
+        self._by_owner(step, Report(uuid, digest))
 
     def do_pass_through(self, step: Step) -> None:
         """Own a node between two reads."""
@@ -168,18 +144,18 @@ class History:
         node = self._seen(step.number)
         if node is None:
             return
-        if node.source and self.records.service(node.source):
-            self.records.set_service(
-                node.source, actor='operator', forced_down=True
-            )
+        is_known = node.source and self.records.service(node.source)
+        if is_known:
+            self._force_down(node.source, True)
             node = self._seen(step.number)
         request = self._new('req')
         self.moves.plan(moves.Move(request, step.host, 'operator'), [node])
         self.moves.carry_out(request, [node])
-        if node.source and self.records.service(node.source):
-            self.records.set_service(
-                node.source, actor='operator', forced_down=False
-            )
+        if is_known:
+            self._force_down(node.source, False)
+
+    def _force_down(self, host: str, is_down: bool) -> None:
+        self.records.set_service(host, actor='operator', forced_down=is_down)
 
     def do_hand_over(self, step: Step) -> None:
         node, request = self._seen(step.number), self._new('req')
@@ -216,12 +192,11 @@ class History:
 
     def do_reserve(self, step: Step) -> None:
         number = next(self._numbers)
-        begun = self.reservations.begin(
-            dataclasses.replace(reservations.wanted(number), host=step.host)
-        )
+        wanted = reservations.wanted(number, host=step.host)
+        begun = self.reservations.begin(wanted)
         self.reservations.activate(
             begun.id,
-            self._node(dataclasses.replace(step, has_instance=False)),
+            self._node(step, instance_uuid=None),
             epoch=self.epochs.get(step.host, 0),
         )
         self._reserved[step.number] = begun.id
@@ -249,28 +224,27 @@ class History:
             )
         )
 
-    def _apply(self, step: Step, change: Change) -> None:
-        self.records.apply(step.host, self.epochs.get(step.host, 0), [change])
+    def _apply(self, host: str, change: Change) -> None:
+        self.records.apply(host, self.epochs.get(host, 0), [change])
 
-    def _by_owner(self, step: Step) -> Step:
+    def _by_owner(self, step: Step, change: Change) -> None:
         found = self._find(step.number)
         owner = found.host if found else None
-        return dataclasses.replace(step, host=owner or step.host)
+        self._apply(owner or step.host, change)
 
     def _register(self, host: str) -> int:
         return self.records.register(host, records.SETTINGS)
 
-    def _node(self, step: Step) -> model.Node:
-        return records.node(
-            step.number,
-            name=self._new('name'),
-            shard=step.shard,
-            instance_uuid=self._instance(step),
-        )
-
-    def _instance(self, step: Step) -> str | None:
+    def _node(self, step: Step, **values: str | None) -> model.Node:
         number = 900 + step.number
-        return records.uuid(number) if step.has_instance else None
+        described = {
+            'name': self._new('name'),
+            'shard': step.shard,
+            'instance_uuid': records.uuid(number)
+            if step.has_instance
+            else None,
+        }
+        return records.node(step.number, **{**described, **values})
 
     def _find(self, number: int) -> model.ComputeNode | None:
         found = self.records.compute_nodes_by_uuid([records.uuid(number)])
@@ -281,11 +255,9 @@ class History:
         if found is None:
             return None
         service = self.records.service(found.host) if found.host else None
+        epoch = service.epoch if service else None
         return moves.NodeMove(
-            found.uuid,
-            found.host,
-            service.epoch if service else None,
-            found.instance_uuid,
+            found.uuid, found.host, epoch, found.instance_uuid
         )
 
     def _new(self, what: str) -> str:

@@ -3,89 +3,83 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.records import Delete, Release, Update
-from tests.contract.suites import records
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
+
+ACTOR = 'an operator'
 
 
-class OperatorContract(records.RecordsContract):
+class OperatorContract(RecordsContract):
     """Disabling, forcing down and deleting services."""
 
     def set_service(self, host: str, **values: object) -> model.Service:
         """Change a service as an operator does, and check the answer."""
         found = self.records.set_service(
             host,
-            actor='an operator',
+            actor=ACTOR,
             **values,  # type: ignore[arg-type]
         )
         self.assertEqual(found, self.service(host))
         return found
 
-    def last_event(self) -> tuple[str, str, str | None]:
-        """Return actor, kind and service of the last event."""
-        (event,) = self.records.events(limit=1)
-        return event.actor, event.kind, event.from_host
+    def delete(self, host: str = 'host1') -> None:
+        self.records.delete_service(host, actor=ACTOR)
 
     def test_unknown_service_is_not_created(self) -> None:
-        with self.assertRaises(exceptions.NotFoundError):
-            self.records.set_service('host1', actor='x', disabled=True)
-        with self.assertRaises(exceptions.NotFoundError):
-            self.records.delete_service('host1', actor='x')
+        for change in (
+            lambda: self.set_service('host1', disabled=True),
+            lambda: self.records.fail_over(
+                'host1', incarnation='two', actor=ACTOR
+            ),
+            lambda: self.records.give_order('host1', None, Origin(ACTOR)),
+            self.delete,
+        ):
+            self.assertRaises(exceptions.NotFoundError, change)
         self.assertEqual(((), (), ()), self.state())
 
     def test_disabled_service_keeps_its_epoch_and_may_write(self) -> None:
         epoch = self.register('host1')
-        found = self.set_service(
-            'host1', disabled=True, disabled_reason='new fans'
-        )
-        self.assertEqual(
-            (True, 'new fans', epoch, False),
-            (
-                found.disabled,
-                found.disabled_reason,
-                found.epoch,
-                found.fenced,
+        self.assert_has(
+            self.set_service(
+                'host1', disabled=True, disabled_reason='new fans'
             ),
+            disabled=True,
+            disabled_reason='new fans',
+            epoch=epoch,
+            fenced=False,
         )
-        self.assertEqual(
-            ('an operator', 'service_changed', 'host1'), self.last_event()
+        self.assert_event(
+            actor=ACTOR, kind='service_changed', from_host='host1'
         )
-        self.assert_applied('host1', epoch, records.claim(1))
+        self.applied('host1', claim(1))
 
-    def test_enabled_service_has_no_reason_to_be_disabled(self) -> None:
+    def test_reason_stays_until_another_is_given_or_it_is_enabled(
+        self,
+    ) -> None:
         self.register('host1')
-        self.set_service('host1', disabled=True, disabled_reason='new fans')
-        found = self.set_service('host1', disabled=False)
-        self.assertEqual(
-            (False, None), (found.disabled, found.disabled_reason)
-        )
+        for values, reason in (
+            ({'disabled': True, 'disabled_reason': 'one'}, 'one'),
+            ({'disabled': True, 'forced_down': True}, 'one'),
+            ({'disabled_reason': 'two'}, 'two'),
+            ({'disabled': False}, None),
+        ):
+            found = self.set_service('host1', **values)
+            self.assertEqual(reason, found.disabled_reason, values)
+        self.assertFalse(found.disabled)
 
-    def test_reason_stays_until_another_is_given(self) -> None:
-        self.register('host1')
-        self.set_service('host1', disabled=True, disabled_reason='one')
-        self.set_service('host1', disabled=True, forced_down=True)
-        self.assertEqual('one', self.service('host1').disabled_reason)
-        self.set_service('host1', disabled_reason='two')
-        self.assertEqual('two', self.service('host1').disabled_reason)
-
-    def test_several_settings_leave_one_event(self) -> None:
-        self.register('host1')
-        before = len(self.records.events())
-        self.set_service(
-            'host1', disabled=True, disabled_reason='x' * 255, forced_down=True
-        )
-        self.assertEqual(before + 1, len(self.records.events()))
-        self.assertEqual(
-            ('an operator', 'service_forced_down', 'host1'), self.last_event()
-        )
-
-    def test_what_is_so_already_changes_nothing(self) -> None:
+    def test_several_settings_leave_one_event_and_again_none(self) -> None:
         self.register('host1')
         wanted = {
             'disabled': True,
-            'disabled_reason': 'why',
+            'disabled_reason': 'x' * 255,
             'forced_down': True,
         }
         self.set_service('host1', **wanted)
+        self.assertEqual(2, len(self.records.events()))
+        self.assert_event(
+            actor=ACTOR, kind='service_forced_down', from_host='host1'
+        )
         before = self.state()
         self.set_service('host1', **wanted)
         self.set_service('host1')
@@ -93,117 +87,75 @@ class OperatorContract(records.RecordsContract):
 
     def test_service_that_is_forced_down_stops_writing_at_once(self) -> None:
         epoch = self.register('host1')
-        self.assert_applied('host1', epoch, records.claim(1))
-        found = self.set_service('host1', forced_down=True)
-        self.assertEqual(
-            (True, True, epoch + 1),
-            (found.forced_down, found.fenced, found.epoch),
-        )
-        for its in (epoch, epoch + 1):
-            with self.assertRaises(exceptions.FencedError):
-                self.records.apply('host1', its, [records.claim(2)])
-        self.assertIsNone(self.find(2))
-
-    def test_forced_down_service_cannot_register(self) -> None:
-        self.register('host1')
-        self.set_service('host1', forced_down=True)
+        down = self.set_service('host1', forced_down=True)
+        self.assert_has(down, forced_down=True, fenced=True, epoch=epoch + 1)
+        self.assert_fenced('host1', epoch, epoch + 1)
         before = self.state()
-        with self.assertRaises(exceptions.FencedError) as caught:
+        with self.assertRaisesRegex(
+            exceptions.FencedError, 'host1 is forced down'
+        ):
             self.register('host1')
-        self.assertIn('host1 is forced down', str(caught.exception))
         self.assertEqual(before, self.state())
-
-    def test_taking_it_back_leaves_the_fence_until_it_registers(self) -> None:
-        old = self.register('host1')
-        self.set_service('host1', forced_down=True)
-        found = self.set_service('host1', forced_down=False)
-        self.assertEqual((False, True), (found.forced_down, found.fenced))
-        for epoch in (old, found.epoch):
-            with self.assertRaises(exceptions.FencedError):
-                self.records.apply('host1', epoch, [records.claim(1)])
-        again = self.register('host1')
-        self.assert_applied('host1', again, records.claim(1))
+        up = self.set_service('host1', forced_down=False)
+        self.assert_has(up, forced_down=False, fenced=True)
+        self.assert_fenced('host1', epoch, up.epoch)
+        self.register('host1')
+        self.applied('host1', claim(1))
 
     def test_other_services_do_not_notice(self) -> None:
         self.register('host1')
-        two = self.register('host2')
+        self.register('host2')
         before = self.service('host2')
         self.set_service('host1', disabled=True, forced_down=True)
-        self.records.delete_service('host1', actor='x')
-        self.assertEqual(before, self.service('host2'))
-        self.assert_applied('host2', two, records.claim(1))
+        self.delete()
+        self.assertEqual([before], list(self.records.services()))
+        self.assert_event(
+            actor=ACTOR, kind='service_deleted', from_host='host1'
+        )
+        self.applied('host2', claim(1))
 
-    def test_deleted_service_is_gone_with_one_event(self) -> None:
+    def test_service_with_a_node_or_an_instance_is_not_deleted(self) -> None:
         self.register('host1')
-        self.records.delete_service('host1', actor='an operator')
-        self.assertEqual([], list(self.records.services()))
-        self.assertEqual(
-            ('an operator', 'service_deleted', 'host1'), self.last_event()
-        )
-
-    def test_service_with_a_compute_node_is_not_deleted(self) -> None:
-        epoch = self.register('host1')
-        self.assert_applied('host1', epoch, records.claim(1), records.claim(2))
-        before = self.state()
-        with self.assertRaises(exceptions.ServiceInUseError) as caught:
-            self.records.delete_service('host1', actor='x')
-        self.assertEqual(
-            (2, 0),
-            (caught.exception.compute_nodes, caught.exception.instances),
-        )
-        self.assertEqual(before, self.state())
-
-    def test_service_with_an_instance_is_not_deleted(self) -> None:
-        epoch = self.register('host1')
-        self.assert_applied(
-            'host1', epoch, records.claim(1, instance_uuid=records.uuid(901))
-        )
-        with self.assertRaises(exceptions.ServiceInUseError) as caught:
-            self.records.delete_service('host1', actor='x')
-        self.assertEqual(
-            (1, 1),
-            (caught.exception.compute_nodes, caught.exception.instances),
-        )
+        self.applied('host1', claim(1), claim(2))
+        for instances in (0, 1):
+            before = self.state()
+            with self.assertRaises(exceptions.ServiceInUseError) as caught:
+                self.delete()
+            self.assert_has(
+                caught.exception, compute_nodes=2, instances=instances
+            )
+            self.assertEqual(before, self.state())
+            self.applied('host1', Update(node(1, instance_uuid=uuid(901))))
 
     def test_what_is_past_does_not_keep_a_service(self) -> None:
-        one, two = self.register('host1'), self.register('host2')
+        self.register('host1')
+        self.register('host2')
         for number in (1, 2):
-            self.assert_applied(
+            self.applied(
                 'host1',
-                one,
-                records.claim(number, instance_uuid=records.uuid(901)),
-                Update(records.node(number)),
+                claim(number, instance_uuid=uuid(901)),
+                Update(node(number)),
             )
-        self.assert_applied(
-            'host1',
-            one,
-            Release(records.uuid(1)),
-            Delete(records.uuid(2)),
-        )
-        self.assert_applied('host2', two, records.claim(1))
-        self.records.delete_service('host1', actor='x')
+        self.applied('host1', Release(uuid(1)), Delete(uuid(2)))
+        self.applied('host2', claim(1))
+        self.delete()
         self.assertEqual('host2', self.owner(1))
 
     def test_process_of_a_deleted_service_never_writes_again(self) -> None:
-        old = [self.register('host1'), self.register('host1')]
-        self.records.delete_service('host1', actor='x')
-        with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host1', old[-1], [records.claim(1)])
-        again = self.register('host1')
-        self.assertGreater(again, max(old))
-        with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host1', old[-1], [records.claim(1)])
-        self.records.delete_service('host1', actor='x')
-        self.assertGreater(self.register('host1'), again)
+        epochs = [self.register('host1'), self.register('host1')]
+        for _ in range(2):
+            self.delete()
+            self.assert_fenced('host1', *epochs)
+            again = self.register('host1')
+            self.assertGreater(again, max(epochs))
+            self.assert_fenced('host1', *epochs)
+            epochs.append(again)
 
     def test_event_has_the_reason_of_the_operator(self) -> None:
         self.register('host1')
         self.set_service('host1', forced_down=True, reason='on fire')
-        event = self.records.events(limit=1)[0]
-        self.assertEqual('service_forced_down', event.kind)
-        self.assertTrue(str(event.reason).endswith('; on fire'), event)
-        self.set_service('host1', disabled=True, reason='x' * 255)
-        self.assertEqual(
-            f'disabled=True; {"x" * 255}',
-            self.records.events(limit=1)[0].reason,
+        self.assert_event(
+            kind='service_forced_down', reason='forced_down=True; on fire'
         )
+        self.set_service('host1', disabled=True, reason='x' * 255)
+        self.assert_event(reason=f'disabled=True; {"x" * 255}')

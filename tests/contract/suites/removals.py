@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from ironic_ownership.contracts import model, reasons
-from ironic_ownership.contracts.events import EventFilter, Origin
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import (
     BeginDeletion,
     Delete,
@@ -15,14 +13,15 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.engine.ports import Removals
-from tests.contract.suites import records
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
-ACTOR = 'operator@somewhere'
-BY = Origin(ACTOR, reason='burnt')
-INSTANCE = records.uuid(901)
+BY = Origin('operator@somewhere', reason='burnt')
+INSTANCE = uuid(901)
+DEPLOYED = Update(node(1, instance_uuid=INSTANCE))
+UNOWNED = SeenOwner(None, None)
 
 
-class RemovalContract(records.RecordsContract):
+class RemovalContract(RecordsContract):
     """Deletions by an operator, and their effect on the owner."""
 
     def make_removals(self) -> Removals:
@@ -32,51 +31,52 @@ class RemovalContract(records.RecordsContract):
     def setUp(self) -> None:
         super().setUp()
         self.removals = self.make_removals()
-        self.epoch = self.register('host1')
-        self.assert_applied('host1', self.epoch, records.claim(1))
+        self.seen = SeenOwner('host1', self.register('host1'))
+        self.applied('host1', claim(1))
 
-    def remove(self, number: int = 1, **seen: object) -> bool:
-        self.begin(number, **seen)
-        return self.removals.remove(
-            records.uuid(number), self.seen(**seen), BY
-        )
+    def others(self) -> list[SeenOwner]:
+        """Return what the owner of a node of ``host1`` is not."""
+        changed = SeenOwner('host2', self.register('host2'))
+        return [changed, UNOWNED, SeenOwner('host1', None)]
 
-    def begin(self, number: int = 1, **seen: object) -> str | None:
-        return self.removals.begin_deletion(
-            records.uuid(number), self.seen(**seen)
-        )
+    def begin(self, seen: SeenOwner | None = None) -> str | None:
+        return self.removals.begin_deletion(uuid(1), seen or self.seen)
 
-    def seen(self, **seen: object) -> SeenOwner:
-        values = {'host': 'host1', 'epoch': self.epoch, **seen}
-        return SeenOwner(**values)  # type: ignore[arg-type]
+    def remove(self, seen: SeenOwner | None = None, number: int = 1) -> bool:
+        seen = seen or self.seen
+        self.removals.begin_deletion(uuid(number), seen)
+        return self.removals.remove(uuid(number), seen, BY)
+
+    def assert_nothing_is_removed(
+        self, seen: SeenOwner | None = None, number: int = 1
+    ) -> None:
+        before = self.state()
+        self.assertIs(False, self.remove(seen, number))
+        self.assertEqual(before, self.state())
 
     def test_begun_deletion_is_on_record_with_the_owner(self) -> None:
-        self.assert_applied('host1', self.epoch, Report(records.uuid(1), 'a'))
+        self.applied('host1', Report(uuid(1), 'a'))
         before = self.kinds(1)
         self.assertIsNone(self.begin())
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual(
-            ('host1', reasons.Reason.BEING_DELETED, None),
-            (found.host, found.reason, found.placement_digest),
+        self.assert_has(
+            self.record(1),
+            host='host1',
+            reason=Reason.BEING_DELETED,
+            placement_digest=None,
         )
         self.assertEqual(before, self.kinds(1))
 
     def test_deletion_that_is_impossible_does_not_begin(self) -> None:
-        two = self.register('host2')
-        update = Update(records.node(1, instance_uuid=records.uuid(901)))
-        before = self.state()
-        for seen in (
-            {'host': 'host2', 'epoch': two},
-            {'host': None, 'epoch': None},
-            {'epoch': None},
-        ):
-            self.assertIn('changed', self.begin(**seen) or '')
-        self.assertEqual(before, self.state())
-        self.assert_applied('host1', self.epoch, update)
+        for seen in self.others():
+            before = self.state()
+            self.assertIn('changed', self.begin(seen) or '')
+            self.assert_nothing_is_removed(seen)
+            self.assertEqual(before, self.state())
+        self.applied('host1', DEPLOYED)
         before = self.state()
         self.assertIn('changed', self.begin() or '')
-        self.assert_refused('host1', self.epoch, BeginDeletion(update.uuid))
+        self.assert_nothing_is_removed()
+        self.refused('host1', BeginDeletion(uuid(1)))
         self.assertEqual(before, self.state())
 
     def test_record_is_claimed_by_none_but_who_sees_the_node_again(
@@ -86,168 +86,99 @@ class RemovalContract(records.RecordsContract):
             if kind == 'operator':
                 self.assertIsNone(self.begin())
             else:
-                begins = BeginDeletion(records.uuid(1))
-                self.assert_applied('host1', self.epoch, begins)
+                self.applied('host1', BeginDeletion(uuid(1)))
             # Of a service that has read Ironic before.
-            claim = records.claim(1, seen_host='host1')
-            self.assert_refused('host1', self.epoch, claim)
-            sees = dataclasses.replace(claim, seen_deletion=True)
-            self.assert_applied('host1', self.epoch, sees)
-            found = self.find(1)
-            assert found is not None
-            self.assertIs(reasons.Reason.EXCLUSIVE, found.reason)
+            self.refused('host1', claim(1, seen_host='host1'))
+            sees = claim(1, seen_host='host1', seen_deletion=True)
+            self.applied('host1', sees)
+            self.assertIs(Reason.EXCLUSIVE, self.record(1).reason)
             # The deletion has ended, so its last step changes nothing.
-            self.assertIs(
-                False,
-                self.removals.remove(records.uuid(1), self.seen(), BY),
-            )
+            self.assertIs(False, self.removals.remove(uuid(1), self.seen, BY))
             self.assertIsNotNone(self.find(1))
-
-    def assert_nothing_is_removed(
-        self, number: int = 1, **seen: object
-    ) -> None:
-        before = self.state()
-        self.assertIs(False, self.remove(number, **seen))
-        self.assertEqual(before, self.state())
 
     def test_removed_record_is_gone_with_one_event_of_the_operator(
         self,
     ) -> None:
+        self.applied('host1', claim(2))
         self.assertIs(True, self.remove())
         self.assertIsNone(self.find(1))
-        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
-        self.assertEqual(
-            (ACTOR, 'node_forgotten', 'host1', None, 'node_gone; burnt'),
-            (
-                event.actor,
-                event.kind,
-                event.from_host,
-                event.to_host,
-                event.reason,
-            ),
-        )
         self.assertEqual(['owner_changed', 'node_forgotten'], self.kinds(1))
-
-    def test_second_removal_changes_nothing(self) -> None:
-        self.remove()
+        self.assert_event(
+            1,
+            actor=BY.actor,
+            from_host='host1',
+            to_host=None,
+            reason='node_gone; burnt',
+        )
         self.assert_nothing_is_removed()
-        self.assert_nothing_is_removed(host=None, epoch=None)
-
-    def test_record_of_another_owner_stays(self) -> None:
-        two = self.register('host2')
-        self.assert_nothing_is_removed(host='host2', epoch=two)
-        self.assert_nothing_is_removed(host=None, epoch=None)
+        self.assert_nothing_is_removed(UNOWNED)
+        # The owner keeps its right to write, but not for that node.
+        self.applied('host1', Update(node(2, name='other')))
+        changes = Update(node(1)), Release(uuid(1)), Delete(uuid(1))
+        self.refused('host1', *changes)
 
     def test_owner_that_registered_again_keeps_its_record(self) -> None:
-        again = self.register('host1')
+        again = SeenOwner('host1', self.register('host1'))
         self.assert_nothing_is_removed()
-        self.assertIs(True, self.remove(epoch=again))
-
-    def test_epoch_has_to_be_known(self) -> None:
-        self.assert_nothing_is_removed(epoch=None)
-
-    def test_node_with_an_instance_stays(self) -> None:
-        self.assert_applied(
-            'host1',
-            self.epoch,
-            Update(records.node(1, instance_uuid=records.uuid(901))),
-        )
-        self.assert_nothing_is_removed()
+        self.assertIs(True, self.remove(again))
 
     def test_unowned_record_is_removed(self) -> None:
-        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
+        self.applied('host1', Release(uuid(1)))
         self.assert_nothing_is_removed()
-        self.assertIs(True, self.remove(host=None, epoch=None))
+        self.assertIs(True, self.remove(UNOWNED))
         self.assertIsNone(self.find(1))
 
     def test_unknown_node_is_not_removed(self) -> None:
-        self.assert_nothing_is_removed(2)
-        self.assert_nothing_is_removed(2, host=None, epoch=None)
-        self.assert_nothing_is_removed(host='host9', epoch=None)
-
-    def test_owner_keeps_its_right_to_write_but_not_for_that_node(
-        self,
-    ) -> None:
-        self.assert_applied('host1', self.epoch, records.claim(2))
-        self.remove()
-        self.assert_applied(
-            'host1', self.epoch, Update(records.node(2, name='other'))
-        )
-        self.assert_refused(
-            'host1',
-            self.epoch,
-            Update(records.node(1)),
-            Release(records.uuid(1)),
-            Delete(records.uuid(1)),
-        )
+        self.assert_nothing_is_removed(number=2)
+        self.assert_nothing_is_removed(UNOWNED, number=2)
+        self.assert_nothing_is_removed(SeenOwner('host9', None))
 
     def test_node_that_returns_gets_its_record_back(self) -> None:
-        self.assert_applied('host1', self.epoch, Report(records.uuid(1), 'a'))
+        self.applied('host1', Report(uuid(1), 'a'))
         self.remove()
-        two = self.register('host2')
-        self.assert_applied('host2', two, records.claim(1, name='again'))
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual(
-            ('host2', 'again', reasons.Reason.EXCLUSIVE, None),
-            (
-                found.host,
-                found.name,
-                found.reason,
-                found.placement_digest,
-            ),
-        )
-        self.assertIsInstance(found, model.ComputeNode)
-
-    def deploy(self) -> None:
-        node = records.node(1, instance_uuid=INSTANCE)
-        self.assert_applied('host1', self.epoch, Update(node))
-
-    def forget(self, instance: str = INSTANCE, **seen: object) -> str | None:
-        return self.removals.forget_instance(
-            records.uuid(1), instance, self.seen(**seen), BY
+        self.register('host2')
+        self.applied('host2', claim(1, name='again'))
+        self.assert_has(
+            self.record(1),
+            host='host2',
+            name='again',
+            reason=Reason.EXCLUSIVE,
+            placement_digest=None,
         )
 
     def assert_nothing_is_forgotten(
-        self, text: str, instance: str = INSTANCE, **seen: object
+        self,
+        text: str,
+        instance: str = INSTANCE,
+        seen: SeenOwner | None = None,
     ) -> None:
         before = self.state()
-        self.assertIn(text, self.forget(instance, **seen) or '')
+        found = self.removals.forget_instance(
+            uuid(1), instance, seen or self.seen, BY
+        )
+        self.assertIn(text, found or '')
         self.assertEqual(before, self.state())
 
-    def test_forgotten_instance_is_closed_with_one_event(self) -> None:
-        self.deploy()
-        self.assertIsNone(self.forget())
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual(('host1', None), (found.host, found.instance_uuid))
-        event = self.records.events(EventFilter(node_uuid=records.uuid(1)))[0]
-        self.assertEqual(
-            (ACTOR, 'instance_forgotten', 'host1', INSTANCE, 'burnt'),
-            (
-                event.actor,
-                event.kind,
-                event.from_host,
-                event.instance_uuid,
-                event.reason,
-            ),
+    def test_forgotten_instance_is_closed_once_with_one_event(self) -> None:
+        self.applied('host1', DEPLOYED)
+        forget = self.removals.forget_instance
+        self.assertIsNone(forget(uuid(1), INSTANCE, self.seen, BY))
+        self.assert_has(self.record(1), host='host1', instance_uuid=None)
+        self.assert_event(
+            1,
+            actor=BY.actor,
+            kind='instance_forgotten',
+            from_host='host1',
+            instance_uuid=INSTANCE,
+            reason='burnt',
         )
+        self.assert_nothing_is_forgotten('now none')
         self.assertIs(True, self.remove())
 
-    def test_instance_is_forgotten_once(self) -> None:
-        self.deploy()
-        self.forget()
-        self.assert_nothing_is_forgotten('now none')
-
     def test_other_instance_or_owner_is_an_objection(self) -> None:
-        self.deploy()
-        two = self.register('host2')
-        self.assert_nothing_is_forgotten(INSTANCE, records.uuid(902))
-        for seen in (
-            {'host': 'host2', 'epoch': two},
-            {'host': None, 'epoch': None},
-            {'epoch': None},
-        ):
-            self.assert_nothing_is_forgotten('changed', **seen)
+        self.applied('host1', DEPLOYED)
+        self.assert_nothing_is_forgotten(INSTANCE, uuid(902))
+        for seen in self.others():
+            self.assert_nothing_is_forgotten('changed', seen=seen)
         self.register('host1')
         self.assert_nothing_is_forgotten('changed')

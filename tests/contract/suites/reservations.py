@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
+from concurrent import futures
 from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import events, exceptions, reasons
-from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.contracts.records import Delete, Release, Update
 from ironic_ownership.contracts.reservations import (
     Request,
@@ -19,40 +18,31 @@ from ironic_ownership.contracts.reservations import (
 )
 from ironic_ownership.db import tables
 from ironic_ownership.engine.ports import Reservations
-from tests.contract.suites import records
+from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 ACTOR = 'operator@somewhere'
 ORIGIN = events.Origin(ACTOR, 'req-reservation')
-INSTANCE = records.uuid(901)
+INSTANCE = uuid(901)
 PENDING, ACTIVE = ReservationState.PENDING, ReservationState.ACTIVE
 DELETING, CLOSED = ReservationState.DELETING, ReservationState.CLOSED
-
-
-def request(number: int = 901, **values: Any) -> Request:
-    """Return a request for the instance of that number."""
-    data = {
-        'instance_uuid': records.uuid(number),
-        'service': 'host1',
-        'resource_class': 'gold',
-        'traits': ['CUSTOM_A'],
-        **values,
-    }
-    return Request.from_mapping(data)
+CONFLICT = exceptions.ReservationConflictError
 
 
 def wanted(number: int = 1, **values: Any) -> Reservation:
     """Return a reservation that begins; its instance has number + 900."""
-    asked = request(900 + number)
-    return Reservation(
-        id=records.uuid(500 + number),
-        instance_uuid=asked.instance_uuid,
-        host='host1',
-        request=asked,
-        **values,
-    )
+    data = {
+        'instance_uuid': uuid(900 + number),
+        'service': 'host1',
+        'resource_class': 'gold',
+        'traits': ['CUSTOM_A'],
+        **values.pop('request', {}),
+    }
+    asked = Request.from_mapping(data)
+    made = Reservation(uuid(500 + number), asked.instance_uuid, 'host1', asked)
+    return dataclasses.replace(made, **values)
 
 
-class ReservationContract(records.RecordsContract):
+class ReservationContract(RecordsContract):
     """A reservation on record, from its beginning to its end."""
 
     def make_reservations(self) -> Reservations:
@@ -64,52 +54,32 @@ class ReservationContract(records.RecordsContract):
         self.reservations = self.make_reservations()
         self.epoch = self.register('host1')
 
-    def reserve(self, number: int = 1, **values: Any) -> Reservation:
-        """Record a reservation of the node of that number."""
-        begun = self.reservations.begin(wanted(number, **values))
-        return self.reservations.activate(
-            begun.id,
-            records.node(number),
-            epoch=self.service('host1').epoch,
-            origin=ORIGIN,
-        )
+    def begin(self, number: int = 1, **values: Any) -> Reservation:
+        return self.reservations.begin(wanted(number, **values))
 
-    def assert_not_activated(
+    def activate(
         self,
         reservation_id: str,
-        error: type[Exception] = exceptions.ReservationConflictError,
-        epoch: int | None = None,
         number: int = 1,
-    ) -> None:
-        """See a node refused to a reservation."""
-        self.assert_nothing_changes(
-            error,
-            self.reservations.activate,
-            reservation_id,
-            records.node(number),
-            epoch=self.epoch if epoch is None else epoch,
+        epoch: int | None = None,
+        **options: Any,
+    ) -> Reservation:
+        """Give it the node of that number, under the current epoch."""
+        epoch = self.epochs['host1'] if epoch is None else epoch
+        return self.reservations.activate(
+            reservation_id, node(number), epoch=epoch, **options
         )
 
-    def last_event(self, number: int = 1) -> tuple[Any, ...]:
-        event = self.records.events(
-            EventFilter(node_uuid=records.uuid(number))
-        )[0]
-        return (
-            event.actor,
-            event.kind,
-            event.from_host,
-            event.to_host,
-            event.instance_uuid,
-            event.reason,
-            event.request_id,
-        )
+    def reserve(self, number: int = 1) -> Reservation:
+        """Record a reservation of the node of that number."""
+        return self.activate(self.begin(number).id, number, origin=ORIGIN)
 
     def assert_nothing_changes(
-        self, error: type[Exception], *call: Any, **values: Any
+        self, error: type[Exception], call: Any, *arguments: Any, **values: Any
     ) -> None:
         before = self.state(), self.everything()
         with self.assertRaises(error):
-            call[0](*call[1:], **values)
+            call(*arguments, **values)
         self.assertEqual(before, (self.state(), self.everything()))
 
     def everything(self) -> list[Reservation]:
@@ -120,105 +90,63 @@ class BeginningContract(ReservationContract):
     """Beginning of a reservation."""
 
     def test_begun_reservation_is_read_as_it_was_asked_for(self) -> None:
-        asked = dataclasses.replace(
-            wanted(),
-            request=request(
-                memory_mb=1024,
-                extra_specs={'capabilities': 'a,b'},
-                image={'id': 'x', 'properties': {'p': 'é'}},
-            ),
+        specs = {f'{n:04d}{"x" * 251}': 'é' * 255 for n in range(1000)}
+        asked = wanted(
+            request={
+                'memory_mb': 1024,
+                'extra_specs': {'capabilities': 'a,b', **specs},
+                'image': {'id': 'x', 'properties': {'p': 'é'}},
+            },
         )
         begun = self.reservations.begin(asked, lifetime=60)
-        now = self.reservations.now()
-        self.assertEqual(
-            dataclasses.replace(
-                asked,
-                created_at=begun.created_at,
-                updated_at=begun.created_at,
-                expires_at=begun.expires_at,
-            ),
-            begun,
-        )
-        assert begun.created_at is not None and begun.expires_at is not None
-        self.assertAlmostEqual(now, begun.created_at, delta=3600)
-        self.assertAlmostEqual(60, begun.expires_at - begun.created_at)
+        at, end = begun.created_at or 0.0, begun.expires_at or 0.0
+        times = {'created_at': at, 'updated_at': at, 'expires_at': end}
+        self.assertEqual(dataclasses.replace(asked, **times), begun)
+        self.assertAlmostEqual(self.reservations.now(), at, delta=3600)
+        self.assertAlmostEqual(60, end - at)
         self.assertEqual(begun, self.reservations.find(begun.id))
         self.assertEqual(begun, self.reservations.of_instance(INSTANCE))
         self.assertEqual([begun], list(self.reservations.reservations()))
-
-    def test_request_of_any_size_is_read_as_it_was_asked_for(self) -> None:
-        specs = {f'{n:04d}{"x" * 251}': 'é' * 255 for n in range(1000)}
-        asked = dataclasses.replace(
-            wanted(), request=request(extra_specs=specs)
-        )
-        begun = self.reservations.begin(asked)
-        self.assertEqual(asked.request, begun.request)
-        self.assertEqual(begun, self.reservations.find(begun.id))
-
-    def test_without_a_lifetime_it_never_expires(self) -> None:
-        self.assertIsNone(self.reservations.begin(wanted()).expires_at)
+        self.assertIsNone(self.begin(2).expires_at)
 
     def test_instance_has_one_open_reservation(self) -> None:
-        first = self.reservations.begin(wanted())
-        other = dataclasses.replace(
-            wanted(), id=records.uuid(599), host='host2'
-        )
-        self.assertEqual(first, self.reservations.begin(other))
+        first = self.begin()
+        self.assertEqual(first, self.begin(id=uuid(599), host='host2'))
         self.assertEqual([first], self.everything())
-
-    def test_closed_one_is_not_in_the_way_of_the_next(self) -> None:
-        first = self.reservations.begin(wanted())
         self.reservations.close(first.id, 'no match')
-        second = self.reservations.begin(
-            dataclasses.replace(wanted(), id=records.uuid(599))
-        )
-        self.assertEqual(records.uuid(599), second.id)
-        self.assertEqual(
-            [CLOSED, PENDING],
-            [r.state for r in self.everything()],
-        )
+        self.assertEqual(uuid(599), self.begin(id=uuid(599)).id)
+        states = [one.state for one in self.everything()]
+        self.assertEqual([CLOSED, PENDING], states)
 
     def test_of_many_at_once_one_is_begun(self) -> None:
-        found: list[Reservation] = []
+        def begin(number: int) -> str:
+            asked = wanted(id=uuid(600 + number))
+            return self.make_reservations().begin(asked).id
 
-        def begin(number: int) -> None:
-            access = self.make_reservations()
-            found.append(
-                access.begin(
-                    dataclasses.replace(
-                        wanted(), id=records.uuid(600 + number)
-                    )
-                )
-            )
-
-        threads = [threading.Thread(target=begin, args=(n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(4, len(found))
-        self.assertEqual(1, len({r.id for r in found}))
-        self.assertEqual(1, len(self.everything()))
+        with futures.ThreadPoolExecutor(4) as pool:
+            found = set(pool.map(begin, range(4)))
+        self.assertEqual(found, {one.id for one in self.everything()})
+        self.assertEqual(1, len(found))
 
     def test_one_can_begin_with_its_end(self) -> None:
-        begun = self.reservations.begin(wanted(state=DELETING))
+        begun = self.begin(state=DELETING)
         self.assertIs(DELETING, begun.state)
         self.assertIs(CLOSED, self.reservations.close(begun.id, 'x').state)
 
     def test_unknown_one_is_not_found(self) -> None:
-        unknown = records.uuid(777)
+        unknown = uuid(777)
         self.assertIsNone(self.reservations.find(unknown))
         self.assertIsNone(self.reservations.of_instance(unknown))
-        for call in (
-            lambda: self.reservations.confirm(unknown),
-            lambda: self.reservations.begin_deletion(unknown, 'x'),
-            lambda: self.reservations.keep(unknown, 'x'),
-            lambda: self.reservations.close(unknown, 'x'),
-            lambda: self.reservations.activate(
-                unknown, records.node(1), epoch=1
-            ),
+        for call, *arguments in (
+            (self.reservations.confirm,),
+            (self.reservations.begin_deletion, 'x'),
+            (self.reservations.keep, 'x'),
+            (self.reservations.close, 'x'),
+            (self.activate,),
         ):
-            self.assert_nothing_changes(exceptions.NotFoundError, call)
+            self.assert_nothing_changes(
+                exceptions.NotFoundError, call, unknown, *arguments
+            )
 
 
 class ActivationContract(ReservationContract):
@@ -226,117 +154,95 @@ class ActivationContract(ReservationContract):
 
     def test_service_owns_the_node_and_its_instance_in_one_event(self) -> None:
         made = self.reserve()
-        self.assertEqual(
-            (ACTIVE, records.uuid(1), False),
-            (made.state, made.node_uuid, made.confirmed),
+        self.assert_has(made, state=ACTIVE, node_uuid=uuid(1), confirmed=False)
+        self.assert_has(
+            self.record(1),
+            host='host1',
+            instance_uuid=INSTANCE,
+            reason=reasons.Reason.RESERVED,
+            name='node-1',
         )
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual(
-            (
-                'host1',
-                INSTANCE,
-                reasons.Reason.RESERVED,
-                'node-1',
-            ),
-            (found.host, found.instance_uuid, found.reason, found.name),
+        (event,) = self.events(node_uuid=uuid(1))
+        self.assert_has(
+            event,
+            actor=ACTOR,
+            kind='node_reserved',
+            from_host=None,
+            to_host='host1',
+            instance_uuid=INSTANCE,
+            reason=made.id,
+            request_id=ORIGIN.request_id,
         )
-        self.assertEqual(
-            (
-                ACTOR,
-                'node_reserved',
-                None,
-                'host1',
-                INSTANCE,
-                made.id,
-                'req-reservation',
-            ),
-            self.last_event(),
-        )
-        self.assertEqual(['node_reserved'], self.kinds(1))
+        before = self.state()
+        self.assertEqual(made, self.activate(made.id))
+        self.assertEqual(before, self.state())
+
+    def test_service_itself_writes_when_no_actor_is_named(self) -> None:
+        self.activate(self.begin().id)
+        self.assert_event(1, actor='host1', request_id=None)
 
     def test_release_that_has_lapsed_ends(self) -> None:
         held = {'held_by': 'req-move', 'held_until': 1.0}
         nodes = tables.compute_nodes
         columns = nodes.c.released_by, nodes.c.held_by, nodes.c.held_until
-        self.assert_applied('host1', self.epoch, records.claim(1))
-        self.assert_applied('host1', self.epoch, Release(records.uuid(1)))
+        self.applied('host1', claim(1), Release(uuid(1)))
         database = self.records._database
         database.write(lambda conn: conn.execute(nodes.update().values(held)))
         self.reserve()
         (row,) = database.select(sa.select(*columns), tuple)
         self.assertEqual((None, None, None), row)
 
-    def test_service_itself_writes_when_no_actor_is_named(self) -> None:
-        begun = self.reservations.begin(wanted())
-        self.reservations.activate(begun.id, records.node(1), epoch=self.epoch)
-        self.assertEqual('host1', self.last_event()[0])
-
-    def test_repeated_it_changes_nothing(self) -> None:
-        first = self.reserve()
-        before = self.state()
-        again = self.reservations.activate(
-            first.id, records.node(1), epoch=self.epoch
-        )
-        self.assertEqual(first, again)
-        self.assertEqual(before, self.state())
-
     def test_node_of_the_service_or_of_none_can_be_reserved(self) -> None:
         for number, *before in (
-            (1, records.claim(1)),
+            (1, claim(1)),
             # Its instance was seen before.
-            (2, records.claim(2, instance_uuid=records.uuid(902))),
-            (3, records.claim(3), Release(records.uuid(3))),
-            (4, records.claim(4), Delete(records.uuid(4))),
+            (2, claim(2, instance_uuid=uuid(902))),
+            (3, claim(3), Release(uuid(3))),
+            (4, claim(4), Delete(uuid(4))),
         ):
-            for change in before:
-                self.assert_applied('host1', self.epoch, change)
+            self.applied('host1', *before)
             self.reserve(number)
-            self.assertEqual(
-                ('host1', records.uuid(900 + number)),
-                (self.owner(number), self.instance(number)),
+            self.assert_has(
+                self.record(number),
+                host='host1',
+                instance_uuid=uuid(900 + number),
             )
 
     def test_node_of_another_service_or_instance_is_refused(self) -> None:
-        two = self.register('host2')
-        self.assert_applied('host2', two, records.claim(1))
-        other = records.claim(2, instance_uuid=records.uuid(950))
-        self.assert_applied('host1', self.epoch, other)
+        self.register('host2')
+        self.applied('host2', claim(1))
+        self.applied('host1', claim(2, instance_uuid=uuid(950)))
         self.reserve(3)
         for number in (1, 2, 3):
-            begun = self.reservations.begin(wanted(10 + number))
-            self.assert_not_activated(begun.id, number=number)
+            begun = self.begin(10 + number)
+            self.assert_nothing_changes(
+                CONFLICT, self.activate, begun.id, number
+            )
 
     def test_what_is_not_wanted_any_more_is_refused(self) -> None:
-        begun = self.reservations.begin(wanted())
-        self.reservations.begin_deletion(begun.id, 'x')
-        for end in (
-            lambda: None,
-            lambda: self.reservations.close(begun.id, ''),
-        ):
-            end()
-            self.assert_not_activated(begun.id)
+        begun = self.begin()
+        for end in self.reservations.begin_deletion, self.reservations.close:
+            end(begun.id, 'x')
+            self.assert_nothing_changes(CONFLICT, self.activate, begun.id)
 
     def test_service_that_is_not_as_it_was_gets_nothing(self) -> None:
-        begun = self.reservations.begin(wanted())
+        begun = self.begin()
         old = self.epoch
         new = self.register('host1')
 
-        def refused(
-            epoch: int, error: type[Exception] = exceptions.FencedError
-        ) -> None:
-            self.assert_not_activated(begun.id, error, epoch)
-
-        refused(old)
-        self.records.set_service('host1', actor=ACTOR, disabled=True)
-        refused(new, exceptions.ServiceRefusedError)
-        self.records.set_service(
-            'host1', actor=ACTOR, disabled=False, forced_down=True
-        )
-        refused(new)
-        refused(self.service('host1').epoch)
+        fenced = exceptions.FencedError
+        for values, epoch, error in (
+            ({}, old, fenced),
+            ({'disabled': True}, new, exceptions.ServiceRefusedError),
+            ({'disabled': False, 'forced_down': True}, new, fenced),
+            ({}, new + 1, fenced),
+        ):
+            self.records.set_service('host1', actor=ACTOR, **values)
+            self.assert_nothing_changes(
+                error, self.activate, begun.id, epoch=epoch
+            )
         self.records.delete_service('host1', actor=ACTOR)
-        refused(new)
+        self.assert_nothing_changes(fenced, self.activate, begun.id)
 
 
 class EndContract(ReservationContract):
@@ -344,138 +250,100 @@ class EndContract(ReservationContract):
 
     def test_confirmed_one_does_not_expire(self) -> None:
         begun = self.reservations.begin(wanted(), lifetime=60)
-        self.assert_nothing_changes(
-            exceptions.ReservationConflictError,
-            self.reservations.confirm,
-            begun.id,
-        )
-        self.reserve()
+        confirm = self.reservations.confirm
+        self.assert_nothing_changes(CONFLICT, confirm, begun.id)
+        self.activate(begun.id)
         for _ in range(2):
-            confirmed = self.reservations.confirm(begun.id)
-            self.assertTrue(confirmed.confirmed)
-            self.assertIsNone(confirmed.expires_at)
+            self.assert_has(confirm(begun.id), confirmed=True, expires_at=None)
 
-    def test_deletion_that_begins_leaves_the_node_where_it_is(self) -> None:
+    def test_deletion_can_be_taken_back(self) -> None:
         made = self.reserve()
         before = self.state()
         for _ in range(2):
-            found = self.reservations.begin_deletion(made.id, 'not wanted')
-            self.assertEqual(
-                (DELETING, 'not wanted'),
-                (found.state, found.detail),
+            deleting = self.reservations.begin_deletion(made.id, 'not wanted')
+            self.assert_has(deleting, state=DELETING, detail='not wanted')
+        for _ in range(2):
+            self.assert_has(
+                self.reservations.keep(made.id, 'deployed'),
+                state=ACTIVE,
+                confirmed=True,
+                expires_at=None,
             )
         self.assertEqual(before, self.state())
 
     def test_deletion_of_what_has_changed_since_is_refused(self) -> None:
         begun = self.reservations.begin(wanted(), lifetime=1)
-        made = self.reserve()
+        made = self.activate(begun.id)
         self.reservations.confirm(made.id)
+        delete = self.reservations.begin_deletion
         for seen in (begun, made):
             self.assert_nothing_changes(
-                exceptions.ReservationConflictError,
-                self.reservations.begin_deletion,
-                made.id,
-                'expired',
-                seen=seen,
+                CONFLICT, delete, made.id, 'expired', seen=seen
             )
 
     def test_deletion_is_taken_over_by_one_only(self) -> None:
-        made = self.reserve()
-        seen = self.reservations.begin_deletion(made.id, 'x')
+        made, delete = self.reserve(), self.reservations.begin_deletion
+        seen = delete(made.id, 'x')
         time.sleep(0.01)  # as long as the coarsest clock of a database
-        taken = self.reservations.begin_deletion(made.id, 'y', seen=seen)
-        self.assertEqual((DELETING, 'y'), (taken.state, taken.detail))
-        self.assert_nothing_changes(
-            exceptions.ReservationConflictError,
-            self.reservations.begin_deletion,
-            made.id,
-            'z',
-            seen=seen,
-        )
-
-    def test_deletion_can_be_taken_back(self) -> None:
-        made = self.reserve()
-        self.reservations.begin_deletion(made.id, 'x')
-        for _ in range(2):
-            kept = self.reservations.keep(made.id, 'deployed')
-            self.assertEqual(
-                (ACTIVE, True, None),
-                (kept.state, kept.confirmed, kept.expires_at),
-            )
+        taken = delete(made.id, 'y', seen=seen)
+        self.assert_has(taken, state=DELETING, detail='y')
+        self.assert_nothing_changes(CONFLICT, delete, made.id, 'z', seen=seen)
 
     def test_only_what_was_active_is_active_again(self) -> None:
-        begun = self.reservations.begin(wanted())
-        self.assertIs(PENDING, self.reservations.keep(begun.id, 'x').state)
+        begun, keep = self.begin(), self.reservations.keep
+        self.assertIs(PENDING, keep(begun.id, 'x').state)
         self.reservations.begin_deletion(begun.id, 'x')
-        self.assertIs(DELETING, self.reservations.keep(begun.id, 'x').state)
+        self.assertIs(DELETING, keep(begun.id, 'x').state)
         self.reservations.close(begun.id, 'x')
-        self.assertIs(CLOSED, self.reservations.keep(begun.id, 'x').state)
+        self.assertIs(CLOSED, keep(begun.id, 'x').state)
 
     def test_closed_one_frees_the_node_in_one_event(self) -> None:
         made = self.reserve()
         closed = self.reservations.close(made.id, 'deleted', origin=ORIGIN)
-        self.assertEqual((CLOSED, 'deleted'), (closed.state, closed.detail))
-        self.assertEqual((None, None), (self.owner(1), self.instance(1)))
-        self.assertEqual(
-            (
-                ACTOR,
-                'node_released',
-                'host1',
-                None,
-                INSTANCE,
-                made.id,
-                'req-reservation',
-            ),
-            self.last_event(),
-        )
+        self.assert_has(closed, state=CLOSED, detail='deleted')
+        self.assert_has(self.record(1), host=None, instance_uuid=None)
         self.assertEqual(['node_reserved', 'node_released'], self.kinds(1))
+        self.assert_event(
+            1,
+            actor=ACTOR,
+            from_host='host1',
+            to_host=None,
+            instance_uuid=INSTANCE,
+            reason=made.id,
+            request_id=ORIGIN.request_id,
+        )
         self.assertIsNone(self.reservations.of_instance(INSTANCE))
         self.assertEqual([], list(self.reservations.reservations()))
         self.assertEqual(closed, self.reservations.find(made.id))
+        before = self.state()
+        for end in self.reservations.close, self.reservations.begin_deletion:
+            self.assertEqual(closed, end(made.id, 'again'))
+        self.assertEqual(before, self.state())
 
     def test_pause_holds_what_a_service_would_end(self) -> None:
         """The node would change owner; a client's request is no automatism."""
-        held, close = self.reserve(), self.reservations.close
+        held = self.reserve()
         self.records.begin_pause(ORIGIN, 600.0, 'cables')
-        conflict = exceptions.ReservationConflictError
-        self.assert_nothing_changes(
-            conflict,
-            *(self.reservations.begin_deletion, held.id, 'expired'),
-            epoch=self.epoch,
-        )
-        begun = self.reservations.begin_deletion(held.id, 'deleted')
-        self.assert_nothing_changes(
-            conflict, close, begun.id, 'expired', epoch=self.epoch
-        )
-        self.assertIs(CLOSED, close(begun.id, 'deleted').state)
-
-    def test_second_close_changes_nothing(self) -> None:
-        made = self.reserve()
-        closed = self.reservations.close(made.id, 'deleted')
-        before = self.state()
-        self.assertEqual(closed, self.reservations.close(made.id, 'again'))
-        self.assertEqual(
-            closed, self.reservations.begin_deletion(made.id, 'again')
-        )
-        self.assertEqual(before, self.state())
+        for end in self.reservations.begin_deletion, self.reservations.close:
+            self.assert_nothing_changes(
+                CONFLICT, end, held.id, 'expired', epoch=self.epoch
+            )
+            found = end(held.id, 'deleted')
+        self.assertIs(CLOSED, found.state)
 
     def test_node_is_released_unless_it_is_anothers_by_now(self) -> None:
-        two = self.register('host2')
+        self.register('host2')
         made = [self.reserve(number) for number in (1, 2, 3)]
-        other = records.uuid(950)
-        for host, epoch, change in (
+        other = uuid(950)
+        self.applied(
+            'host1',
             # Its instance went before.
-            ('host1', self.epoch, Update(records.node(1))),
-            (
-                'host1',
-                self.epoch,
-                Update(records.node(2, instance_uuid=other)),
-            ),
-            ('host1', self.epoch, Update(records.node(3))),
-            ('host1', self.epoch, Release(records.uuid(3))),
-            ('host2', two, records.claim(3)),
-        ):
-            self.assert_applied(host, epoch, change)
+            Update(node(1)),
+            Update(node(2, instance_uuid=other)),
+            Update(node(3)),
+            Release(uuid(3)),
+        )
+        self.applied('host2', claim(3))
         for one in made:
             self.reservations.close(one.id, 'gone')
         self.assertEqual(
@@ -486,32 +354,28 @@ class EndContract(ReservationContract):
     def test_service_without_a_right_writes_nothing(self) -> None:
         made = self.reserve()
         self.register('host1')
-        for call in (
-            lambda: self.reservations.begin_deletion(
-                made.id, 'x', epoch=self.epoch
-            ),
-            lambda: self.reservations.close(made.id, 'x', epoch=self.epoch),
-        ):
-            self.assert_nothing_changes(exceptions.FencedError, call)
+        for end in self.reservations.begin_deletion, self.reservations.close:
+            self.assert_nothing_changes(
+                exceptions.FencedError, end, made.id, 'x', epoch=self.epoch
+            )
 
     def test_reservations_are_listed_by_service_state_and_place(self) -> None:
         first, second = self.reserve(1), self.reserve(2)
-        third = self.reservations.begin(
-            dataclasses.replace(wanted(3), host='host2')
-        )
+        third = self.begin(3, host='host2')
         closed = self.reservations.close(second.id, 'x')
-        listed = self.reservations.reservations
-        self.assertEqual([first, third], list(listed()))
-        self.assertEqual([third], list(listed(host='host2')))
-        self.assertEqual([closed], list(listed(states=[CLOSED])))
-        self.assertEqual([first], list(listed(limit=1)))
-        self.assertEqual([third], list(listed(marker=first.id)))
-        self.assertEqual([], list(listed(states=[])))
-
-    def test_list_behind_one_that_was_purged_is_not_empty(self) -> None:
-        self.reserve(1)
+        for chosen, expected in (
+            ({}, [first, third]),
+            ({'host': 'host2'}, [third]),
+            ({'states': [CLOSED]}, [closed]),
+            ({'states': []}, []),
+            ({'limit': 1}, [first]),
+            ({'marker': first.id}, [third]),
+        ):
+            found = self.reservations.reservations(**chosen)
+            self.assertEqual(expected, list(found), chosen)
+        # A list behind one that was purged is not empty.
         with self.assertRaises(exceptions.NotFoundError):
-            self.reservations.reservations(marker=records.uuid(9))
+            self.reservations.reservations(marker=uuid(9))
 
 
 class MovedReservationContract(ReservationContract):
@@ -522,21 +386,14 @@ class MovedReservationContract(ReservationContract):
         raise NotImplementedError
 
     def test_reservation_follows_its_node(self) -> None:
-        made = self.reserve()
+        closed = self.reserve()
+        self.reservations.close(closed.id, 'x')
+        made = self.begin(id=uuid(599))
+        self.activate(made.id)
         self.register('host2')
         self.move(1, 'host2')
-        found = self.reservations.find(made.id)
-        assert found is not None
-        self.assertEqual('host2', found.host)
+        # What has ended stays what it was.
+        hosts = {one.id: one.host for one in self.everything()}
+        self.assertEqual({closed.id: 'host1', made.id: 'host2'}, hosts)
         self.reservations.close(made.id, 'x')
         self.assertIsNone(self.owner(1))
-
-    def test_closed_reservation_stays_what_it_was(self) -> None:
-        made = self.reserve()
-        self.reservations.close(made.id, 'x')
-        self.assert_applied('host1', self.epoch, records.claim(1))
-        self.register('host2')
-        self.move(1, 'host2')
-        found = self.reservations.find(made.id)
-        assert found is not None
-        self.assertEqual('host1', found.host)
