@@ -7,6 +7,7 @@ Ironic belong to the test.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
@@ -179,6 +180,19 @@ class ServiceCase(sqlite.SqliteCase):
     def operator(self, statement: str) -> None:
         """Change a row as an operator's command does."""
         sqlite.run_sql(self.database, statement)
+
+    def meanwhile(
+        self, target: object, method: str, event: Callable[[], object]
+    ) -> None:
+        """Let something happen once, before the next call of a method."""
+        called = getattr(target, method)
+
+        def first(*args: object, **values: object) -> object:
+            setattr(target, method, called)
+            event()
+            return called(*args, **values)
+
+        setattr(target, method, first)
 
     def owners(self) -> dict[int, str | None]:
         return {

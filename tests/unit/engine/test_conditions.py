@@ -5,64 +5,44 @@ import unittest
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import conditions
 
-LOGGER = 'ironic_ownership.engine.conditions'
 
-
-class TestNotices(unittest.TestCase):
-    def test_condition_is_logged_once_and_its_end_once(self) -> None:
-        current = conditions.Conditions()
-        with self.assertLogs(LOGGER, 'INFO') as logs:
-            for _ in range(3):
-                current.report('backend', 'down')
-            for _ in range(3):
-                current.clear('backend', 'up again')
-        self.assertEqual(
-            ['WARNING down', 'INFO up again'],
-            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
-        )
-
-    def test_end_of_an_unreported_condition_is_not_logged(self) -> None:
-        with self.assertNoLogs(LOGGER, 'INFO'):
-            conditions.Conditions().clear('backend', 'up again')
-
-    def test_other_words_or_another_condition_are_news(self) -> None:
-        current = conditions.Conditions()
-        with self.assertLogs(LOGGER, 'INFO') as logs:
-            current.report('backend', 'down')
-            current.report('backend', 'still down, differently')
-            current.report('ironic', 'down')
-        self.assertEqual(3, len(logs.records))
-        self.assertEqual(
-            {'backend': 'still down, differently', 'ironic': 'down'},
-            current.standing,
-        )
-
-    def test_condition_that_returns_is_logged_again(self) -> None:
-        current = conditions.Conditions()
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            current.report('backend', 'down')
-            current.clear('backend', 'up again')
-            current.report('backend', 'down')
-        self.assertEqual(2, len(logs.records))
-
-    def test_percent_signs_in_a_message_are_harmless(self) -> None:
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            conditions.Conditions().report('a', '100 %s of %d')
-        self.assertEqual('100 %s of %d', logs.records[0].getMessage())
-
-
-class TestOutages(unittest.TestCase):
+class TestConditions(unittest.TestCase):
     def setUp(self) -> None:
+        super().setUp()
         self.conditions = conditions.Conditions()
         self.down = exceptions.RecordsUnavailableError('no answer')
 
+    def test_begin_news_end_and_return_are_logged_once(self) -> None:
+        with self.assertLogs(conditions.__name__, 'INFO') as logs:
+            self.conditions.clear('backend', 'never reported')
+            for text in ('100 %s of %d', 'down, differently'):
+                for _ in range(3):
+                    self.conditions.report('backend', text)
+            self.conditions.report('ironic', 'down, differently')
+            self.assertEqual(
+                dict.fromkeys(('backend', 'ironic'), 'down, differently'),
+                self.conditions.standing,
+            )
+            for _ in range(3):
+                self.conditions.clear('backend', 'up again')
+            self.conditions.report('backend', 'down, differently')
+        self.assertEqual(
+            [
+                'WARNING 100 %s of %d',
+                *['WARNING down, differently'] * 2,
+                'INFO up again',
+                'WARNING down, differently',
+            ],
+            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+        )
+
     def levels(self, *reports: tuple[str, Exception | None]) -> list[str]:
-        with self.assertLogs(conditions.LOG.logger, 'INFO') as logs:
+        with self.assertLogs(conditions.__name__, 'INFO') as logs:
             for name, error in reports:
-                self.conditions.report(name, f'{name} failed', error)
+                self.conditions.report(name, f'{name}: {error}', error)
         return [record.levelname for record in logs.records]
 
-    def test_one_outage_is_one_warning(self) -> None:
+    def test_one_outage_is_one_warning_and_the_next_is_another(self) -> None:
         behind = exceptions.BackendUnavailableError('backend db: no answer')
         behind.__cause__ = self.down
         self.assertEqual(
@@ -72,17 +52,21 @@ class TestOutages(unittest.TestCase):
             ),
         )
         self.assertEqual(3, len(self.conditions.standing))
+        for name in ('heartbeat', 'refresh', 'x'):
+            self.conditions.clear(name, 'over')
+        self.assertEqual(['WARNING'], self.levels(('x', self.down)))
 
     def test_other_words_for_the_same_outage_are_no_further_warning(
         self,
     ) -> None:
-        with self.assertLogs(conditions.LOG.logger, 'INFO') as logs:
-            for text in ('no sentinel', 'no answer in time', 'no sentinel'):
-                error = exceptions.BackendUnavailableError(text)
-                self.conditions.report('backend', f'failed: {error}', error)
         self.assertEqual(
             ['WARNING', 'INFO', 'INFO'],
-            [one.levelname for one in logs.records],
+            self.levels(
+                *(
+                    ('backend', exceptions.BackendUnavailableError(text))
+                    for text in ('no sentinel', 'too late', 'no sentinel')
+                )
+            ),
         )
 
     def test_other_causes_are_warnings(self) -> None:
@@ -95,9 +79,3 @@ class TestOutages(unittest.TestCase):
                 ('schema', exceptions.SchemaError('lacks a table')),
             ),
         )
-
-    def test_next_outage_is_a_warning_again(self) -> None:
-        self.levels(('refresh', self.down), ('register', self.down))
-        for name in ('refresh', 'register'):
-            self.conditions.clear(name, 'over')
-        self.assertEqual(['WARNING'], self.levels(('register', self.down)))

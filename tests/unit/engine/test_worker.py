@@ -8,7 +8,6 @@ from ironic_ownership.engine import conditions
 from ironic_ownership.engine.worker import LOOP_ENDED, Scheduler, Worker
 
 PATIENCE = 180.0
-LOGGER = 'ironic_ownership.engine.conditions'
 
 
 class Loop(Worker):
@@ -23,36 +22,38 @@ class Loop(Worker):
         """Do nothing."""
 
 
-class TestWorker(unittest.TestCase):
+class TestScheduler(unittest.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.now = 0.0
+        self.conditions = conditions.Conditions()
+        self.scheduler = Scheduler(self.conditions, lambda: self.now)
+
+    def start(self, run=None) -> None:
+        """Start a loop, and note the pauses until it is started again."""
+        self.pauses: list[float] = []
+        self.scheduler._stopping.wait = self.pauses.append
+        self.scheduler.start('refresh', Loop(run))
+        self.scheduler.join('refresh', PATIENCE)
+
     def test_wake_in_the_middle_of_a_step_makes_the_next_one_due(self) -> None:
         loop = Loop()
         loop.step = loop.wake
         loop.run_step()
         self.assertTrue(loop._wanted.is_set())
 
-
-class TestScheduler(unittest.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.conditions = conditions.Conditions()
-        self.scheduler = Scheduler(self.conditions)
-
     def test_loop_that_ends_is_reported_and_started_again(self) -> None:
-        pauses: list[float] = []
-        stopping = self.scheduler._stopping
-        stopping.wait = pauses.append
         errors = [SystemExit(0), KeyboardInterrupt(), BaseException('all')]
 
         def run() -> None:
             if errors:
                 raise errors.pop(0)
-            if len(pauses) > 3:
+            if len(self.pauses) > 3:
                 self.scheduler.stop()
 
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.scheduler.start('refresh', Loop(run))
-            self.scheduler.join('refresh', PATIENCE)
-        self.assertEqual([1.0, 2.0, 4.0, 8.0], pauses)
+        with self.assertLogs(conditions.__name__, 'WARNING') as logs:
+            self.start(run)
+        self.assertEqual([1.0, 2.0, 4.0, 8.0], self.pauses)
         for text, record in zip(
             ('SystemExit: 0', 'KeyboardInterrupt', 'all', 'started again'),
             logs.records,
@@ -65,19 +66,15 @@ class TestScheduler(unittest.TestCase):
         )
 
     def test_loop_that_ran_for_long_is_started_again_soon(self) -> None:
-        times, pauses = [0.0], []
-        scheduler = Scheduler(self.conditions, clock=lambda: times[0])
-        scheduler._stopping.wait = pauses.append
         lasts = [1.0, 1.0, 600.0, 1.0]
 
         def run() -> None:
-            times[0] += (pauses[-1] if pauses else 0.0) + lasts.pop(0)
+            self.now += sum(self.pauses[-1:]) + lasts.pop(0)
             if not lasts:
-                scheduler.stop()
+                self.scheduler.stop()
 
-        scheduler.start('refresh', Loop(run))
-        scheduler.join('refresh', PATIENCE)
-        self.assertEqual([1.0, 2.0, 1.0], pauses)
+        self.start(run)
+        self.assertEqual([1.0, 2.0, 1.0], self.pauses)
 
     def test_dead_thread_is_one_that_should_run(self) -> None:
         release = threading.Event()
@@ -115,6 +112,5 @@ class TestScheduler(unittest.TestCase):
             self.scheduler.start(f'loop{number}', loop)
         over.set()
         reader.join(PATIENCE)
-        self.assertEqual([], errors)
-        self.assertEqual(set(), found)
+        self.assertEqual(([], set()), (errors, found))
         self.scheduler.stop()

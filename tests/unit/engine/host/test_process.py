@@ -6,9 +6,9 @@ import collections
 import itertools
 import threading
 import unittest
-import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
@@ -30,46 +30,27 @@ from tests.unit.engine.virtual_time import VirtualTime
 
 LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
-SIX = collections.Counter[type[Change]]({Claim: 6})
 """Seconds after which a test gives up on a thread."""
-
+SIX = collections.Counter[type[Change]]({Claim: 6})
 TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
 UNEXPECTED = 'failed with an unexpected error: '
 TIRED = exceptions.IronicUnavailableError('Ironic is down')
 
 
-class FakeMember:
-    """Counts the calls of the host."""
-
-    incarnation, is_standby = 'one', True
-
-    def __init__(self, context: ServiceContext) -> None:
-        self.context = context
-        self.is_member = self.is_idle = False
-        self.epoch = 1
-        self.left: list[float] = []
-        self.checked = 0
-
-    def check_epoch(self) -> None:
-        self.checked += 1
-
-    def leave(self, grace: float) -> None:
-        self.left.append(grace)
-
-
 class Loop(Worker):
-    """A heartbeat, or another worker: waits until it is stopped."""
+    """A heartbeat, or another worker: waits until it is stopped.
 
-    def __init__(self, member: FakeMember) -> None:
+    It is a member after the third attempt to join.
+    """
+
+    def __init__(self, member: mock.Mock) -> None:
         super().__post_init__()
         self.member = member
         self.joined = 0
         self.finished = False
-        self.on_join: Callable[[], object] = lambda: None
 
     def join(self) -> float | None:
         self.joined += 1
-        self.on_join()
         self.member.is_member = self.joined > 2
         return None if self.member.is_member else BEAT
 
@@ -79,9 +60,6 @@ class Loop(Worker):
     def finish(self) -> None:
         self.finished = True
 
-    def change_intervals(self, *intervals: float) -> None:
-        """Ignore them."""
-
 
 class Refresher:
     """Returns the answers in order, the last one repeatedly."""
@@ -90,13 +68,11 @@ class Refresher:
         self.context = context
         self.answers: list[Summary | Exception] = [Summary()]
         self.at: list[float] = []
-        self.requested = 0
         self.is_waiting = False
         self.outdated: list[bool] = []
         self.on_refresh: Callable[[], object] = lambda: None
 
     def is_outdated(self) -> bool:
-        self.requested += self.is_waiting
         return self.outdated.pop(0) if self.outdated else False
 
     def refresh(self) -> Summary:
@@ -107,26 +83,6 @@ class Refresher:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-
-class Parts(process.Host):
-    """A process that consists of parts of the test."""
-
-    def __init__(
-        self,
-        member,
-        scheduler,
-        heartbeat,
-        refresh_loop,
-        workers,
-        monitor,
-        work,
-    ) -> None:
-        self.member, self.context = member, member.context
-        self.scheduler, self.heartbeat = scheduler, heartbeat
-        self.refresh_loop, self.workers = refresh_loop, workers
-        self.monitor, self.prepare = monitor, work
-        self._start = process._Start(self)
 
 
 class HostCase(unittest.TestCase):
@@ -144,14 +100,16 @@ class HostCase(unittest.TestCase):
             self.clock,
         )
         self.time = VirtualTime(self.conditions, self.clock)
-        self.member = FakeMember(self.context)
+        self.member = mock.Mock(
+            context=self.context, is_member=False, is_idle=False, epoch=1
+        )
         self.refresher = Refresher(self.context)
-        self.heartbeat = Loop(self.member)
-        self.worker = Loop(self.member)
-        self.prepared: list[Exception | None] = []
-        self.free_memory = unittest.mock.Mock()
+        self.heartbeat, self.worker = Loop(self.member), Loop(self.member)
+        self.prepare = mock.Mock()
+        self.free_memory = mock.Mock()
 
     def build(self, scheduler: Scheduler | None = None) -> process.Host:
+        """Return a process that consists of parts of the test."""
         scheduler = scheduler or self.time
         self.loop = RefreshLoop(
             self.member,
@@ -159,32 +117,33 @@ class HostCase(unittest.TestCase):
             Intervals(BEAT, WATCH, 60.0, GRACE),
             self.free_memory,
         )
-        return Parts(
-            self.member,
-            scheduler,
-            self.heartbeat,
-            self.loop,
-            {
-                'take-over': Loop(self.member),
-                'refresh': self.loop,
-                'worker': self.worker,
-            },
-            ConditionMonitor(
-                self.member, scheduler, lambda: 60.0, frozenset(), ()
+        built = object.__new__(process.Host)
+        vars(built).update(
+            member=self.member,
+            context=self.context,
+            scheduler=scheduler,
+            heartbeat=self.heartbeat,
+            refresh_loop=self.loop,
+            workers={'refresh': self.loop, 'worker': self.worker},
+            monitor=ConditionMonitor(
+                self.member, scheduler, lambda: 60.0, (), ()
             ),
-            self.prepare,
+            prepare=self.prepare,
         )
-
-    def prepare(self) -> None:
-        failure = self.prepared.pop(0) if self.prepared else None
-        if failure is not None:
-            raise failure
+        built._start = process._Start(built)
+        return built
 
     def run_for(self, seconds: float) -> None:
         self.time.lasts = seconds
         self.build().run()
 
-    def refreshes(self, seconds: float) -> Sequence[float]:
+    def logged_in(self, seconds: float) -> list[str]:
+        """Run for that time, and return the lines of the log."""
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.run_for(seconds)
+        return [f'{r.levelname} {r.getMessage()}' for r in logs.records]
+
+    def pauses(self, seconds: float) -> Sequence[float]:
         """Return the pauses between the refreshes in that time."""
         self.run_for(seconds)
         at = itertools.pairwise(self.refresher.at)
@@ -197,24 +156,22 @@ class TestStop(HostCase):
     def setUp(self) -> None:
         super().setUp()
         # All threads end by themselves, if late on a busy machine.
-        self.enterContext(
-            unittest.mock.patch.object(process, 'STOP_TIMEOUT', PATIENCE)
-        )
+        self.limit('STOP_TIMEOUT', PATIENCE)
         self.heartbeat.joined = 2
         self.inside = threading.Event()
         self.forever = threading.Event()
         self.addCleanup(self.forever.set)
+        self.refresher.on_refresh = self.inside.set
 
-    def hang(self) -> None:
-        self.inside.set()
-        self.forever.wait(PATIENCE)
+    def limit(self, name: str, seconds: float) -> None:
+        self.enterContext(mock.patch.object(process, name, seconds))
 
-    def run_until(self, inside: threading.Event) -> None:
+    def stop_inside(self) -> None:
         """Run a host, and stop it when something has begun."""
         served = self.build(Scheduler(self.conditions, self.clock))
         thread = threading.Thread(target=served.run, daemon=True)
         thread.start()
-        self.assertTrue(inside.wait(PATIENCE))
+        self.assertTrue(self.inside.wait(PATIENCE))
         served.stop()
         thread.join(PATIENCE)
         self.assertFalse(thread.is_alive())
@@ -222,10 +179,9 @@ class TestStop(HostCase):
 
     def test_stop_ends_the_threads_the_right_and_the_membership(self) -> None:
         before = set(threading.enumerate())
-        self.refresher.on_refresh = self.inside.set
-        self.run_until(self.inside)
+        self.stop_inside()
         self.assertEqual(set(), set(threading.enumerate()) - before)
-        self.assertEqual([GRACE], self.member.left)
+        self.member.leave.assert_called_once_with(GRACE)
         self.assertTrue(self.worker.finished)
 
     def test_process_leaves_after_the_last_call_of_the_heartbeat(self) -> None:
@@ -236,18 +192,25 @@ class TestStop(HostCase):
             order.append('beat'),
         )
         self.member.leave = lambda grace: order.append('left')
-        self.refresher.on_refresh = self.inside.set
-        self.run_until(self.inside)
+        self.stop_inside()
         self.assertEqual(['beat', 'left'], order)
 
     def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
         self.member.leave = lambda grace: self.forever.wait(PATIENCE)
-        self.refresher.on_refresh = self.inside.set
-        with (
-            unittest.mock.patch.object(process, 'LEAVE_TIMEOUT', 0.01),
-            self.assertLogs(LOGGER, 'WARNING'),
-        ):
-            self.run_until(self.inside)
+        self.limit('LEAVE_TIMEOUT', 0.01)
+        with self.assertLogs(LOGGER, 'WARNING'):
+            self.stop_inside()
+
+    def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
+        """The fence drops first, so a hanging thread can't write."""
+        self.refresher.on_refresh = lambda: (
+            self.inside.set(),
+            self.forever.wait(PATIENCE),
+        )
+        self.limit('STOP_TIMEOUT', 0.01)
+        self.stop_inside()
+        self.assertFalse(self.forever.is_set())
+        self.member.leave.assert_called_once_with(GRACE)
 
     def test_stop_interrupts_the_wait_for_dependencies(self) -> None:
         def prepare() -> None:
@@ -255,16 +218,8 @@ class TestStop(HostCase):
             raise TIRED
 
         self.prepare = prepare
-        self.run_until(self.inside)
+        self.stop_inside()
         self.assertEqual(2, self.heartbeat.joined)
-
-    def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
-        """The fence drops first, so a hanging thread can't write."""
-        self.refresher.on_refresh = self.hang
-        with unittest.mock.patch.object(process, 'STOP_TIMEOUT', 0.01):
-            self.run_until(self.inside)
-        self.assertFalse(self.forever.is_set())
-        self.assertEqual([GRACE], self.member.left)
 
     def test_stop_before_the_start_starts_nothing(self) -> None:
         served = self.build()
@@ -302,21 +257,19 @@ class TestRefreshes(HostCase):
             with self.subTest(name):
                 self.setUp()
                 self.refresher.answers = answers
-                found = self.refreshes(sum(pauses) + 30)
+                found = self.pauses(sum(pauses) + 30)
                 self.assertEqual(pauses, found[: len(pauses)])
 
     def test_budget_is_asked_again_when_its_rate_allows_more(self) -> None:
-        log = unittest.mock.Mock()
-        self.refresher.operator_log = log
-        self.refresher.reconciler = unittest.mock.Mock(budget=Budget(rate=6))
+        log = self.refresher.operator_log = mock.Mock()
+        self.refresher.reconciler = mock.Mock(budget=Budget(rate=6))
         self.refresher.answers = [
             Summary(limited=True, done=SIX, delayed=12, retry_in=20.0),
             Summary(delayed=6, retry_in=0.5),
             Summary(delayed=6, retry_in=90.0),
             Summary(),
         ]
-        found = self.refreshes(120)
-        self.assertEqual([20.0, BEAT, 60.0], found[:3])
+        self.assertEqual([20.0, BEAT, 60.0], self.pauses(120)[:3])
         told = [call.args for call in log.delayed.call_args_list]
         self.assertEqual([(12, 120.0), (6, 60.0), (6, 90.0), (0, 0.0)], told)
 
@@ -326,8 +279,6 @@ class TestRefreshes(HostCase):
             *[ZeroDivisionError()] * 2,
             Summary(),
         ]
-        with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.run_for(500)
         self.assertEqual(
             [
                 'WARNING refresh failed: Ironic is down',
@@ -335,7 +286,7 @@ class TestRefreshes(HostCase):
                 'INFO refresh succeeded again',
                 'INFO refreshed: nothing to change; owns 0 nodes',
             ],
-            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+            self.logged_in(500),
         )
 
     def test_what_a_refresh_did_is_stored_and_logged_when_it_changes(
@@ -346,17 +297,13 @@ class TestRefreshes(HostCase):
             Summary(owned=3, done=SIX),
             *[Summary(owned=9)] * 3,
         ]
-        with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.run_for(400)
-        lines = [one.getMessage() for one in logs.records]
         texts = [
             'changed nothing; owns 3 nodes; 1 node waits for release by host2',
             'claimed 6 nodes',
             'nothing to change; owns 9 nodes',
         ]
         self.assertEqual(
-            [f'refreshed: {text}' for text in texts],
-            [one for one in lines if one.startswith('refreshed')],
+            [f'INFO refreshed: {text}' for text in texts], self.logged_in(400)
         )
         (refresh,) = self.conditions.of_loops([LoopName.REFRESH])
         self.assertEqual(texts[-1], refresh.did)
@@ -366,12 +313,8 @@ class TestRefreshes(HostCase):
         self.free_memory.side_effect = lambda: freed.append(
             len(self.refresher.at)
         )
-        self.refresher.answers = [
-            Summary(is_whole=True),
-            Summary(),
-            TIRED,
-            Summary(),
-        ]
+        whole = Summary(is_whole=True)
+        self.refresher.answers = [whole, Summary(), TIRED, Summary()]
         self.run_for(300)
         self.assertEqual([1, 3], freed)
 
@@ -381,88 +324,65 @@ class TestRefreshes(HostCase):
         self.refresher.on_refresh = lambda: setattr(self.member, 'epoch', None)
         with self.assertNoLogs(LOGGER, 'WARNING'):
             self.run_for(100)
-        self.assertEqual(1, self.member.checked)
-
-    def test_refresh_that_waits_for_nothing_is_not_checked(self) -> None:
-        self.run_for(200)
-        self.assertEqual(0, self.refresher.requested)
+        self.member.check_epoch.assert_called_once()
 
     def test_awaited_event_starts_the_next_refresh(self) -> None:
         """The handover limit, a death, or the end of a grace time."""
         self.refresher.is_waiting = True
         self.refresher.outdated = [False, False, False, True]
-        self.assertEqual([3 * WATCH, 60.0], self.refreshes(100)[:2])
+        self.assertEqual([3 * WATCH, 60.0], self.pauses(100)[:2])
 
     def test_wanted_refresh_follows_one_under_way(self) -> None:
         self.refresher.on_refresh = lambda: (
             self.loop.wake() if len(self.refresher.at) == 1 else None
         )
-        self.assertEqual([0.0, 60.0], self.refreshes(90))
+        self.assertEqual([0.0, 60.0], self.pauses(90))
 
 
 class TestStart(HostCase):
     def test_wait_for_dependencies_is_logged_once(self) -> None:
         down = exceptions.RecordsUnavailableError('no database')
-        self.prepared = [down, down, down]
-        with self.assertLogs(LOGGER, 'INFO') as logs:
-            self.run_for(8 + 2 * BEAT)
+        self.prepare.side_effect = [down, down, down, None]
         self.assertEqual(
             [
                 'WARNING waiting to start: no database',
                 'INFO database and Ironic answer',
                 'INFO refreshed: nothing to change; owns 0 nodes',
             ],
-            [f'{r.levelname} {r.getMessage()}' for r in logs.records],
+            self.logged_in(8 + 2 * BEAT),
         )
         self.assertEqual([1000 + 1 + 2 + 4 + 2 * BEAT], self.refresher.at)
 
-    def test_process_joins_after_the_dependencies_answer(self) -> None:
-        joined = []
-        self.prepare = lambda: joined.append(self.heartbeat.joined)
-        self.run_for(100)
-        self.assertEqual([0], joined)
-
     def test_permanent_error_ends_the_process(self) -> None:
+        newer = exceptions.MembershipError('of a newer release')
         for failure in (
             exceptions.IronicTooOldError('too old'),
             exceptions.SchemaError('of a newer release'),
             exceptions.IronicError('wrong endpoint'),
+            newer,
         ):
-            self.prepared = [failure]
-            with self.assertRaises(type(failure)):
-                self.run_for(100)
-            self.assertEqual(0, self.heartbeat.joined)
+            with self.subTest(failure):
+                self.setUp()
+                if failure is newer:
+                    self.heartbeat.join = mock.Mock(side_effect=failure)
+                else:
+                    self.prepare.side_effect = failure
+                with self.assertRaises(type(failure)):
+                    self.run_for(100)
+                self.assertEqual(
+                    (0, []), (self.heartbeat.joined, self.refresher.at)
+                )
 
-    def test_store_that_can_never_be_used_ends_the_process(self) -> None:
-        self.heartbeat.on_join = unittest.mock.Mock(
-            side_effect=exceptions.MembershipError('of a newer release')
-        )
-        with self.assertRaises(exceptions.MembershipError):
-            self.run_for(100)
-        self.assertEqual([], self.refresher.at)
-
-
-class TestStandby(HostCase):
-    def setUp(self) -> None:
-        super().setUp()
+    def test_standby_refreshes_once_it_is_active(self) -> None:
+        """It runs the action before a refresh, and complains of nothing."""
         self.member.is_idle, self.member.epoch = True, None
-
-    def test_standby_refreshes_nothing_and_complains_of_nothing(self) -> None:
+        loop, action = self.build().refresh_loop, mock.Mock()
         with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.run_for(200)
+            self.assertEqual(60.0, loop.run_step())
+        loop.before_refresh(action)
+        loop.run_step()
+        action.assert_called_once()
         self.assertEqual([], self.refresher.at)
-
-    def test_standby_runs_the_action_before_a_refresh(self) -> None:
-        loop = self.build().refresh_loop
-        self.assertEqual(60.0, loop.run_step())
-        done = unittest.mock.Mock()
-        loop.before_refresh(done)
-        loop.run_step()
-        done.assert_called_once()
-
-    def test_standby_that_becomes_active_refreshes(self) -> None:
-        loop = self.build().refresh_loop
-        loop.run_step()
         self.member.is_idle, self.member.epoch = False, 2
         loop.wake()
         loop.run_step()
@@ -472,38 +392,26 @@ class TestStandby(HostCase):
 class TestWholeHost(service.ServiceCase):
     """All parts of a host, for minutes that take no time."""
 
-    def setUp(self) -> None:
-        super().setUp()
+    def test_it_owns_nodes_follows_its_row_and_leaves(self) -> None:
         self.ironic.put(*map(world.node, range(1, 5)))
-        self.host = service.Service('host1', world.ALL, self.shared)
-        self.time = self.host.process.scheduler
+        host = service.Service('host1', world.ALL, self.shared)
+        began, time = self.shared.clock(), host.process.scheduler
+        ended: list[float] = []
 
-    def run_with(self, seconds: float, action: Callable[[], object]) -> None:
-        """Run for ten minutes, with something that happens meanwhile."""
-        worker = Loop(ANY)
-        worker.first_due, worker.step = seconds, action
-        self.time.start('test', worker)
-        self.time.lasts = 600
-        self.host.process.run()
-
-    def test_it_joins_owns_nodes_and_leaves(self) -> None:
-        owners: list[object] = []
-        self.run_with(500, lambda: owners.append({*self.owners().values()}))
-        self.assertEqual([{'host1'}], owners)
-        self.assertEqual(600, self.shared.clock() - 1000)
-        self.assertFalse(self.host.backend.view().hosts)
-        self.assertTrue(self.records.service('host1').away)
-
-    def test_end_of_the_right_is_noticed_within_an_interval(self) -> None:
-        self.run_with(302, self.force_down)
-        self.assertLessEqual(302, self.ended)
-        self.assertLessEqual(self.ended, 302 + 5)
-
-    def force_down(self) -> None:
-        self.ended = float('inf')
-        self.records.set_service('host1', actor='x', forced_down=True)
-        self.host.fence.changes.subscribe(
-            lambda: setattr(
-                self, 'ended', min(self.ended, self.shared.clock() - 1000)
+        def force_down() -> None:
+            self.assertEqual({'host1'}, {*self.owners().values()})
+            self.records.set_service('host1', actor='x', forced_down=True)
+            host.fence.changes.subscribe(
+                lambda: ended.append(self.shared.clock() - began)
             )
-        )
+
+        worker = Loop(mock.Mock())
+        worker.first_due, worker.step = 302, force_down
+        time.start('test', worker)
+        time.lasts = 600
+        host.process.run()
+        # Within an interval of the heartbeat.
+        self.assertLessEqual(302, ended[0])
+        self.assertLessEqual(ended[0], 302 + BEAT)
+        self.assertEqual(600, self.shared.clock() - began)
+        self.assertFalse(host.backend.view().hosts)

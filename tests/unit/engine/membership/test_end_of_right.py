@@ -6,7 +6,6 @@ from collections.abc import Callable
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.membership.fence import Fence
 from tests.unit.engine import world
 from tests.unit.engine.membership.member_case import (
     LOGGER,
@@ -27,40 +26,59 @@ class TestEndOfRight(MemberCase):
         self.records.forced_down = True
         self.records.epoch += 1
 
-    def assert_ended(self, *words: str) -> None:
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.assertTrue(self.member.check_epoch())
-        with self.assertRaises(exceptions.FencedError) as caught:
-            self.fence.epoch()
-        (line,) = logs.output
-        for word in words:
-            self.assertIn(word, line)
-            self.assertIn(word, str(caught.exception))
+    def test_each_end_is_named(self) -> None:
+        for words, change in (
+            (
+                'another service or an operator has fenced it',
+                lambda records: vars(records).update(epoch=2, fenced=True),
+            ),
+            (
+                'given to incarnation other',
+                lambda records: records.fail_over('other'),
+            ),
+            (
+                'given to incarnation o',
+                lambda records: records.register(
+                    'host1', world.ALL, incarnation='o', alive=()
+                ),
+            ),
+            (
+                'was deleted',
+                lambda records: vars(records).update(deleted=True),
+            ),
+            ('is forced down', lambda _: self.force_down()),
+        ):
+            with self.subTest(words):
+                self.setUp()
+                # The store of the members is not needed.
+                self.store.available = False
+                change(self.records)
+                with self.assertLogs(LOGGER, 'WARNING') as logs:
+                    self.assertTrue(self.member.check_epoch())
+                with self.assertRaises(exceptions.FencedError) as caught:
+                    self.fence.epoch()
+                (line,) = logs.output
+                self.assertIn(words, line)
+                self.assertIn(words, str(caught.exception))
 
-    def test_valid_row_changes_nothing(self) -> None:
-        self.assertFalse(self.member.check_epoch())
-        self.assertEqual(1, self.fence.epoch())
-        self.assertEqual(1, self.records.requested)
+    def test_valid_row_and_no_answer_end_nothing(self) -> None:
+        for error in (None, exceptions.RecordsUnavailableError('down')):
+            self.records.fail_with = error
+            self.assertFalse(self.member.check_epoch())
+            self.assertEqual(1, self.fence.epoch())
+        self.assertEqual(2, self.records.requested)
 
-    def test_fence_of_another_service_is_named(self) -> None:
-        self.records.epoch, self.records.fenced = 2, True
-        self.assert_ended('another service or an operator has fenced it')
-
-    def test_fail_over_is_named(self) -> None:
-        self.records.fail_over('other')
-        self.assert_ended('given to incarnation other')
-
-    def test_registration_of_another_process_is_named(self) -> None:
-        self.records.register('host1', world.ALL, incarnation='o', alive=())
-        self.assert_ended('given to incarnation o')
-
-    def test_deletion_is_named(self) -> None:
-        self.records.deleted = True
-        self.assert_ended('was deleted')
-
-    def test_forced_down_service_is_named(self) -> None:
-        self.force_down()
-        self.assert_ended('is forced down')
+    def test_lost_epoch_is_not_used_again(self) -> None:
+        """The next beat registers, once the records answer."""
+        self.records.fenced = True
+        self.assertTrue(self.member.check_epoch())
+        self.records.fail_with = exceptions.RecordsUnavailableError('down')
+        self.member.beat()
+        self.assertFalse(self.fence.may_act)
+        self.records.fail_with = None
+        for _ in range(2):
+            self.member.beat()
+            self.assertEqual(2, self.fence.epoch())
 
     def test_beat_under_way_does_not_open_the_fence_again(self) -> None:
         beat = self.backend.beat
@@ -80,19 +98,10 @@ class TestEndOfRight(MemberCase):
         self.member.beat()
         self.assertEqual(2, self.fence.epoch())
 
-    def test_store_of_the_members_is_not_needed(self) -> None:
-        self.store.available = False
-        self.force_down()
-        self.assert_ended('is forced down')
-
-    def test_records_that_do_not_answer_end_nothing(self) -> None:
-        self.records.fail_with = exceptions.RecordsUnavailableError('down')
-        self.assertFalse(self.member.check_epoch())
-        self.assertEqual(1, self.fence.epoch())
-
-    def test_forced_down_one_stays_a_member_and_does_not_register(
+    def test_forced_down_one_stays_a_member_and_registers_afterwards(
         self,
     ) -> None:
+        """Once, with settings that were changed meanwhile."""
         self.force_down()
         before = self.records.epoch
         with self.assertLogs(LOGGER, 'WARNING') as logs:
@@ -100,44 +109,25 @@ class TestEndOfRight(MemberCase):
                 self.clock.elapse(5)
                 self.member.check_epoch()
                 self.member.beat()
-                self.member.poll()
+                self.member.change_settings(world.RING)
         self.assertEqual(1, len(logs.records))
-        self.assertEqual(before, self.records.epoch)
-        self.assertTrue(self.member.is_idle)
-        self.assertEqual({'host1'}, self.backend.view().hosts)
         self.assertIn('forced_down', self.conditions.standing)
-
-    def test_it_registers_once_when_that_is_taken_back(self) -> None:
-        self.force_down()
-        self.member.check_epoch()
+        self.assertEqual(
+            (before, world.ALL), (self.records.epoch, self.records.settings)
+        )
+        self.assertTrue(self.member.is_idle)
+        self.assertEqual(world.RING, self.backend.view().get('host1').settings)
+        self.assertTrue(self.member.advertises(world.RING))
         self.records.forced_down, self.records.fenced = False, True
-        before, changes = self.records.epoch, self.changes
+        changes = self.changes
         for _ in range(3):
             self.member.check_epoch()
             self.member.poll()
         self.assertEqual(before + 1, self.fence.epoch())
         self.assertEqual(changes + 1, self.changes)
-        self.assertEqual({}, self.conditions.standing)
-
-    def test_settings_changed_meanwhile_are_advertised_and_stored_then(
-        self,
-    ) -> None:
-        self.force_down()
-        self.member.check_epoch()
-        self.member.change_settings(world.RING)
-        before = self.records.epoch
-        for _ in range(3):
-            self.member.check_epoch()
-            self.member.beat()
-        self.assertEqual(before, self.records.epoch)
-        self.assertEqual(world.RING, self.backend.view().get('host1').settings)
-        self.assertTrue(self.member.advertises(world.RING))
-        self.assertEqual(world.ALL, self.records.settings)
-        self.records.forced_down = False
-        self.member.check_epoch()
-        self.member.beat()
         self.assertEqual(world.RING, self.records.settings)
         self.assertTrue(self.member.advertises(world.RING))
+        self.assertEqual({}, self.conditions.standing)
 
     def test_settings_that_are_refused_reveal_the_end(self) -> None:
         self.force_down()
@@ -148,37 +138,18 @@ class TestEndOfRight(MemberCase):
         self.assertEqual(before, self.records.epoch)
         self.assertFalse(self.fence.may_act)
 
-    def test_process_that_starts_forced_down_waits_as_well(self) -> None:
-        self.force_down()
-        self.member.leave()
-        fence = Fence(TTL, MARGIN, self.clock)
-        later = self.build('host1', self.build_backend(), fence)
-        before = self.records.epoch
-        for _ in range(3):
-            later.beat()
-            later.check_epoch()
-        self.assertEqual(before, self.records.epoch)
-        self.assertTrue(later.is_idle)
-        self.records.forced_down = False
-        later.check_epoch()
-        # The process that was active may be alive until then.
-        self.clock.elapse(TTL / 2)
-        later.beat()
-        self.assertTrue(later.is_idle)
-        self.clock.elapse(TTL / 2)
-        later.beat()
-        self.assertEqual(before + 1, fence.epoch())
-
-    def test_membership_that_is_lost_meanwhile_registers_nothing(self) -> None:
-        self.force_down()
-        self.member.check_epoch()
-        before = self.records.epoch
-        self.store.rows.clear()
-        for _ in range(3):
-            self.member.beat()
-            self.member.check_epoch()
-        self.assertEqual(before, self.records.epoch)
-        self.assertTrue(self.member.is_idle)
+    def test_process_that_joins_forced_down_waits_as_well(self) -> None:
+        for begin in (self.member.leave, self.member.check_epoch):
+            with self.subTest(begin):
+                self.force_down()
+                begin()
+                before = self.records.epoch
+                self.store.rows.clear()
+                for _ in range(3):
+                    self.member.beat()
+                    self.member.check_epoch()
+                self.assertEqual(before, self.records.epoch)
+                self.assertTrue(self.member.is_idle)
 
 
 class TestSlowRecords(MemberCase):
@@ -216,6 +187,13 @@ class TestSlowRecords(MemberCase):
             self.member.beat()
             self.assertTrue(self.fence.may_act)
         self.assertEqual(1, len(self.requested))
+        # A reload waits for both stores, and a refresh follows.
+        self.assertFalse(self.member.advertises(world.RING))
+        before = self.changes
+        self.answer()
+        self.member.poll()
+        self.assertTrue(self.member.advertises(world.RING))
+        self.assertEqual(before + 1, self.changes)
 
     def test_result_from_before_a_loss_is_ignored(self) -> None:
         self.member.beat()
@@ -229,15 +207,12 @@ class TestSlowRecords(MemberCase):
         self.answer()
         self.assertEqual(2, self.fence.epoch())
 
-    def test_failure_is_logged_and_retried(self) -> None:
-        self.records.fail_with = exceptions.RecordsUnavailableError('down')
+    def test_request_whose_thread_cannot_be_started_is_sent_again(
+        self,
+    ) -> None:
+        self.member.registration.run_in_background = mock.Mock(
+            side_effect=[RuntimeError("can't start new thread"), None]
+        )
+        self.assertRaises(RuntimeError, self.member.beat)
         self.member.beat()
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.answer()
-            self.member.poll()
-            self.answer()
-        self.assertEqual(1, len(logs.records))
-        self.records.fail_with = None
-        self.member.poll()
-        self.answer()
-        self.assertTrue(self.fence.may_act)
+        self.assertTrue(self.member.registration.is_pending)

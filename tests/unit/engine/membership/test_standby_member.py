@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.membership.fence import Fence
 from tests.unit.engine.membership.member_case import (
     LOGGER,
     MARGIN,
@@ -31,18 +30,15 @@ class TestStandby(MemberCase):
         self.assertIn('first', logs.output[0])
         self.assertTrue(self.member.is_idle)
 
-    def test_second_process_of_a_host_stands_by_and_logs_it(self) -> None:
+    def test_standby_takes_over_as_soon_as_the_active_one_is_dead(
+        self,
+    ) -> None:
         self.stand_by()
         with self.assertRaisesRegex(
             exceptions.FencedError, 'stands by for incarnation first'
         ):
             self.fence.epoch()
         self.assertEqual(1, self.records.epoch)
-
-    def test_standby_takes_over_as_soon_as_the_active_one_is_dead(
-        self,
-    ) -> None:
-        self.stand_by()
         changes = self.changes
         self.store.rows.pop(('host1', 'first'))
         self.member.poll()
@@ -105,19 +101,26 @@ class TestStandby(MemberCase):
     def test_process_that_starts_after_a_clean_stop_is_active_at_once(
         self,
     ) -> None:
+        """Alone, it asks the records for nothing more."""
         self.records.retire('host1', 1, grace=0)
         self.active.leave()
-        self.member.beat()
+        for _ in range(3):
+            self.member.beat()
+            self.member.poll()
         self.assertEqual(3, self.fence.epoch())
+        self.assertEqual(0, self.records.requested)
 
     def test_standby_takes_over_from_one_that_left_at_the_next_poll(
         self,
     ) -> None:
         self.stand_by()
+        self.clock.elapse(10)
         self.records.retire('host1', 1, grace=0)
         self.active.leave()
         self.member.poll()
         self.assertEqual(3, self.fence.epoch())
+        # From its last beat.
+        self.assertEqual(TTL - MARGIN - 10, self.fence.remaining)
 
     def test_store_that_lost_them_all_makes_no_standby_active(self) -> None:
         self.stand_by()
@@ -126,65 +129,3 @@ class TestStandby(MemberCase):
         self.member.beat()
         self.assertTrue(self.member.is_idle)
         self.assertEqual('first', self.records.active)
-
-    def test_right_of_the_new_one_counts_from_its_last_beat(self) -> None:
-        self.stand_by()
-        self.clock.elapse(10)
-        self.records.retire('host1', 1, grace=0)
-        self.member.poll()
-        self.assertEqual(TTL - MARGIN - 10, self.fence.remaining)
-
-    def test_planned_switch_activates_only_the_named_process(self) -> None:
-        self.stand_by()
-        third = self.build(
-            'host1', self.build_backend(), Fence(TTL, MARGIN, self.clock)
-        )
-        third.beat()
-        self.records.fail_over(self.member.registration.incarnation)
-        third.poll()
-        self.assertTrue(third.is_idle)
-        self.member.poll()
-        self.assertEqual(3, self.fence.epoch())
-
-    def test_relieved_one_notices_stands_by_and_does_not_come_back(
-        self,
-    ) -> None:
-        self.stand_by()
-        self.records.retire('host1', 1, grace=0)
-        self.member.poll()
-        self.assertTrue(self.fence.may_act)
-        self.records.fail_over('first')
-        for _ in range(5):
-            self.clock.elapse(1)
-            self.active.beat()
-            self.member.check_epoch()
-            self.member.poll()
-            self.member.beat()
-            self.assertTrue(self.member.is_idle)
-            self.assertFalse(self.fence.may_act)
-        self.assertEqual('first', self.records.active)
-
-    def test_named_one_that_dies_is_not_waited_for(self) -> None:
-        self.stand_by()
-        self.records.retire('host1', 1, grace=0)
-        self.member.poll()
-        self.records.fail_over('first')
-        self.store.rows.pop(('host1', 'first'))
-        for _ in range(2):
-            self.member.poll()
-            self.clock.elapse(0.1)
-            self.member.beat()
-        self.member.check_epoch()
-        self.member.poll()
-        self.assertFalse(self.member.is_idle)
-        self.assertTrue(self.fence.may_act)
-
-    def test_active_one_that_is_alone_asks_the_records_for_nothing(
-        self,
-    ) -> None:
-        self.active.leave()
-        self.member.beat()
-        for _ in range(3):
-            self.member.poll()
-            self.member.beat()
-        self.assertEqual(0, self.records.requested)
