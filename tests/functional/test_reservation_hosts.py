@@ -18,7 +18,7 @@ class _HostsCase(hosts.HostsTestCase, reservation_case.ReservingTestCase):
         super().setUp()
         self.deployment.stop()
         self.deployment = self.deploy(self.lab.url)
-        self.deployment.endpoint = self.gate.url
+        self.deployment.endpoint = self.lab.ironic
 
     def start(self, *names: str, **sections: object) -> None:
         for name in names:

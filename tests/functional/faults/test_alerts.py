@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import unittest
-from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -34,16 +33,8 @@ def _panels() -> list[dict[str, Any]]:
     return list(json.loads(_DASHBOARD.read_text())['panels'])
 
 
-def _queries() -> dict[str, str]:
-    return {one['title']: one['targets'][0]['expr'] for one in _panels()}
-
-
-def _states() -> tuple[str, dict[str, str]]:
-    """Return the query of the time line of states, and the word of each."""
-    (panel,) = [one for one in _panels() if one['type'] == 'state-timeline']
-    (mapping,) = panel['fieldConfig']['defaults']['mappings']
-    words = {value: one['text'] for value, one in mapping['options'].items()}
-    return panel['targets'][0]['expr'], words
+def _query(panel: dict[str, Any]) -> str:
+    return str(panel['targets'][0]['expr'])
 
 
 class TestAlerts(hosts.HostsTestCase):
@@ -62,9 +53,8 @@ class TestAlerts(hosts.HostsTestCase):
         self.ports = [process.free_port() for _ in range(3)]
         self.services = [self.start_host(number) for number in (0, 1)]
         self.api = self.start_api()
-        directory = databases.temporary_directory('prometheus')
         self.prometheus = prometheus.Prometheus(
-            directory,
+            databases.temporary_directory('prometheus'),
             {
                 'ironic-ownership-host': self.ports[:2],
                 'ironic-ownership-api': self.ports[2:],
@@ -80,25 +70,20 @@ class TestAlerts(hosts.HostsTestCase):
             f'host{number + 1}',
             'conductor_group,peer_list',
             health={'listen': f'127.0.0.1:{self.ports[number]}'},
-            ironic={
-                'conductor_group': 'main',
-            },
+            ironic={'conductor_group': 'main'},
         )
 
     def start_api(self) -> api_process.Api:
+        options = {
+            'auth_strategy': 'noauth',
+            'port': self.ports[2],
+            'public_metrics': True,
+            'metrics_interval': 2,
+        }
         config = self.deployment.directory / 'api.conf'
         config.write_text(
             hosts.text_of(
-                hosts.FAST,
-                self.deployment._shared(),
-                {
-                    'api': {
-                        'auth_strategy': 'noauth',
-                        'port': self.ports[2],
-                        'public_metrics': True,
-                        'metrics_interval': 2,
-                    }
-                },
+                hosts.FAST, self.deployment._shared(), {'api': options}
             )
         )
         log = self.deployment.directory / 'api.log'
@@ -132,13 +117,17 @@ class TestAlerts(hosts.HostsTestCase):
 
     def wait_for_states(self, **states: str) -> None:
         """Wait until the time line shows these services in these states."""
-        query, words = _states()
+        (panel,) = [
+            one for one in _panels() if one['type'] == 'state-timeline'
+        ]
+        (mapping,) = panel['fieldConfig']['defaults']['mappings']
 
         def shown() -> dict[str, str]:
-            found = self.prometheus.query(query)
             return {
-                one['metric']['service']: words[one['value'][1]]
-                for one in found
+                one['metric']['service']: mapping['options'][one['value'][1]][
+                    'text'
+                ]
+                for one in self.prometheus.query(_query(panel))
             }
 
         self.deployment.wait_until(lambda: shown() == states, f'{states}')
@@ -146,19 +135,19 @@ class TestAlerts(hosts.HostsTestCase):
     def test_each_alert_fires_in_its_fault_and_goes_out(self) -> None:
         self.deployment.wait_for_ring(self.uuids, ('host1', 'host2'))
         self.wait_for_peace()
-        for title, query in _queries().items():
+        for panel in _panels():
             self.deployment.wait_until(
-                lambda query=query: self.prometheus.query(query), title
+                lambda panel=panel: self.prometheus.query(_query(panel)),
+                panel['title'],
             )
         self.wait_for_states(host1='up', host2='up')
-        steps: tuple[Callable[[], None], ...] = (
+        for step in (
             self.dead_service,
             self.ironic_outage,
             self.unowned_node,
             self.dead_api,
             self.lost_nodes,
-        )
-        for step in steps:
+        ):
             step()
             self.wait_for_peace()
         self.assertEqual(_rules().keys(), self.seen)
@@ -208,11 +197,8 @@ class TestAlerts(hosts.HostsTestCase):
         self.wait_for('OwnershipMassLoss', 'OwnershipProblem')
         for service in self.services:
             text = service.config.read_text()
-            service.config.write_text(
-                text.replace(
-                    'mass_loss_minimum = 2', 'mass_loss_minimum = 1000'
-                )
-            )
+            many = text.replace('_minimum = 2', '_minimum = 1000')
+            service.config.write_text(many)
             service.process.signal(signal.SIGHUP)
 
 

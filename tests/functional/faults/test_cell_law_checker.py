@@ -17,80 +17,58 @@ GOOD = cell_laws.Snapshot(
     allocations=frozenset({('server', USED)}),
 )
 EXCLUSIVE = cell_laws.Facts(exclusive=True)
+DEAD = cell_laws.Facts(exclusive=True, dead=frozenset({'host1'}))
+MOVED = cell_laws.Facts(exclusive=True, moves=frozenset({USED}))
 
-
-def changed(**fields):
-    return dataclasses.replace(GOOD, **fields)
+HALF_A_MOVE = {'rows': {FREE: 'host1', USED: 'host2'}}
+MOVE = {**HALF_A_MOVE, 'instances': {'server': (USED, 'host2')}}
+TAKEN = {'rows': {FREE: 'host2', USED: 'host1'}}
+ROW_LOST = {'rows': {USED: 'host1'}}
+PROVIDER_LOST = {'providers': frozenset({USED})}
+NO_ALLOCATION = {'allocations': frozenset()}
+FOUND = (
+    # what changed, what the test did, what is found
+    ({}, EXCLUSIVE, []),
+    (HALF_A_MOVE, EXCLUSIVE, ['split', 'deployed']),
+    (MOVE, EXCLUSIVE, ['deployed']),
+    # It stays with its dead host, too.
+    (MOVE, DEAD, ['deployed']),
+    (MOVE, MOVED, []),
+    (TAKEN, EXCLUSIVE, ['stolen']),
+    (TAKEN, cell_laws.Facts(), []),
+    (TAKEN, DEAD, []),
+    (ROW_LOST, EXCLUSIVE, ['row lost']),
+    (PROVIDER_LOST, EXCLUSIVE, ['provider lost']),
+    # A node that Ironic lost may lose all.
+    (
+        {**ROW_LOST, **PROVIDER_LOST, 'nodes': frozenset({USED})},
+        EXCLUSIVE,
+        [],
+    ),
+    (NO_ALLOCATION, EXCLUSIVE, ['allocation lost']),
+    ({**NO_ALLOCATION, 'deployed': {}, 'instances': {}}, EXCLUSIVE, []),
+)
 
 
 class TestCellLaws(unittest.TestCase):
-    def found(self, new, facts=EXCLUSIVE):
-        return [
-            text.partition(':')[0]
-            for text in [
-                *cell_laws.check_one(new),
-                *cell_laws.check_pair(GOOD, new, facts),
+    def test_what_is_found_in_two_snapshots(self) -> None:
+        for fields, facts, expected in FOUND:
+            new = dataclasses.replace(GOOD, **fields)
+            found = [
+                text.partition(':')[0]
+                for text in [
+                    *cell_laws.check_one(new),
+                    *cell_laws.check_pair(GOOD, new, facts),
+                ]
             ]
-        ]
-
-    def test_nothing_is_found_where_nothing_changed(self) -> None:
-        self.assertEqual([], self.found(GOOD))
-
-    def test_half_a_move_is_found(self) -> None:
-        half = changed(rows={FREE: 'host1', USED: 'host2'})
-        self.assertEqual(['split', 'deployed'], self.found(half))
-
-    def test_deployed_node_that_an_operator_moved_is_fine(self) -> None:
-        whole = changed(
-            rows={FREE: 'host1', USED: 'host2'},
-            instances={'server': (USED, 'host2')},
-        )
-        self.assertEqual(['deployed'], self.found(whole))
-        moved = dataclasses.replace(EXCLUSIVE, moves=frozenset({USED}))
-        self.assertEqual([], self.found(whole, moved))
-
-    def test_deployed_node_stays_with_its_dead_host(self) -> None:
-        whole = changed(
-            rows={FREE: 'host1', USED: 'host2'},
-            instances={'server': (USED, 'host2')},
-        )
-        dead = cell_laws.Facts(dead=frozenset({'host1'}))
-        self.assertEqual(['deployed'], self.found(whole, dead))
-
-    def test_free_node_of_a_live_host_is_stolen(self) -> None:
-        taken = changed(rows={FREE: 'host2', USED: 'host1'})
-        self.assertEqual(['stolen'], self.found(taken))
-        self.assertEqual([], self.found(taken, cell_laws.Facts()))
-        dead = dataclasses.replace(EXCLUSIVE, dead=frozenset({'host1'}))
-        self.assertEqual([], self.found(taken, dead))
-
-    def test_lost_rows_and_providers_are_found(self) -> None:
-        self.assertEqual(
-            ['row lost'], self.found(changed(rows={USED: 'host1'}))
-        )
-        self.assertEqual(
-            ['provider lost'],
-            self.found(changed(providers=frozenset({USED}))),
-        )
-
-    def test_node_that_ironic_lost_may_lose_all(self) -> None:
-        gone = changed(
-            rows={USED: 'host1'},
-            nodes=frozenset({USED}),
-            providers=frozenset({USED}),
-        )
-        self.assertEqual([], self.found(gone))
-
-    def test_allocation_of_a_living_instance_is_lost(self) -> None:
-        self.assertEqual(
-            ['allocation lost'],
-            self.found(changed(allocations=frozenset())),
-        )
-        ended = changed(allocations=frozenset(), deployed={}, instances={})
-        self.assertEqual([], self.found(ended))
+            self.assertEqual(expected, found, (fields, facts))
 
     def test_free_node_of_a_dead_host_is_unserved(self) -> None:
-        self.assertEqual({FREE}, cell_laws.unserved(GOOD, ['host1']))
-        self.assertEqual(set(), cell_laws.unserved(GOOD, ['host2']))
-        rowless = changed(rows={})
-        self.assertEqual({FREE}, cell_laws.unserved(rowless, []))
+        rowless = dataclasses.replace(GOOD, rows={})
+        for now, dead, expected in (
+            (GOOD, ['host1'], {FREE}),
+            (GOOD, ['host2'], set()),
+            (rowless, [], {FREE}),
+        ):
+            found = cell_laws.unserved(now, dead)
+            self.assertEqual(expected, found, (now, dead))

@@ -14,162 +14,110 @@ from typing import Any, ClassVar
 from ironic_ownership.contracts.events import EventKind
 from lab import cluster, etcd, redis, slow_disk, zookeeper
 from tests.functional.faults.support import incident, stores
-from tests.functional.support import databases, hosts
+from tests.functional.faults.support.incident import BOTH
+from tests.functional.support import databases
 
-BOTH = ('host1', 'host2')
 
-
-class _Clusters(incident.IncidentTestCase):
-    """Faults that a store of three servers survives.
+class _OnCluster(incident.IncidentTestCase):
+    """The members are on three servers, which know each host by its name.
 
     :cvar build: of the cluster, in a directory.
     """
 
     build: ClassVar[Callable[..., cluster.Cluster[Any]]]
-    cluster: ClassVar[cluster.Cluster[Any]]
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.cluster = cls.build(databases.temporary_directory('cluster'))
-        cls.addClassCleanup(cls.cluster.close)
-        cls.prepare()
-        cls.cluster.start()
+    def open_store(self) -> stores.Store:
+        self.cluster = self.build(databases.temporary_directory('cluster'))
+        self.addCleanup(self.cluster.close)
+        self.prepare()
+        self.cluster.start()
+        for name in BOTH:
+            self.cluster.network.name(
+                name, functools.partial(self.process_of, name)
+            )
+        return stores.CoordinationStore(self.cluster.url)
 
-    @classmethod
-    def prepare(cls) -> None:
+    def prepare(self) -> None:
         """Set up the servers before they start."""
 
-    def open_store(self, url: str) -> stores.Store:
-        return stores.ClusterStore(self.cluster)
+    def process_of(self, name: str) -> int | None:
+        for host in self.deployment.hosts:
+            if host.name == name:
+                return host.process.pid
+        return None
+
+
+class _Faults(_OnCluster):
+    """Faults that a store of three servers survives."""
 
     def test_faults_of_servers_move_nothing(self) -> None:
         self.deployment.live_for(incident.LONG)
         # A call may take as long, and elections take time.
-        self.deployment.more = {
-            'membership': {
-                'member_ttl': incident.LONG,
-                'heartbeat_interval': 2,
-            }
-        }
-        self.cluster.network.name('host1', self.process_of_host1)
-        self.running = self.start(*BOTH)
-        uuids, _ = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
+        self.deployment.more['membership']['heartbeat_interval'] = 2
+        self.share(*BOTH)
         with self.nothing_moves():
-            faults = self.faults()
-            for fault in faults:
-                with fault():
-                    self.assert_all_is_well()
-            self.faults_survived = len(faults) + 1
-            with self.majority_frozen():
-                self.wait_for_failures()
-            self.assert_all_is_well()
+            for number, _ in enumerate(self.faults(), start=1):
+                self.faults_survived = number
+                self.assert_all_is_well()
 
-    def faults(self) -> list[Callable[[], Any]]:
-        return [
-            self.leader_killed,
-            self.leader_frozen,
-            self.leader_isolated,
-            self.follower_isolated,
-            self.host_cut_off_from_two_servers,
-            self.all_restarted_in_turn,
-        ]
-
-    def process_of_host1(self) -> int | None:
-        for host in self.deployment.hosts:
-            if host.name == 'host1':
-                return host.process.pid
-        return None
-
-    def assert_all_is_well(self) -> None:
-        """See new nodes get their owners."""
-        more, _ = self.enrol(8)
-        self.wait_for_ring(more, BOTH)
-
-    def wait_for_failures(self) -> None:
-        """Wait until both hosts have noticed that the store is gone."""
-        before = [self.failures(host) for host in self.running]
-        self.deployment.wait_until(
-            lambda: all(
-                self.failures(host) > count
-                for host, count in zip(self.running, before, strict=True)
-            ),
-            'failed heartbeats',
-        )
-
-    def failures(self, host: hosts.Host) -> int:
-        return len(host.lines('backend tooz:'))
-
-    @contextlib.contextmanager
-    def leader_killed(self) -> Iterator[None]:
-        leader = self.cluster.leader()
+    def faults(self) -> Iterator[None]:
+        """Let one fault after the other begin, and end."""
+        servers, network = self.cluster, self.cluster.network
+        leader = servers.leader()
         leader.kill()
         yield
         leader.start()
-
-    @contextlib.contextmanager
-    def leader_frozen(self) -> Iterator[None]:
-        leader = self.cluster.leader()
+        leader = servers.leader()
         leader.freeze()
-        try:
-            yield
-        finally:
-            leader.thaw()
-
-    @contextlib.contextmanager
-    def leader_isolated(self) -> Iterator[None]:
-        self.cluster.isolate(self.cluster.leader())
         yield
-        self.cluster.network.heal()
-
-    @contextlib.contextmanager
-    def follower_isolated(self) -> Iterator[None]:
-        self.cluster.isolate(self.cluster.followers()[0])
-        yield
-        self.cluster.network.heal()
-
-    @contextlib.contextmanager
-    def host_cut_off_from_two_servers(self) -> Iterator[None]:
-        network = self.cluster.network
-        two = {server.name for server in self.cluster.servers[:2]}
-        network.partition({'host1'}, two)
+        leader.thaw()
+        servers.isolate(servers.leader())
         yield
         network.heal()
-
-    @contextlib.contextmanager
-    def all_restarted_in_turn(self) -> Iterator[None]:
-        """Do what an upgrade of the servers does: the leader is last."""
-        for server in [*self.cluster.followers(), self.cluster.leader()]:
-            self.cluster.leave_to_others(server)
+        servers.isolate(servers.followers()[0])
+        yield
+        network.heal()
+        network.partition({'host1'}, self.far_from_host1())
+        yield
+        network.heal()
+        # What an upgrade of the servers does: the leader is last.
+        for server in [*servers.followers(), servers.leader()]:
+            servers.leave_to_others(server)
             server.restart()
         yield
-
-    @contextlib.contextmanager
-    def majority_frozen(self) -> Iterator[None]:
-        lost = [self.cluster.leader(), self.cluster.followers()[0]]
-        for server in lost:
+        majority = [servers.leader(), servers.followers()[0]]
+        for server in majority:
             server.freeze()
-        try:
-            yield
-        finally:
-            for server in lost:
-                server.thaw()
+        self.wait_for_failures()
+        for server in majority:
+            server.thaw()
+        yield
+
+    def wait_for_failures(self) -> None:
+        """Wait until each process has failed again to reach the store."""
+        for host in self.running:
+            count = len(host.lines('backend tooz:'))
+            self.deployment.wait_until(
+                lambda host=host, count=count: (  # type: ignore[misc]
+                    len(host.lines('backend tooz:')) > count
+                ),
+                f'failed heartbeat of {host.name}',
+            )
+
+    def far_from_host1(self) -> set[str]:
+        """Return two servers."""
+        return {server.name for server in self.cluster.servers[:2]}
 
 
-class _OnDisks(_Clusters):
+class _OnDisks(_Faults):
     """A commit waits for the disks of a majority."""
 
-    @classmethod
-    def prepare(cls) -> None:
-        for server in cls.cluster.servers:
+    def prepare(self) -> None:
+        for server in self.cluster.servers:
             server.keeps_data = True
 
-    def faults(self) -> list[Callable[[], Any]]:
-        return [*super().faults(), self.slow_disks]
-
-    @contextlib.contextmanager
-    def slow_disks(self) -> Iterator[None]:
+    def faults(self) -> Iterator[None]:
+        yield from super().faults()
         directory = databases.temporary_directory('strace')
         with contextlib.ExitStack() as stack:
             for server in self.with_slow_disks():
@@ -193,30 +141,23 @@ class TestZooKeeperEnsemble(_OnDisks):
         return self.cluster.followers()
 
 
-class TestRedisSentinels(_Clusters):
+class TestRedisSentinels(_Faults):
     build = redis.Cluster
 
-    @contextlib.contextmanager
-    def host_cut_off_from_two_servers(self) -> Iterator[None]:
+    def far_from_host1(self) -> set[str]:
         # It needs the primary, and one sentinel when it connects again.
-        away = set().union(*map(self.cluster.side, self.cluster.followers()))
-        self.cluster.network.partition({'host1'}, away)
-        yield
-        self.cluster.network.heal()
+        return set().union(*map(self.cluster.side, self.cluster.followers()))
 
-    def faults(self) -> list[Callable[[], Any]]:
-        return [*super().faults(), self.replicas_in_a_circle]
-
-    @contextlib.contextmanager
-    def replicas_in_a_circle(self) -> Iterator[None]:
-        """See that no server is a primary, and do what an operator does."""
+    def faults(self) -> Iterator[None]:
+        yield from super().faults()
+        # No server is a primary, and an operator does what has to be done.
         self.cluster.make_circle()
         self.wait_for_failures()
         self.deployment.wait_until(self.cluster.repair, 'repair')
         yield
 
 
-class TestSplitRedis(incident.IncidentTestCase):
+class TestSplitRedis(_OnCluster):
     """A primary with one service on one side, the rest on the other.
 
     The old primary refuses writes after two seconds, long before it forgets a
@@ -224,44 +165,25 @@ class TestSplitRedis(incident.IncidentTestCase):
     where services of the other one seem to be missing.
     """
 
-    def open_store(self, url: str) -> stores.Store:
-        self.cluster = redis.Cluster(databases.temporary_directory('redis'))
-        self.addCleanup(self.cluster.close)
-        self.cluster.start()
-        for name in BOTH:
-            self.cluster.network.name(
-                name, functools.partial(self.process_of, name)
-            )
-        return stores.ClusterStore(self.cluster)
+    build = redis.Cluster
 
-    def process_of(self, name: str) -> int | None:
-        for host in self.deployment.hosts:
-            if host.name == name:
-                return host.process.pid
-        return None
-
-    def fenced(self, host: str, after: int) -> bool:
-        return any(
-            event.kind == EventKind.SERVICE_FENCED
-            and event.from_host == host
-            and event.id > after
+    def fenced(self, after: int) -> set[str | None]:
+        return {
+            event.from_host
             for event in self.deployment.events()
-        )
+            if event.kind == EventKind.SERVICE_FENCED and event.id > after
+        }
 
     def test_service_with_the_old_primary_is_replaced(self) -> None:
         self.deployment.live_for(incident.LONG)
-        self.start(*BOTH)
-        uuids, deployed = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
+        free = self.share(*BOTH)
         before = self.deployment.last_event()
         self.cluster.isolate(self.cluster.leader(), {'host1'}, {'host2', ''})
-        free = sorted(set(uuids) - deployed)
         self.wait_for_owner(free, 'host2')
-        self.assertTrue(self.fenced('host1', before))
-        self.assertFalse(self.fenced('host2', before))
+        self.assertIn('host1', self.fenced(before))
         self.cluster.network.heal()
         self.wait_for_ring(free, BOTH)
-        self.assertFalse(self.fenced('host2', before))
+        self.assertNotIn('host2', self.fenced(before))
 
 
-del _Clusters, _OnDisks
+del _OnCluster, _Faults, _OnDisks

@@ -17,7 +17,6 @@ from tests.functional.support import (
 )
 
 OUT = 'out_of_service'
-SETTINGS: hosts.Sections = {'ownership': {'recovery_delay': 3}}
 
 
 class TestConductors(conductors.ConductorsCase):
@@ -29,7 +28,7 @@ class TestConductors(conductors.ConductorsCase):
         self.of_grouped = self.enrol(group='g1')
         self.of_manual = self.enrol(conductors.MANUAL)
         self.deployment = hosts.Deployment(self.ironic.endpoint)
-        self.deployment.more = SETTINGS
+        self.deployment.more = {'ownership': {'recovery_delay': 3}}
         self.addCleanup(self.deployment.close)
         self.addCleanup(self.assert_lawful)
         self.addCleanup(self.deployment.stop)
@@ -50,25 +49,6 @@ class TestConductors(conductors.ConductorsCase):
         self.deployment.wait_until(
             lambda: self.codes()[uuid] == code, f'{uuid} {code}'
         )
-
-    def pass_refreshes(self, count: int) -> None:
-        """Wait until the host has refreshed that often from now on."""
-        before = len(self.host.lines('refreshed: '))
-        # One of them may have begun before.
-        self.deployment.wait_until(
-            lambda: len(self.host.lines('refreshed: ')) > before + count,
-            'refreshes',
-        )
-
-    def told(self, uuid: str) -> list[str]:
-        events = self.deployment.records.events(
-            EventFilter(node_uuid=uuid), limit=1000
-        )
-        return [
-            str(event.reason)
-            for event in events
-            if event.kind == 'availability_changed'
-        ][::-1]
 
     def run_program(self, *words: str) -> command_line.Done:
         return command_line.run('--config-file', str(self.host.config), *words)
@@ -108,18 +88,12 @@ class TestConductors(conductors.ConductorsCase):
         bare_metal = ironics.open_ironic(self.ironic.endpoint, page_size=1)
         self.assertEqual(
             {
-                model.Conductor(
-                    self.plain.hostname, '', frozenset({conductors.FAKE})
-                ),
-                model.Conductor(
-                    self.grouped.hostname, 'g1', frozenset({conductors.FAKE})
-                ),
-                model.Conductor(
-                    self.manual.hostname,
-                    '',
-                    frozenset({conductors.MANUAL}),
-                    alive=False,
-                ),
+                model.Conductor(name, group, frozenset({driver}), alive=alive)
+                for name, group, driver, alive in (
+                    (self.plain.hostname, '', conductors.FAKE, True),
+                    (self.grouped.hostname, 'g1', conductors.FAKE, True),
+                    (self.manual.hostname, '', conductors.MANUAL, False),
+                )
             },
             set(bare_metal.conductors()),
         )
@@ -157,7 +131,12 @@ class TestConductors(conductors.ConductorsCase):
     def all_gone(self) -> None:
         """No conductor is alive: logged once, and all nodes are out."""
         self.wait_for_code(self.of_plain, OUT)
-        self.pass_refreshes(3)
+        before = len(self.host.lines('refreshed: '))
+        # One of them may have begun before.
+        self.deployment.wait_until(
+            lambda: len(self.host.lines('refreshed: ')) > before + 3,
+            'refreshes',
+        )
         self.assertEqual({OUT}, set(self.codes().values()))
         self.assertEqual(1, len(self.host.lines('none of the conductors')))
         codes = {p['code'] for p in self.json('check', code=4)}
@@ -167,10 +146,16 @@ class TestConductors(conductors.ConductorsCase):
     def tells_each_change_once(self) -> None:
         """Each event begins where the one before ended."""
         for uuid in (self.of_plain, self.of_grouped, self.of_manual):
-            told = self.told(uuid)
-            self.assertGreaterEqual(len(told), 2)
-            changes = [text.partition(':')[0].split(' -> ') for text in told]
+            found = self.deployment.records.events(
+                EventFilter(node_uuid=uuid), limit=1000
+            )
+            changes = [
+                str(event.reason).partition(':')[0].split(' -> ')
+                for event in reversed(found)
+                if event.kind == 'availability_changed'
+            ]
+            self.assertGreaterEqual(len(changes), 2)
             for before, after in itertools.pairwise(changes):
-                self.assertEqual(before[1], after[0], told)
+                self.assertEqual(before[1], after[0], changes)
                 self.assertNotEqual(*after)
             self.assertIn(OUT, changes[0][1])

@@ -1,22 +1,19 @@
 """The disk of the records' database is full.
 
-One server of its own is repaired as soon as there is room again. Of several
-servers one goes on without the other.
+One server of its own is repaired as soon as there is room again. A cluster
+waits for its node, until an operator ends it.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import ClassVar
 
-import psycopg2
+from lab import galera, mariadb, postgresql, small_disk
+from tests.functional.faults.support import galera_incident, incident
+from tests.functional.faults.support.incident import BOTH
+from tests.functional.support import databases
 
-from lab import galera, mariadb, postgresql, replication, small_disk
-from tests.functional.faults.support import galera_incident, incident, stores
-from tests.functional.support import databases, hosts
-
-BOTH = ('host1', 'host2')
 MIB = 1 << 20
 
 
@@ -33,20 +30,17 @@ class _FullDisk(incident.IncidentTestCase):
 
     def test_full_disk_moves_nothing_and_is_survived(self) -> None:
         self.deployment.live_for(incident.LONG)
-        running = self.start(*BOTH)
-        uuids, _ = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
+        self.share(*BOTH)
         with self.nothing_moves():
             self.disk.fill()
-            more, _ = self.enrol(200)
+            more = self.enrol(200)
             self.deployment.wait_for_lines('refresh failed')
             self.disk.fill()
             self.assertTrue(self.disk.is_full)
             self.disk.free()
             self.repair()
             self.wait_for_ring(more, BOTH)
-        for host in running:
-            self.assertIsNone(host.process.returncode, host.troubles())
+            self.assert_all_is_well()
 
     def repair(self) -> None:
         """Do what an operator has to do besides making room."""
@@ -81,18 +75,13 @@ class TestFullDiskOfSQLite(_FullDisk):
     """The members are in the same file."""
 
     size = 4 * MIB
-    patience = float(str(hosts.FAST['membership']['member_ttl']))
+    with_records = True
 
     def fresh_url(self) -> str:
         return f'sqlite:///{self.disk.directory}/records.sqlite'
 
-    def open_store(self, url: str) -> stores.Store:
-        return stores.RecordsStore(url)
-
 
 class TestFullDiskOfAGaleraNode(galera_incident.GaleraTestCase):
-    """The cluster waits for the node, until an operator ends it."""
-
     def open_cluster(self) -> galera.Galera:
         directory = databases.temporary_directory('galera')
         (directory / 'node3').mkdir()
@@ -104,10 +93,7 @@ class TestFullDiskOfAGaleraNode(galera_incident.GaleraTestCase):
 
     def test_full_disk_stops_all_until_the_node_is_ended(self) -> None:
         *others, _ = galera_incident.NAMES
-        running = self.start(*galera_incident.NAMES)
-        uuids, deployed = self.enrol()
-        self.wait_for_ring(uuids, galera_incident.NAMES)
-        free = sorted(set(uuids) - deployed)
+        free = self.share(*galera_incident.NAMES)
         with self.nothing_moves():
             self.disk.fill()
             # What it cannot write to its log, it makes the others wait for.
@@ -116,61 +102,8 @@ class TestFullDiskOfAGaleraNode(galera_incident.GaleraTestCase):
             self.wait_for_ring(free, others)
             self.assertTrue(self.disk.is_full)
             self.disk.free()
-        more, _ = self.enrol(8)
-        self.wait_for_ring([*free, *more], galera_incident.NAMES)
-        for host in running:
-            self.assertIsNone(host.process.returncode, host.troubles())
-
-
-class TestFullDisksOfAPrimaryAndItsStandby(incident.IncidentTestCase):
-    """Each has a small disk of its own; a commit waits for both."""
-
-    faults_survived = 2
-
-    def fresh_url(self) -> str:
-        directory = databases.temporary_directory('replication')
-        self.disks = []
-        for name in ('server1', 'server2'):
-            (directory / name).mkdir()
-            disk = small_disk.SmallDisk(directory / name, 160 * MIB)
-            self.addCleanup(disk.close)
-            self.disks.append(disk)
-        self.servers = replication.Replication(directory)
-        self.addCleanup(self.servers.stop)
-        self.servers.start()
-        self.servers.primary.create_database('records')
-        self.servers.set_synchronous(synchronous=True)
-        assert self.servers.standby is not None
-        return replication.url(
-            'records', self.servers.primary.port, self.servers.standby.port
-        )
-
-    def test_full_disks_move_nothing_and_are_survived(self) -> None:
-        self.deployment.live_for(incident.LONG)
-        running = self.start(*BOTH)
-        uuids, _ = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
-        primary, standby = self.disks
-        with self.nothing_moves():
-            standby.fill()
-            more, _ = self.enrol(8)
-            self.servers.begin_log_file()
-            self.deployment.wait_for_lines('refresh failed')
-            standby.free()
-            self.wait_for_ring(more, BOTH)
-            self.deployment.wait_for_lines('refresh succeeded again')
-            primary.fill()
-            more, _ = self.enrol(200)
-            # The primary may have ended before, or end of that.
-            with contextlib.suppress(psycopg2.OperationalError):
-                self.servers.begin_log_file()
-            self.deployment.wait_for_lines('refresh failed', 2)
-            # It has ended by itself, or tries to.
-            self.servers.primary.stop()
-            self.servers.promote()
-            self.wait_for_ring(more, BOTH)
-        for host in running:
-            self.assertIsNone(host.process.returncode, host.troubles())
+        self.wait_for_ring(free, galera_incident.NAMES)
+        self.assert_all_is_well(*galera_incident.NAMES)
 
 
 del _FullDisk, _FullServer

@@ -8,18 +8,10 @@ from ironic_ownership_plugin_kit import backend
 from lab import haproxy
 from tests.contract import database
 from tests.functional.faults import test_records_outages
-from tests.functional.support import databases, frozen_case
-
-
-class TestFrozenHAProxy(frozen_case.FrozenServer, unittest.TestCase):
-    """It accepts everything and answers nothing."""
-
-    kind = databases.HAPROXY
+from tests.functional.support import databases
 
 
 class TestOutagesOfHAProxy(test_records_outages.Outages, unittest.TestCase):
-    """It stops, freezes or comes back under the records' feet."""
-
     kind = databases.HAPROXY
 
 

@@ -6,67 +6,40 @@ import json
 import pathlib
 import subprocess
 import sys
+import unittest
 from typing import Any
-
-import testtools
 
 from tests.functional.support import databases, survived
 
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 _SHORT = (
-    *('--minutes', '0.3', '--storm', '18', '--pause', '1.5'),
+    *('--minutes', '0.3', '--storm', '18', '--pause', '1.5', '--seed', '3'),
     *('--nodes', '24', '--ask-interval', '0.1'),
 )
-_TIMEOUT = 600
 
 
-class Started:
-    """A run that was started, and its report."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._directory = databases.temporary_directory('nemesis')
-        self._process = subprocess.Popen(
+class TestNemesis(unittest.TestCase):
+    def run_lawfully(self, *arguments: str) -> dict[str, Any]:
+        """Run it, and return its report."""
+        directory = databases.temporary_directory('nemesis')
+        with subprocess.Popen(
             [
                 *(sys.executable, '-m', 'benchmarks.nemesis', *_SHORT),
-                *('--directory', str(self._directory), *arguments),
+                *('--directory', str(directory), *arguments),
             ],
             cwd=_CHECKOUT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )
-
-    def end(self) -> tuple[int, str]:
-        """Return the exit code and the output."""
-        output, _ = self._process.communicate(timeout=_TIMEOUT)
-        return self._process.returncode, output
-
-    def report(self) -> dict[str, Any]:
-        """Return the report after the end."""
-        text = (self._directory / 'report.json').read_text()
-        found: dict[str, Any] = json.loads(text)
-        return found
-
-    def stop(self) -> None:
-        """End the run early; it ends its processes."""
-        self._process.terminate()
-        self._process.wait()
-
-
-class TestNemesis(testtools.TestCase):
-    def start(self, *arguments: str) -> Started:
-        started = Started(*arguments)
-        self.addCleanup(started.stop)
-        return started
-
-    def run_lawfully(self, *arguments: str) -> dict[str, Any]:
-        run = self.start('--seed', '3', *arguments)
-        code, output = run.end()
-        self.assertEqual(0, code, output)
-        report = run.report()
+        ) as run:
+            # It ends its processes.
+            self.addCleanup(run.terminate)
+            output, _ = run.communicate(timeout=600)
+        self.assertEqual(0, run.returncode, output)
+        report = json.loads((directory / 'report.json').read_text())
         self.assertEqual([], report['violations'])
-        return report
+        return dict(report)
 
     def test_ironic_refuses_requests_under_an_ended_right(self) -> None:
         report = self.run_lawfully(

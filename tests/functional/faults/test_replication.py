@@ -6,14 +6,11 @@ import concurrent.futures
 import unittest
 from typing import ClassVar
 
-from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.records import Claim
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, records, schema
 from lab import replication
-from tests.functional.support import databases, frozen_case
-
-NODE = model.Node('00000000-0000-0000-0000-000000000001')
-CLAIM = Claim(NODE, reasons.Reason.EXCLUSIVE)
+from tests.functional.faults import test_records_outages as outages
+from tests.functional.support import databases
 
 
 class TestFailover(unittest.TestCase):
@@ -42,16 +39,15 @@ class TestFailover(unittest.TestCase):
         servers.wait_until_streaming()
         self.ports = servers.standby.port, servers.primary.port
         self.url = replication.url(self.name, *self.ports)
-        self.database = self.open()
+        self.records = self.open()
         schema.upgrade(self.database)
-        self.records = records.SqlRecords(self.database)
         self.epoch = self.register()
         servers.wait_until_streaming()
 
-    def open(self, **options: float) -> connection.Database:
-        database = connection.open_database(self.url, **options)
-        self.addCleanup(database.close)
-        return database
+    def open(self, **options: float) -> records.SqlRecords:
+        self.database = connection.open_database(self.url, **options)
+        self.addCleanup(self.database.close)
+        return records.SqlRecords(self.database)
 
     def register(self) -> int:
         return self.records.register('host1', model.MemberSettings())
@@ -65,11 +61,13 @@ class TestFailover(unittest.TestCase):
                 continue
             return
 
-    def test_promoted_standby_is_found_by_the_same_url(self) -> None:
+    def test_acknowledged_commits_are_found_by_the_same_url(self) -> None:
+        self.servers.set_synchronous(synchronous=True)
+        epoch = self.register()
         self.servers.fail_over()
         self.until_available()
-        outcome = self.records.apply('host1', self.epoch, [CLAIM])
-        self.assertEqual((CLAIM,), outcome.applied)
+        self.assertEqual([epoch], [s.epoch for s in self.records.services()])
+        self.assertLess(epoch, self.register())
 
     def test_lost_primary_is_unavailable_and_all_hosts_are_named(
         self,
@@ -88,13 +86,10 @@ class TestFailover(unittest.TestCase):
     def test_frozen_primary_is_left_for_the_promoted_standby(self) -> None:
         # A new connection tries the frozen server first.
         self.url = replication.url(self.name, *reversed(self.ports))
-        self.records = records.SqlRecords(
-            self.open(
-                connect_timeout=frozen_case.TIMEOUT,
-                statement_timeout=frozen_case.TIMEOUT,
-            )
+        self.records = self.open(
+            connect_timeout=outages.TIMEOUT, statement_timeout=outages.TIMEOUT
         )
-        self.epoch = self.register()
+        self.register()
         self.servers.wait_until_streaming()
         frozen = self.servers.primary
         self.addCleanup(frozen.kill)
@@ -103,29 +98,19 @@ class TestFailover(unittest.TestCase):
         self.addCleanup(threads.shutdown, wait=False)
         # The first one has a pooled connection.
         for call in (self.register, self.records.services):
-            error = threads.submit(call).exception(frozen_case.PATIENCE)
+            error = threads.submit(call).exception(outages.PATIENCE)
             self.assertIsInstance(error, exceptions.RecordsUnavailableError)
         self.servers.promote()
         self.until_available()
         epoch = self.register()
         self.url = replication.url(self.name, self.servers.primary.port)
-        promoted = records.SqlRecords(self.open())
+        promoted = self.open()
         self.assertEqual([epoch], [s.epoch for s in promoted.services()])
 
     def test_server_that_became_read_only_is_left(self) -> None:
         # As a former primary that returned as a standby.
-        self.register()
         self.servers.set_read_only(read_only=True)
         with self.assertRaises(exceptions.RecordsUnavailableError):
             self.register()
         self.servers.promote()
         self.assertLess(self.epoch, self.register())
-
-    def test_acknowledged_commits_survive_with_a_synchronous_standby(
-        self,
-    ) -> None:
-        self.servers.set_synchronous(synchronous=True)
-        epoch = self.register()
-        self.servers.fail_over()
-        self.until_available()
-        self.assertEqual([epoch], [s.epoch for s in self.records.services()])

@@ -6,41 +6,42 @@ import unittest
 
 from tests.functional.faults.support import observer
 
+LOOKS = {
+    'another member owns it': (
+        5,
+        (1, 'host1', ['host1', 'host2']),
+        (2, 'host1', ['host2']),
+        (4, None, ['host2']),
+        (7, 'host2', ['host2']),
+        (9, 'host2', ['host2']),
+    ),
+    'it has not ended': (3, (1, None, ['host1']), (4, None, ['host1'])),
+    'no answer until the end of rights': (
+        0,
+        (1, 'host1', ['host1']),
+        (10, 'host1', ['host1']),
+    ),
+    'no answer after the end of rights': (
+        14,
+        (10, 'host1', ['host1']),
+        (34, 'host1', ['host1']),
+    ),
+    'an instance between': (
+        0,
+        (1, None, ['host1']),
+        (5, 'deployed', ['host1']),
+        (8, None, ['host1']),
+    ),
+}
+
 
 class TestUnserved(unittest.TestCase):
-    """Looks at one free node; services act for ten seconds blindly."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.unserved = observer.Unserved(lambda: 10)
-
-    def see(self, at: float, owner: str | None, *members: str) -> None:
-        self.unserved.see(at, {'node': owner}, members)
-
-    def test_time_until_another_member_owns_it(self) -> None:
-        self.see(1, 'host1', 'host1', 'host2')
-        self.see(2, 'host1', 'host2')
-        self.see(4, None, 'host2')
-        self.see(7, 'host2', 'host2')
-        self.see(9, 'host2', 'host2')
-        self.assertEqual(5, self.unserved.longest)
-
-    def test_time_that_has_not_ended_counts(self) -> None:
-        self.see(1, None, 'host1')
-        self.see(4, None, 'host1')
-        self.assertEqual(3, self.unserved.longest)
-
-    def test_time_without_an_answer_counts_after_the_end_of_rights(
-        self,
-    ) -> None:
-        self.see(1, 'host1', 'host1')
-        self.see(10, 'host1', 'host1')
-        self.assertEqual(0, self.unserved.longest)
-        self.see(34, 'host1', 'host1')
-        self.assertEqual(14, self.unserved.longest)
-
-    def test_node_with_an_instance_is_not_counted(self) -> None:
-        self.see(1, None, 'host1')
-        self.unserved.see(5, {}, ['host1'])
-        self.see(8, None, 'host1')
-        self.assertEqual(0, self.unserved.longest)
+    def test_longest_time_from_several_looks_at_one_node(self) -> None:
+        for title, (longest, *looks) in LOOKS.items():
+            with self.subTest(title):
+                # Services act for ten seconds blindly.
+                unserved = observer.Unserved(lambda: 10)
+                for at, owner, members in looks:
+                    free = {} if owner == 'deployed' else {'node': owner}
+                    unserved.see(at, free, members)
+                self.assertEqual(longest, unserved.longest)

@@ -11,8 +11,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.ports import Allocations
 from tests.contract.suites import allocations
 from tests.functional.support import ironics
-
-Answer = tuple[int, list[tuple[str, str]], bytes]
+from tests.functional.support.ironics import Answer
 
 BROKEN: Answer = (0, [], b'')
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
@@ -36,17 +35,12 @@ class FaultyProxy(ironics.RecordingProxy):
         turns = self.answers.get(handler.command)
         instead = turns.pop(0) if turns else None
         if instead is not None and not self.late:
-            handler.rfile.read(int(handler.headers.get('Content-Length') or 0))
+            self._body(handler)
             return instead
         answer = super()._ask(handler)
         if instead is BROKEN:
             raise http.client.RemoteDisconnected
         return instead or answer
-
-
-def open_allocations(url: str) -> Allocations:
-    """Open what reserves nodes as the programs do."""
-    return ironic_allocations.open_allocations(ironics.configured(url))
 
 
 class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
@@ -59,17 +53,20 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
         self.client = self.another()
 
     def another(self) -> Allocations:
-        return open_allocations(self.proxy.url)
+        """Open what reserves nodes as the programs do."""
+        configured = ironics.configured(self.proxy.url)
+        return ironic_allocations.open_allocations(configured)
+
+    def set(self, column: str, value: str, uuid: str) -> None:
+        with self.server.sql() as database:
+            database.execute(
+                f'UPDATE nodes SET {column} = ? WHERE uuid = ?', (value, uuid)
+            )
 
     def enrol(self, count=1, *, resource_class=allocations.GOLD, traits=()):
         uuids = self.enrolment.enrol(count)
-        with self.server.sql() as database:
-            for uuid in uuids:
-                database.execute(
-                    'UPDATE nodes SET resource_class = ? WHERE uuid = ?',
-                    (resource_class, uuid),
-                )
         for uuid in uuids:
+            self.set('resource_class', resource_class, uuid)
             for trait in traits:
                 self.server.request('PUT', f'/nodes/{uuid}/traits/{trait}')
         return uuids
@@ -77,21 +74,14 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
     def remove(self, uuid: str) -> None:
         self.enrolment.delete(uuid)
 
-    def node(self, uuid: str) -> dict[str, Any]:
-        return self.server.request('GET', f'/nodes/{uuid}')
-
-    def instance_of(self, uuid: str) -> str | None:
-        return self.node(uuid)['instance_uuid']
+    def instance_of(self, uuid: str) -> Any:
+        return self.server.request('GET', f'/nodes/{uuid}')['instance_uuid']
 
     def set_maintenance(self, uuid: str) -> None:
         self.enrolment.set_maintenance(uuid, True)
 
     def deploy(self, uuid: str) -> None:
-        with self.server.sql() as database:
-            database.execute(
-                "UPDATE nodes SET provision_state = 'active' WHERE uuid = ?",
-                (uuid,),
-            )
+        self.set('provision_state', 'active', uuid)
 
     def make_unavailable(self) -> None:
         self.addCleanup(self.server.start)

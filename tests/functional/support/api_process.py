@@ -54,7 +54,6 @@ class Api:
         self.process = server
 
     def start(self) -> Api:
-        """Start it, and wait until it answers."""
         self.process.start()
         self.process.wait_until(self._is_healthy, 'answer')
         return self
@@ -72,7 +71,6 @@ class Api:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send one request on a connection of its own."""
         sent = {'Connection': 'close', **(headers or {})}
         data = body
         if body is not None and not isinstance(body, bytes):
@@ -126,13 +124,11 @@ class ApiCase(ironics.IronicTestCase):
         )
 
     def serve(self, options: str = '', **more: str) -> Api:
-        """Start the program with a configuration of its own."""
         config = self.configure(options, **more)
         return self.run_server(program(config, self.log))
 
     @property
     def log(self) -> pathlib.Path:
-        """The log of a program that serves on the configured port."""
         return self.lab.directory / f'api-{self.port}.log'
 
     def run_server(self, server: process.Process) -> Api:

@@ -26,7 +26,6 @@ _PAUSE = 0.3
 class Snapshot:
     """Contents of the databases at one moment.
 
-    :ivar at: monotonic seconds.
     :ivar rows: the host of each compute node that is not deleted.
     :ivar instances: (node, host) of each instance that is not deleted and
         has been given to a host.
@@ -36,19 +35,15 @@ class Snapshot:
     :ivar allocations: (consumer, provider) of the allocations.
     """
 
-    at: float = 0.0
-    rows: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    instances: Mapping[str, tuple[str, str]] = dataclasses.field(
-        default_factory=dict
-    )
-    deployed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    nodes: frozenset[str] = frozenset()
-    providers: frozenset[str] = frozenset()
-    allocations: frozenset[tuple[str, str]] = frozenset()
+    rows: Mapping[str, str]
+    instances: Mapping[str, tuple[str, str]]
+    deployed: Mapping[str, str]
+    nodes: frozenset[str]
+    providers: frozenset[str]
+    allocations: frozenset[tuple[str, str]]
 
     @property
     def occupied(self) -> set[str]:
-        """The nodes with an instance, in Nova or in Ironic."""
         return {node for node, _ in self.instances.values()} | set(
             self.deployed
         )
@@ -69,7 +64,6 @@ class Facts:
 
 
 def check_one(now: Snapshot) -> list[str]:
-    """Return violations in one snapshot."""
     return [
         f'split: instance {uuid} is of {host}, its node of {now.rows[node]}'
         for uuid, (node, host) in now.instances.items()
@@ -90,31 +84,29 @@ def check_pair(old: Snapshot, new: Snapshot, facts: Facts) -> list[str]:
         elif facts.exclusive and before not in facts.dead:
             found.append(f'stolen: {change}')
     kept = (old.nodes & new.nodes) - facts.moves
-    found.extend(
+    found += [
         f'row lost: {node}' for node in kept & old.rows.keys() - new.rows
-    )
-    found.extend(
+    ]
+    found += [
         f'provider lost: {node}'
         for node in kept & old.providers - new.providers
-    )
-    found.extend(
+    ]
+    found += [
         f'allocation lost: {consumer} on {node}'
         for consumer, node in old.allocations - new.allocations
         # An instance that Nova deletes gives up its node first.
         if node in kept
         and new.deployed.get(node) == consumer
         and old.deployed.get(node) == consumer
-    )
+    ]
     return found
 
 
 def unserved(now: Snapshot, dead: Iterable[str]) -> set[str]:
     """Return the free nodes whose row is missing, or of a dead host."""
-    gone = set(dead)
+    gone = {None, *dead}
     return {
-        node
-        for node in now.nodes - now.occupied
-        if now.rows.get(node) in gone or node not in now.rows
+        node for node in now.nodes - now.occupied if now.rows.get(node) in gone
     }
 
 
@@ -128,15 +120,14 @@ class CellObserver:
         self.violations: dict[str, float] = {}
         self.count = 0
         self._cloud = cloud
+        # Replaced as a whole, so that the thread sees all of it or nothing.
         self._facts = Facts(exclusive=exclusive)
-        self._dead: set[str] = set()
+        self._dead: frozenset[str] = frozenset()
         self._last: Snapshot | None = None
-        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> CellObserver:
-        """Begin to observe."""
         self._thread.start()
         return self
 
@@ -147,45 +138,45 @@ class CellObserver:
             self._thread.join()
 
     def died(self, host: str) -> None:
-        """Note that the process of a host ends now."""
-        with self._lock:
-            self._dead.add(host)
-            self._facts = dataclasses.replace(
-                self._facts, dead=self._facts.dead | {host}
-            )
+        self._dead |= {host}
+        self._facts = dataclasses.replace(
+            self._facts, dead=self._facts.dead | {host}
+        )
 
     def returned(self, host: str) -> None:
-        """Note that a host is served again."""
-        with self._lock:
-            self._dead.discard(host)
+        self._dead -= {host}
 
     def expect(self, nodes: Sequence[str]) -> None:
         """Note that an operator moves nodes, or deletes their rows, now."""
-        with self._lock:
-            self._facts = dataclasses.replace(
-                self._facts, moves=self._facts.moves | set(nodes)
-            )
+        self._facts = dataclasses.replace(
+            self._facts, moves=self._facts.moves.union(nodes)
+        )
 
     def unserved(self) -> set[str]:
         """Return the free nodes without a live service, at this moment."""
-        with self._lock:
-            dead = set(self._dead)
-        return unserved(self.snapshot(), dead)
+        return unserved(self.snapshot(), self._dead)
 
     def snapshot(self) -> Snapshot:
-        """Read the databases."""
         # Ironic first: an instance appears in Nova before it is there.
-        nodes, deployed = self._ironic()
-        providers, allocations = self._placement()
+        ironic = self._cloud.ironic.directory / 'ironic.db'
+        nodes = _select(ironic, 'SELECT uuid, instance_uuid FROM nodes')
+        placement = self._cloud.placement.directory / 'placement.db'
+        providers = _select(placement, 'SELECT uuid FROM resource_providers')
+        allocations = _select(
+            placement,
+            'SELECT a.consumer_id, p.uuid FROM allocations AS a '
+            'JOIN resource_providers AS p ON p.id = a.resource_provider_id',
+        )
         rows, instances = self._cell()
         return Snapshot(
-            at=time.monotonic(),
             rows=rows,
             instances=instances,
-            deployed=deployed,
-            nodes=nodes,
-            providers=providers,
-            allocations=allocations,
+            deployed={uuid: instance for uuid, instance in nodes if instance},
+            nodes=frozenset(uuid for uuid, _ in nodes),
+            providers=frozenset(uuid for (uuid,) in providers),
+            allocations=frozenset(
+                (consumer, uuid) for consumer, uuid in allocations
+            ),
         )
 
     def _run(self) -> None:
@@ -194,13 +185,11 @@ class CellObserver:
                 now = self.snapshot()
             except (pymysql.err.Error, sqlite3.Error):
                 continue  # a database is down: nothing can change in it
-            with self._lock:
-                facts = self._facts
             found = check_one(now)
             if self._last is not None:
-                found.extend(check_pair(self._last, now, facts))
+                found += check_pair(self._last, now, self._facts)
             for one in found:
-                self.violations.setdefault(one, now.at)
+                self.violations.setdefault(one, time.monotonic())
             self._last = now
             self.count += 1
 
@@ -225,33 +214,8 @@ class CellObserver:
                 'SELECT uuid, node, host FROM instances WHERE deleted = 0 '
                 'AND host IS NOT NULL AND node IS NOT NULL'
             )
-            instances = {
-                uuid: (node, host) for uuid, node, host in cursor.fetchall()
-            }
-        return rows, instances
-
-    def _ironic(self) -> tuple[frozenset[str], dict[str, str]]:
-        path = self._cloud.ironic.directory / 'ironic.db'
-        rows = _select(path, 'SELECT uuid, instance_uuid FROM nodes')
-        return (
-            frozenset(uuid for uuid, _ in rows),
-            {uuid: instance for uuid, instance in rows if instance},
-        )
-
-    def _placement(
-        self,
-    ) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
-        path = self._cloud.placement.directory / 'placement.db'
-        providers = _select(path, 'SELECT uuid FROM resource_providers')
-        allocations = _select(
-            path,
-            'SELECT a.consumer_id, p.uuid FROM allocations AS a '
-            'JOIN resource_providers AS p ON p.id = a.resource_provider_id',
-        )
-        return (
-            frozenset(uuid for (uuid,) in providers),
-            frozenset((consumer, uuid) for consumer, uuid in allocations),
-        )
+            found = cursor.fetchall()
+        return rows, {uuid: (node, host) for uuid, node, host in found}
 
 
 def _select(path: object, statement: str) -> list[tuple[str, ...]]:

@@ -43,7 +43,6 @@ class NovaCell:
         return self.server.query(statement)
 
     def clear(self) -> None:
-        """Delete all rows."""
         for table in TABLES:
             self.query(f'DELETE FROM {self.schema}.{table}')
 
@@ -84,7 +83,6 @@ class NovaCell:
         )
 
     def owners(self) -> dict[str, str]:
-        """Return the hosts of the nodes that are not deleted."""
         return dict(
             self.query(
                 f'SELECT c.uuid, c.host FROM {self.schema}.compute_nodes c '

@@ -37,7 +37,6 @@ def start() -> webdriver.Chrome:
 def wait(
     driver: webdriver.Chrome, until: Callable[[], object], what: str
 ) -> None:
-    """Wait for something on the page."""
     # What was found may be of the page before.
     waits = WebDriverWait(
         driver, _TIMEOUT, ignored_exceptions=[StaleElementReferenceException]

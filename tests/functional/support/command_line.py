@@ -110,11 +110,9 @@ class Deployment:
         )
 
     def bury(self, host: str) -> None:
-        """Let a service be dead."""
         self._members[host].leave()
 
     def claim(self, host: str, epoch: int, *nodes: model.Node) -> None:
-        """Record nodes as owned by a service."""
         outcome = self.records.apply(
             host,
             epoch,
@@ -123,11 +121,9 @@ class Deployment:
         assert not outcome.refused, outcome
 
     def run(self, *words: str, config: pathlib.Path | None = None) -> Done:
-        """Run the program with a configuration of this deployment."""
         return run('--config-file', str(config or self.config), *words)
 
     def json(self, *words: str, config: pathlib.Path | None = None) -> Any:
-        """Run the program and return what it says in JSON."""
         done = self.run(*words, '-f', 'json', config=config)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

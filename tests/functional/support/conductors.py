@@ -5,9 +5,7 @@ One of them serves the tests of a process: it takes long to start.
 
 from __future__ import annotations
 
-import atexit
 import functools
-import time
 from typing import Any
 
 import testtools
@@ -20,12 +18,10 @@ FAKE, MANUAL = 'fake-hardware', 'manual-management'
 
 @functools.cache
 def _ironic() -> tuple[conductors.Conductors, list[conductors.Conductor]]:
-    server = conductors.Conductors(
-        databases.temporary_directory('conductors'), databases.MARIADB.fresh()
+    url = databases.MARIADB.fresh()
+    server = databases.started(
+        lambda path: conductors.Conductors(path, url), 'conductors'
     )
-    # Registered after the directory's removal, so it runs before it.
-    atexit.register(server.stop)
-    server.start()
     started = [
         server.add(FAKE),
         server.add(FAKE, group='g1'),
@@ -66,19 +62,14 @@ class ConductorsCase(testtools.TestCase):
         return True
 
     def revive(self, *dead: conductors.Conductor) -> None:
-        """Start these again if they do not run, and wait until they live."""
+        """Let these live again, if they do not run."""
         for one in dead:
             if one.process.returncode is not None:
                 one.start()
         self.ironic.wait_until_alive(*dead)
 
     def eventually(self, ready: Any, what: str) -> None:
-        """Wait until a probe succeeds."""
-        deadline = time.monotonic() + host_process.TIMEOUT
-        while not ready():
-            if time.monotonic() > deadline:
-                self.fail(f'no {what} within {host_process.TIMEOUT:g} s')
-            time.sleep(0.1)
+        process.wait_for(ready, what, timeout=host_process.TIMEOUT)
 
     def enrol(self, driver: str = FAKE, group: str = '') -> str:
         """Enrol a node, and bring one of fake hardware to available."""
@@ -89,19 +80,21 @@ class ConductorsCase(testtools.TestCase):
         }
         uuid = str(self._accepted('POST', '/nodes', node)['uuid'])
         if driver == FAKE:
-            for verb, state in (
-                ('manage', 'manageable'),
-                ('provide', 'available'),
-            ):
-                self._put(uuid, 'provision', verb)
-                self._wait(uuid, 'provision_state', state)
-            self._put(uuid, 'power', 'power off')
-            self._wait(uuid, 'power_state', 'power off')
+            self._bring(uuid, 'provision', 'manage', 'manageable')
+            self._bring(uuid, 'provision', 'provide', 'available')
+            self._bring(uuid, 'power', 'power off', 'power off')
         return uuid
 
-    def _put(self, uuid: str, kind: str, target: str) -> None:
-        path = f'/nodes/{uuid}/states/{kind}'
-        self._accepted('PUT', path, {'target': target})
+    def _bring(self, uuid: str, kind: str, target: str, state: str) -> None:
+        """Ask for a change of state, and wait for it."""
+        path = f'/nodes/{uuid}'
+        self._accepted('PUT', f'{path}/states/{kind}', {'target': target})
+
+        def settled() -> bool:
+            node = self.ironic.request('GET', path)
+            return node[f'{kind}_state'] == state and not node['reservation']
+
+        self.eventually(settled, f'{kind} {state}')
 
     def _accepted(self, method: str, path: str, json: Any) -> dict[str, Any]:
         """Send a request until Ironic accepts it; return the answer.
@@ -120,12 +113,3 @@ class ConductorsCase(testtools.TestCase):
 
         self.eventually(accepted, f'{method} {path}')
         return answers[-1]
-
-    def _wait(self, uuid: str, field: str, value: str) -> None:
-        self.eventually(
-            lambda: self._settled(uuid, field, value), f'{field} {value}'
-        )
-
-    def _settled(self, uuid: str, field: str, value: str) -> bool:
-        node = self.ironic.request('GET', f'/nodes/{uuid}')
-        return node[field] == value and not node['reservation']

@@ -7,7 +7,7 @@ not a skip.
 
 from __future__ import annotations
 
-import atexit
+import functools
 import itertools
 import os
 import time
@@ -21,7 +21,6 @@ from lab import etcd, redis, zookeeper
 from tests.functional.support import databases
 
 _groups = itertools.count(1)
-_servers: dict[str, Any] = {}
 _PATIENCE = 180.0
 """Seconds."""
 
@@ -34,20 +33,15 @@ KINDS = {
 }
 
 
+@functools.cache
 def server(kind: str) -> Any:
-    """Return the test process's server of a kind, started if it was not."""
-    if kind not in _servers:
-        started = KINDS[kind](databases.temporary_directory(kind))
-        # Registered after the directory's removal, so it runs before it.
-        atexit.register(started.stop)
-        _servers[kind] = started.start()
-    return _servers[kind]
+    """Return the test process's server of a kind."""
+    return databases.started(KINDS[kind], kind)
 
 
 def build(
     url: str, group: str, ttl: float = 30, call_timeout: float = 20
 ) -> backend.ToozBackend:
-    """Build a backend on a store."""
     return backend.ToozBackend(
         {'backend_url': url, 'group': group},
         member_ttl=ttl,

@@ -15,7 +15,7 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import sqlalchemy as sa
 
@@ -44,10 +44,26 @@ _numbers = itertools.count(1)
 
 
 def temporary_directory(kind: str) -> pathlib.Path:
-    """Return a new directory that disappears with the process."""
     path = pathlib.Path(tempfile.mkdtemp(prefix=f'ironic-ownership-{kind}-'))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
+
+
+class _Stoppable(Protocol):
+    def start(self) -> object: ...
+    def stop(self) -> None: ...
+
+
+Started = TypeVar('Started', bound=_Stoppable)
+
+
+def started(build: Callable[[pathlib.Path], Started], kind: str) -> Started:
+    """Start a server in a directory of its own; it ends with the process."""
+    server = build(temporary_directory(kind))
+    # Registered after the directory's removal, so it runs before it.
+    atexit.register(server.stop)
+    server.start()
+    return server
 
 
 class Sqlite:
@@ -68,11 +84,7 @@ class _Kind(Generic[S]):
     @functools.cached_property
     def server(self) -> S:
         """The server, started if it was not."""
-        server = self._build(temporary_directory(type(self).__name__.lower()))
-        # Registered after the directory's removal, so it runs before it.
-        atexit.register(server.stop)
-        server.start()
-        return server
+        return started(self._build, type(self).__name__.lower())
 
 
 class DatabaseServer(_Kind[D], abc.ABC):
@@ -88,11 +100,9 @@ class DatabaseServer(_Kind[D], abc.ABC):
         self._granted: set[str] = set()
 
     def fresh(self) -> str:
-        """Return the URL of a new and empty database."""
         return self.server.create_database(f'test{next(_numbers)}')
 
     def own(self) -> str:
-        """Return the URL of a new database with the schema."""
         return self._copy(f'test{next(_numbers)}')
 
     def empty(self) -> str:
@@ -137,8 +147,6 @@ class DatabaseServer(_Kind[D], abc.ABC):
 
 
 class PostgreSQL(DatabaseServer[postgresql.PostgreSQL]):
-    """The test process's PostgreSQL."""
-
     def _copy(self, name: str) -> str:
         return self.server.create_database(name, template=self._migrated)
 
@@ -155,8 +163,6 @@ class PostgreSQL(DatabaseServer[postgresql.PostgreSQL]):
 
 
 class MariaDB(DatabaseServer[mariadb.MariaDB]):
-    """The test process's MariaDB."""
-
     def _copy(self, name: str) -> str:
         url = self.server.create_database(name)
         self.server.restore(name, self._dump)
@@ -195,8 +201,6 @@ class MariaDB(DatabaseServer[mariadb.MariaDB]):
 
 
 class Galera(_Kind[galera.Galera]):
-    """The test process's Galera cluster."""
-
     def fresh(self) -> list[str]:
         """Return the URL of a new and empty database at each node."""
         return self.server.create_database(f'test{next(_numbers)}')
@@ -212,7 +216,6 @@ class HAProxy(_Kind[haproxy.HAProxy]):
 
 
 def _grants(kind: str, database: str) -> str:
-    """Return the statements that the documentation has for a user."""
     text = (_GRANTS / f'{kind}.sql').read_text()
     return text.replace('ironic_ownership.', f'{database}.')
 

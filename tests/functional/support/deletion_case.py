@@ -73,7 +73,6 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
         return {n.uuid for n in self.lab.records.compute_nodes()}
 
     def assert_all_kept(self) -> None:
-        """Nothing was deleted, in the records or in Placement."""
         everything = {*self.nodes, self.gone}
         self.assertEqual(everything, self.recorded() & everything)
         self.assertEqual(everything, self.placement_server.providers())

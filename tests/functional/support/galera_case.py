@@ -28,15 +28,12 @@ class Alternating(connection.Database):
         self.engine = self._all[0].engine
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
-        """Read through the next node."""
         return next(self._turns).read(work)
 
     def write(self, work: Callable[[sa.Connection], T]) -> T:
-        """Write through the next node."""
         return next(self._turns).write(work)
 
     def close(self) -> None:
-        """Close the connections to all nodes."""
         for one in self._all:
             one.close()
 
@@ -67,8 +64,6 @@ class OnGalera(database.OnDatabase):
         return Alternating(self.urls())
 
     def prepare(self) -> None:
-        """Delete all rows."""
-
         def work(conn: sa.Connection) -> None:
             for table in reversed(tables.metadata.sorted_tables):
                 conn.execute(sa.delete(table))
@@ -80,5 +75,4 @@ class BackendOnGalera(database.BackendOnDatabase):
     """Builds the ``db`` backend, each time at another node."""
 
     def connection(self) -> str:
-        """Return the URL at the next node."""
         return self.fresh_url()

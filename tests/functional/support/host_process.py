@@ -65,7 +65,6 @@ class Host:
         return self.process.wait(TIMEOUT)
 
     def kill(self) -> None:
-        """End it with SIGKILL."""
         self.process.kill()
 
     def freeze(self) -> None:
@@ -76,17 +75,14 @@ class Host:
         self.process.freeze()
 
     def thaw(self) -> None:
-        """Let it go on after :meth:`freeze`."""
         self.process.thaw()
 
     def lines(self, text: str = '') -> list[str]:
-        """Return the lines of its log that contain a text."""
         if not self.log.exists():
             return []
         return [x for x in self.log.read_text().splitlines() if text in x]
 
     def output(self) -> str:
-        """Return what it wrote to standard output and error."""
         return self.process.log.read_text()
 
     def troubles(self) -> str:

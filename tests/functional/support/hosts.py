@@ -54,7 +54,6 @@ FAST: Sections = {
 
 
 def text_of(*parts: Sections) -> str:
-    """Return the text of a configuration file; later parts count."""
     merged: dict[str, dict[str, object]] = {}
     for part in parts:
         for group, options in part.items():
@@ -118,12 +117,10 @@ class Deployment:
         return host
 
     def stop(self) -> None:
-        """End every process that still runs."""
         for host in self.hosts:
             host.kill()
 
     def close(self) -> None:
-        """Free the connection to the records."""
         self.records.close()
 
     @functools.cached_property
@@ -133,15 +130,12 @@ class Deployment:
 
     @functools.cached_property
     def records(self) -> SqlRecords:
-        """The records."""
         return SqlRecords(self.database)
 
     def owners(self) -> dict[str, str | None]:
-        """Return the owner of each node on record."""
         return {n.uuid: n.host for n in self.records.compute_nodes()}
 
     def owned_by(self, host: str) -> set[str]:
-        """Return the nodes of one host."""
         return {uuid for uuid, owner in self.owners().items() if owner == host}
 
     def view(self) -> model.View:
@@ -150,15 +144,9 @@ class Deployment:
         return model.View.of(beat.member for beat in found if beat.left > 0)
 
     def members(self) -> frozenset[str]:
-        """Return the hosts that have a process that is a member now."""
         return self.view().hosts
 
-    def processes(self, host: str) -> frozenset[str]:
-        """Return the incarnations of a host's processes that are members."""
-        return self.view().incarnations(host)
-
     def service(self, host: str) -> model.Service:
-        """Return the row of a service."""
         rows = self.records.services()
         return next(row for row in rows if row.host == host)
 
@@ -177,7 +165,6 @@ class Deployment:
         return view.hosts.intersection(found)
 
     def see_each_other(self, *names: str) -> bool:
-        """Tell whether these are the members, and each knows them all."""
         return set(names) == self.informed() == self.members()
 
     def wait_for_members(self, *names: str) -> None:
@@ -187,14 +174,15 @@ class Deployment:
         )
 
     def events(self) -> list[model.Event]:
-        """Return the whole history, oldest first."""
         return [*reversed(self.records.events(limit=1_000_000))]
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, timeout: float = 30) -> Iterator[None]:
         """Lock the SQLite database against all writers."""
         path = self.database.engine.url.database
-        with contextlib.closing(sqlite3.connect(path, timeout=30)) as conn:
+        with contextlib.closing(
+            sqlite3.connect(path, timeout=timeout)
+        ) as conn:
             conn.execute('BEGIN IMMEDIATE')
             try:
                 yield
@@ -226,7 +214,6 @@ class Deployment:
             return False
 
     def wait_for_owners(self, expected: Mapping[str, str | None]) -> None:
-        """Wait until the records are exactly these."""
         self.wait_until(
             lambda: self.owners() == expected, f'owners {expected}'
         )

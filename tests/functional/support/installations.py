@@ -45,7 +45,6 @@ class InstalledCase(unittest.TestCase):
     def run_program(
         cls, program: str, *words: object, cwd: pathlib.Path | None = None
     ) -> str:
-        """Run a program of the environment and return what it prints."""
         return run(cls.bin / program, *words, cwd=cwd or cls.root)
 
 

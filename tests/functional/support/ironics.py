@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import http.client
@@ -20,9 +19,10 @@ from lab import certificates, ironic, ironic_cache
 from lab.enrolment import Enrolment
 from tests.functional.support import databases
 
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
 
 def configured(url: str, **options: object) -> cfg.ConfigOpts:
-    """Return a configuration with options of ``[ironic]``."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     client.register_opts(conf)
@@ -34,22 +34,14 @@ def configured(url: str, **options: object) -> cfg.ConfigOpts:
 
 
 def open_ironic(url: str, **options: object) -> client.IronicClient:
-    """Open an bare_metal as the programs do."""
     return client.open_ironic(configured(url, **options))
 
 
 @functools.cache
 def _enrolment() -> Enrolment:
-    """Return the nodes of this test process's Ironic.
-
-    It starts when the first test asks for it and ends with the process.
-    """
-    server = ironic.Ironic(
-        databases.temporary_directory('ironic'), preloads=True
-    )
-    # Registered after the directory's removal, so it runs before it.
-    atexit.register(server.stop)
-    return Enrolment(server, repeatable=True)
+    """Return the nodes of this test process's Ironic."""
+    build = functools.partial(ironic.Ironic, preloads=True)
+    return Enrolment(databases.started(build, 'ironic'), repeatable=True)
 
 
 @functools.cache
@@ -168,9 +160,7 @@ class RecordingProxy:
         handler.end_headers()
         handler.wfile.write(body)
 
-    def _ask(
-        self, handler: http.server.BaseHTTPRequestHandler
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
         upstream = http.client.HTTPConnection(self._target, timeout=60)
         try:
             kept = {
@@ -188,7 +178,6 @@ class RecordingProxy:
     def _body(
         self, handler: http.server.BaseHTTPRequestHandler
     ) -> bytes | None:
-        """Read what a request carries."""
         length = int(handler.headers.get('Content-Length') or 0)
         return handler.rfile.read(length) if length else None
 
@@ -196,11 +185,7 @@ class RecordingProxy:
 class HoldingProxy(RecordingProxy):
     """Holds some requests back, as an Ironic does that takes its time."""
 
-    def __init__(self, target: str) -> None:
-        super().__init__(target)
-        self._paths: set[str] = set()
-        self._missing: set[str] = set()
-        self._asked, self._go_on = threading.Event(), threading.Event()
+    _paths: frozenset[str] = frozenset()
 
     @contextlib.contextmanager
     def holding(self, *paths: str) -> Iterator[threading.Event]:
@@ -209,12 +194,11 @@ class HoldingProxy(RecordingProxy):
         :yields: set when one has come for each path.
         """
         self._asked, self._go_on = threading.Event(), threading.Event()
-        self._missing = {*paths}
-        self._paths = {*paths}
+        self._missing, self._paths = {*paths}, frozenset(paths)
         try:
             yield self._asked
         finally:
-            self._paths = set()
+            self._paths = frozenset()
             self._go_on.set()
 
     def _body(

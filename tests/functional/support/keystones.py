@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 
 from lab import keystone
@@ -12,10 +11,7 @@ from tests.functional.support import databases
 @functools.cache
 def shared() -> keystone.Keystone:
     """Return the Keystone of this test process, which ends with it."""
-    server = keystone.Keystone(databases.temporary_directory('keystone'))
-    # Registered after the directory's removal, so it runs before it.
-    atexit.register(server.stop)
-    server.start()
+    server = databases.started(keystone.Keystone, 'keystone')
     server.add('mary', 'member')
     server.add('paul', 'reader')
     server.add('rita', 'reader', system=True)

@@ -94,31 +94,24 @@ class _Replay:
         self._moved_by: dict[str | None, str | None] = {}
 
     def follow(self, event: model.Event) -> None:
-        """Take one event into account."""
         while self._lapses and self._lapses[-1].event_id < event.id:
             self._lapsed.add(self._lapses.pop().host)
-        if event.kind == EventKind.SERVICE_REGISTERED:
+        kind, by_service = event.kind, event.actor in self._settings
+        if kind == EventKind.SERVICE_REGISTERED:
             self._follow_registration(event)
-            return
-        if event.kind in _BY_OPERATORS or (
-            event.kind == EventKind.SERVICE_FENCED and event.request_id
+        elif kind in _BY_OPERATORS or (
+            kind == EventKind.SERVICE_FENCED and event.request_id
         ):
             self._follow_operator(event)
-            return
-        if (
-            event.kind == EventKind.NODE_FORGOTTEN
-            and event.actor not in self._settings
-        ):
+        elif kind == EventKind.NODE_FORGOTTEN and not by_service:
             self._follow_removal(event)
-            return
-        if event.kind in _RESERVATIONS:
-            self._follow_reservation(event)
-            return
-        self._check_writer(event)
-        self._follow_service(event)
+        else:
+            # Reservations are ended by others, too.
+            if by_service or kind not in _RESERVATIONS:
+                self._check_writer(event)
+            self._follow_service(event)
 
     def _follow_service(self, event: model.Event) -> None:
-        """Take an event into account that a service wrote."""
         match event.kind:
             case EventKind.SERVICE_RETIRED:
                 self._follow_retirement(event)
@@ -126,6 +119,8 @@ class _Replay:
                 self._may_write.discard(str(event.from_host))
             case EventKind.OWNER_CHANGED | EventKind.NODE_FORGOTTEN:
                 self._follow_owner(event)
+            case EventKind.NODE_RESERVED | EventKind.NODE_RELEASED:
+                self._follow_reservation(event)
             case (
                 EventKind.INSTANCE_OPENED
                 | EventKind.INSTANCE_CLOSED
@@ -136,35 +131,36 @@ class _Replay:
                 pass
             case EventKind.NODES_TAKEN_OVER:
                 self._check(
-                    event.from_host not in self._may_write,
                     event,
-                    'law 1: nodes were taken from a service that may write',
+                    {
+                        'law 1: nodes were taken from a service that may '
+                        'write': event.from_host not in self._may_write
+                    },
                 )
             case _:
-                self._check(False, event, 'unknown kind')
+                self._check(event, {'unknown kind': False})
 
     def _check_writer(self, event: model.Event) -> None:
         """See that a service writes only with a right that it has now."""
+        host = event.actor
         retires_down = (
             event.kind == EventKind.SERVICE_RETIRED
-            and event.actor in self._forced_down
+            and host in self._forced_down
         )
+        writer, active = self._writers.get(event.id), self._active.get(host)
         self._check(
-            event.actor in self._may_write or retires_down,
             event,
-            'law 1: actor is fenced',
-        )
-        self._check(
-            event.actor not in self._lapsed,
-            event,
-            'law 1: the right of the actor had lapsed',
-        )
-        writer = self._writers.get(event.id)
-        active = self._active.get(event.actor)
-        self._check(
-            writer == active,
-            event,
-            f'law 1: written by {writer}, while {active} is active',
+            {
+                'law 1: actor is fenced': (
+                    host in self._may_write or retires_down
+                ),
+                'law 1: the right of the actor had lapsed': (
+                    host not in self._lapsed
+                ),
+                f'law 1: written by {writer}, while {active} is active': (
+                    writer == active
+                ),
+            },
         )
 
     def _follow_registration(self, event: model.Event) -> None:
@@ -196,11 +192,8 @@ class _Replay:
                 if 'forced_down=False' in told:
                     self._forced_down.discard(host)
             case EventKind.SERVICE_DELETED:
-                self._check(
-                    host not in self._owner.values(),
-                    event,
-                    'deleted with nodes',
-                )
+                has_none = host not in self._owner.values()
+                self._check(event, {'deleted with nodes': has_none})
                 self._may_write.discard(host)
                 self._forced_down.discard(host)
             case EventKind.NODE_MOVED:
@@ -211,18 +204,15 @@ class _Replay:
     def _follow_move(self, event: model.Event) -> None:
         node, before, after = event.node_uuid, event.from_host, event.to_host
         self._check(
-            self._owner.get(node) == before, event, 'law 1: wrong owner before'
-        )
-        self._check(
-            after not in (None, before), event, 'law 7: changes nothing'
-        )
-        self._check(
-            before not in self._may_write, event, 'law 1: source may write'
-        )
-        self._check(
-            self._instance.get(node) == event.instance_uuid,
             event,
-            'law 7: instance is left behind',
+            {
+                'law 1: wrong owner before': self._owner.get(node) == before,
+                'law 7: changes nothing': after not in (None, before),
+                'law 1: source may write': before not in self._may_write,
+                'law 7: instance is left behind': (
+                    self._instance.get(node) == event.instance_uuid
+                ),
+            },
         )
         self._owner[node] = after
         self._moved_by[node] = event.request_id
@@ -233,135 +223,127 @@ class _Replay:
         One with an instance only goes back: by the request that moved it.
         """
         node = event.node_uuid
-        self._check(
-            self._owner.get(node) == event.from_host,
-            event,
-            'law 3: wrong owner before',
-        )
         is_back = event.request_id is not None and (
             self._moved_by.get(node) == event.request_id
         )
         self._check(
-            self._instance.get(node) is None or is_back,
             event,
-            'law 3: has an instance',
+            {
+                'law 3: wrong owner before': (
+                    self._owner.get(node) == event.from_host
+                ),
+                'law 3: has an instance': (
+                    self._instance.get(node) is None or is_back
+                ),
+            },
         )
         self._owner[node] = None
 
     def _follow_reservation(self, event: model.Event) -> None:
         """Follow what a service, or another for it, did to one node."""
-        if event.actor in self._settings:
-            self._check_writer(event)
-        if event.kind == EventKind.NODE_RELEASED:
-            self._follow_end_of_reservation(event)
-            return
-        node, host = event.node_uuid, event.to_host
-        self._check(
-            self._owner.get(node) in (None, host),
-            event,
-            'law 1: reserved the node of another service',
-        )
-        self._check(
-            self._instance.get(node) in (None, event.instance_uuid),
-            event,
-            'law 1: reserved twice',
-        )
-        self._owner[node] = host
-        self._instance[node] = event.instance_uuid
-
-    def _follow_end_of_reservation(self, event: model.Event) -> None:
         node = event.node_uuid
-        self._check(
-            self._owner.get(node) == event.from_host,
-            event,
-            'law 1: wrong owner before',
-        )
-        self._check(
-            self._instance.get(node) == event.instance_uuid,
-            event,
-            'law 2: has another instance',
-        )
-        self._owner[node] = self._instance[node] = None
+        owner, instance = self._owner.get(node), self._instance.get(node)
+        if event.kind == EventKind.NODE_RELEASED:
+            laws = {
+                'law 1: wrong owner before': owner == event.from_host,
+                'law 2: has another instance': (
+                    instance == event.instance_uuid
+                ),
+            }
+            self._owner[node] = self._instance[node] = None
+        else:
+            laws = {
+                'law 1: reserved the node of another service': (
+                    owner in (None, event.to_host)
+                ),
+                'law 1: reserved twice': (
+                    instance in (None, event.instance_uuid)
+                ),
+            }
+            self._owner[node] = event.to_host
+            self._instance[node] = event.instance_uuid
+        self._check(event, laws)
 
     def _follow_owner(self, event: model.Event) -> None:
         node, before, after = event.node_uuid, event.from_host, event.to_host
+        actor = before if after is None else after
         self._check(
-            self._owner.get(node) == before, event, 'law 1: wrong owner before'
-        )
-        self._check(before != after, event, 'law 1: changes nothing')
-        self._check(
-            event.actor == (before if after is None else after),
             event,
-            'law 1: another service releases or claims',
+            {
+                'law 1: wrong owner before': self._owner.get(node) == before,
+                'law 1: changes nothing': before != after,
+                'law 1: another service releases or claims': (
+                    event.actor == actor
+                ),
+                'law 2: has an instance': self._instance.get(node) is None,
+                'taken from a service that is expected back': (
+                    after is None
+                    or self._away_until.get(before, event.at) <= event.at
+                ),
+                'law 5: exclusive owner': (
+                    event.kind != EventKind.OWNER_CHANGED
+                    or before is None
+                    or self._gives(before, after)
+                ),
+            },
         )
-        self._check(
-            self._instance.get(node) is None, event, 'law 2: has an instance'
-        )
-        if after is not None:
-            self._check(
-                self._away_until.get(before, event.at) <= event.at,
-                event,
-                'taken from a service that is expected back',
-            )
-        if event.kind == EventKind.OWNER_CHANGED and before is not None:
-            sharing = self._shares(before) and (
-                after is None or self._shares(after)
-            )
-            reserves = after is None and self._reserves(before)
-            self._check(sharing or reserves, event, 'law 5: exclusive owner')
         self._owner[node] = after
 
     def _follow_instance(self, event: model.Event) -> None:
         node, instance = event.node_uuid, event.instance_uuid
         opened = event.kind == EventKind.INSTANCE_OPENED
+        before = None if opened else instance
+        changes = event.kind != EventKind.AVAILABILITY_CHANGED
         self._check(
-            self._owner.get(node) == event.actor,
             event,
-            'law 1: instance of another service, or its availability',
+            {
+                'law 1: instance of another service, or its availability': (
+                    self._owner.get(node) == event.actor
+                ),
+                'instance neither new nor the one before': (
+                    not changes or self._instance.get(node) == before
+                ),
+            },
         )
-        if event.kind == EventKind.AVAILABILITY_CHANGED:
-            return
-        self._check(
-            self._instance.get(node) == (None if opened else instance),
-            event,
-            'instance neither new nor the one before',
-        )
-        self._instance[node] = instance if opened else None
+        if changes:
+            self._instance[node] = instance if opened else None
+
+    def _gives(self, host: str, to: str | None) -> bool:
+        """Tell whether a service gives up nodes, to another one perhaps."""
+        if self._shares(host) and (to is None or self._shares(to)):
+            return True
+        settings = self._settings.get(host, model.MemberSettings())
+        reserves = any(p.name == 'reservation' for p in settings.policies)
+        return to is None and reserves
 
     def _shares(self, host: str) -> bool:
         """Tell whether a service shares its nodes with at least one more."""
         if host not in self._settings:
             return True  # deleted since, and its settings with it
         own = self._settings[host]
-        peers = [
-            h for h, settings in self._settings.items() if settings == own
-        ]
+        peers = [s for s in self._settings.values() if s == own]
         assigns = any(p.name in self._rings for p in own.policies)
         return assigns and len(peers) > 1
 
-    def _reserves(self, host: str) -> bool:
-        settings = self._settings.get(host, model.MemberSettings())
-        return any(p.name == 'reservation' for p in settings.policies)
-
     def compare(self, source: SqlRecords) -> None:
-        """Compare the end of the history with the records."""
         nodes = source.compute_nodes()
-        kept = {n.uuid: n.host for n in nodes if n.host is not None}
-        replayed = {u: h for u, h in self._owner.items() if h is not None}
-        for uuid in kept.keys() | replayed.keys():
-            if kept.get(uuid) != replayed.get(uuid):
-                self.found.append(
-                    f'node {uuid}: history ends with owner '
-                    f'{replayed.get(uuid)}, its record says {kept.get(uuid)}'
-                )
-        for node in nodes:
-            if node.instance_uuid != self._instance.get(node.uuid):
-                self.found.append(
-                    f'node {node.uuid}: history ends with instance '
-                    f'{self._instance.get(node.uuid)}, its record says '
-                    f'{node.instance_uuid}'
-                )
+        owners = {n.uuid: n.host for n in nodes}
+        instances = {n.uuid: n.instance_uuid for n in nodes}
+        for uuid in owners.keys() | self._owner.keys():
+            for what, replayed, recorded in (
+                ('owner', self._owner, owners),
+                ('instance', self._instance, instances),
+            ):
+                # Of a node without a record only an owner would be left.
+                if what == 'instance' and uuid not in instances:
+                    continue
+                if replayed.get(uuid) != recorded.get(uuid):
+                    self.found.append(
+                        f'node {uuid}: history ends with {what} '
+                        f'{replayed.get(uuid)}, its record says '
+                        f'{recorded.get(uuid)}'
+                    )
 
-    def _check(self, kept: bool, event: model.Event, broken: str) -> None:
-        if not kept:
-            self.found.append(f'{broken}: {event}')
+    def _check(self, event: model.Event, laws: Mapping[str, bool]) -> None:
+        """Note each law that an event does not keep, by its sentence."""
+        self.found += [f'{law}: {event}' for law in laws if not laws[law]]

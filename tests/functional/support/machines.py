@@ -8,8 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 from lab import enrolment, ironic, process
 from tests.functional.support import hosts, programs, runbook
@@ -23,11 +21,7 @@ exec {program} --config-file {config} "$@"
 
 
 class Machines:
-    """Runs the commands of a page on a real deployment.
-
-    :param policies: those of the program ``ironic-ownership`` itself, which
-        looks at everything.
-    """
+    """Runs the commands of a page on a real deployment."""
 
     def __init__(
         self, deployment: hosts.Deployment, server: ironic.Ironic
@@ -45,13 +39,9 @@ class Machines:
                 {
                     'DEFAULT': {'host': 'operator'},
                     'ownership': {'policies': 'all'},
-                    'database': {'connection': deployment.connection},
-                    'ironic': {
-                        'auth_type': 'none',
-                        'endpoint_override': deployment.endpoint,
-                    },
-                    **deployment.more,
+                    **deployment._shared(),
                 },
+                deployment.more,
             )
         )
         program = _PROGRAMS / 'ironic-ownership'
@@ -124,7 +114,6 @@ class Machines:
         )
 
     def _baremetal(self, verb: str, words: list[str]) -> None:
-        """Do what ``openstack baremetal node VERB`` does."""
         if verb == 'create':
             options = _options(words)
             options['resource_class'] = options.pop('resource-class')
@@ -140,7 +129,15 @@ class Machines:
             self._ironic.request(
                 'PUT', f'{path}/states/provision', json={'target': verb}
             )
-            self._settle(name)
+
+            def settled() -> bool:
+                node = self._ironic.request('GET', path)
+                return not (
+                    node['target_provision_state'] or node['reservation']
+                )
+
+            # As the client's ``--wait`` does.
+            process.wait_for(settled, f'end of the work on {name}')
             return
         assert verb == 'set', verb
         changes = [
@@ -148,15 +145,6 @@ class Machines:
             for option, value in _options(words[1:]).items()
         ]
         self._ironic.request('PATCH', path, json=changes)
-
-    def _settle(self, name: str) -> None:
-        """Wait for Ironic, as the client's ``--wait`` does."""
-
-        def settled() -> bool:
-            node = self._ironic.request('GET', f'/nodes/{name}')
-            return not (node['target_provision_state'] or node['reservation'])
-
-        wait_until(settled, f'end of the work on {name}')
 
 
 def _options(words: list[str]) -> dict[str, str]:
@@ -169,13 +157,4 @@ def _options(words: list[str]) -> dict[str, str]:
     }
 
 
-def wait_until(ready: Callable[[], bool], what: str) -> None:
-    """Wait for something that another process does.
-
-    :raises LabError: when the patience of an operator ends.
-    """
-    deadline = time.monotonic() + hosts.TIMEOUT
-    while not ready():
-        if time.monotonic() > deadline:
-            raise process.LabError(f'no {what} after {hosts.TIMEOUT:g} s')
-        time.sleep(0.2)
+wait_until = process.wait_for

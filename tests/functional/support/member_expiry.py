@@ -7,7 +7,6 @@ forgotten, or kept, when the test is ready for it, however slow the machine.
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import threading
 from collections.abc import Iterator
 
@@ -67,7 +66,7 @@ def _expire_in(
         # As another membership: its last heartbeat was seen a moment ago.
         .values(
             expires_at=dialects.EpochSeconds() + seconds,
-            joined_at=tables.members.c.joined_at - 1,
+            joined_at=members.joined_at - 1,
         )
     )
     changed = deployment.database.write(
@@ -81,11 +80,6 @@ def freeze(deployment: hosts.Deployment, host: hosts.Host) -> None:
 
     :raises sqlite3.OperationalError: if there is no such moment in time.
     """
-    path = deployment.database.engine.url.database
-    with contextlib.closing(
-        sqlite3.connect(path, timeout=hosts.TIMEOUT)
-    ) as conn:
-        # While the lock is ours, the process cannot be stopped with it.
-        conn.execute('BEGIN IMMEDIATE')
+    # While the lock is ours, the process cannot be stopped with it.
+    with deployment.locked(hosts.TIMEOUT):
         host.freeze()
-        conn.rollback()

@@ -25,7 +25,7 @@ class MoveTestCase(ironics.IronicTestCase):
         super().setUp()
         self.proxy = ironics.RecordingProxy(self.endpoint)
         self.addCleanup(self.proxy.stop)
-        self.lab = command_line.Deployment(self.proxy.url)
+        self.lab = command_line.Deployment(self.proxy.url, self.records_url())
         self.addCleanup(self.lab.close)
         self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.old = self.lab.serve('old', command_line.ALL, alive=False)
@@ -33,8 +33,11 @@ class MoveTestCase(ironics.IronicTestCase):
         self.nodes = self.enrol(4, instance_share=0.5)
         self.stop('old')
 
+    def records_url(self) -> str | None:
+        """Return the URL of the records; without one they are on SQLite."""
+        return None
+
     def enrol(self, count: int, owner: str = 'old', **where: Any) -> list[str]:
-        """Enrol nodes and record them as owned by a service."""
         uuids = self.enrolment.enrol(count, **where)
         nodes = [self.bare_metal.get(uuid) for uuid in uuids]
         epoch = {'old': self.old, 'new': self.new}[owner]
@@ -108,7 +111,6 @@ class MoveTestCase(ironics.IronicTestCase):
         text: str,
         lab: command_line.Deployment,
     ) -> command_line.Done:
-        """Move all nodes of ``old``, with a signal on the way."""
         return programs.run(
             [DRIVER, *_driven(lab, number, signal, text)],
             command_line.TIMEOUT,
@@ -116,7 +118,6 @@ class MoveTestCase(ironics.IronicTestCase):
         )
 
     def wait_until_stopped(self, child: subprocess.Popen[str]) -> None:
-        """Wait until a child has stopped itself."""
         status = pathlib.Path(f'/proc/{child.pid}/status')
         deadline = time.monotonic() + 180
         while 'State:\tT' not in status.read_text():

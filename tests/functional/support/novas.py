@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import itertools
 import pathlib
@@ -45,19 +44,19 @@ def cloud() -> nova.Nova:
 
     It starts when the first test asks for it and ends with the process.
     """
-    directory = databases.temporary_directory('nova')
-    # Servers that run as other users have their files below it.
-    directory.chmod(0o755)
-    server = ironic.Ironic(directory / 'ironic', preloads=True)
-    atexit.register(server.stop)
-    server.start()
+    server = databases.started(
+        lambda path: ironic.Ironic(path, preloads=True), 'ironic'
+    )
     cache = ironic_cache.IronicCache(server.port, server.database)
     cached = {'endpoint_override': f'http://127.0.0.1:{cache.port}'}
     options = {**nova_config.FAST, 'ironic': cached}
-    made = nova.Nova(directory / 'nova', server, options, preloads=True)
-    atexit.register(made.stop)
-    made.start()
-    return made
+
+    def build(directory: pathlib.Path) -> nova.Nova:
+        # Servers that run as other users have their files below it.
+        directory.chmod(0o755)
+        return nova.Nova(directory / 'nova', server, options, preloads=True)
+
+    return databases.started(build, 'nova')
 
 
 class NovaTestCase(testtools.TestCase):
@@ -103,7 +102,6 @@ class NovaTestCase(testtools.TestCase):
         uuids: Sequence[str],
         shards: Mapping[str, str] | None = None,
     ) -> None:
-        """Add free nodes with these UUIDs."""
         made = self.enrolment.enrol(len(uuids))
         with self.cloud.ironic.sql() as database:
             for old, new in zip(made, uuids, strict=True):
@@ -169,13 +167,11 @@ class NovaTestCase(testtools.TestCase):
         )
 
     def instances(self) -> list[dict[str, Any]]:
-        """Return the instances of the cell that are not deleted."""
         return self.cloud.rows(
             'uuid, node, host', 'instances WHERE deleted = 0'
         )
 
     def ironic_node(self, uuid: str) -> dict[str, Any]:
-        """Return a node of Ironic."""
         return self.cloud.ironic.request('GET', f'/nodes/{uuid}')
 
     def config_of_records(self, **sections: object) -> nova.Sections:
@@ -226,13 +222,11 @@ class NovaTestCase(testtools.TestCase):
         self._files[0].write_text(hosts.text_of(common, sections))
 
     def run_cli(self, *words: str) -> tuple[int, str]:
-        """Run the operator's program; return its exit status and output."""
         files = [f'--config-file={path}' for path in self._files]
         done = command_line.run(*files, *words)
         return done.returncode, done.stderr + done.stdout
 
     def succeed(self, *words: str) -> str:
-        """Run the operator's program, which has to succeed."""
         status, text = self.run_cli(*words)
         self.assertEqual(0, status, text)
         return text

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import pathlib
-import shutil
 import tempfile
 
 import testtools
@@ -19,25 +16,20 @@ from tests.functional.support import databases
 
 def open_placement(options: dict[str, str]) -> client.PlacementClient:
     """Open a client as the programs do, from options of ``[placement]``."""
-    directory = tempfile.mkdtemp(prefix='placement-conf-')
-    path = pathlib.Path(directory, 'a.conf')
     lines = [f'{name} = {value}' for name, value in options.items()]
-    path.write_text('\n'.join(['[placement]', *lines, '']))
     conf = cfg.ConfigOpts()
-    conf([], default_config_files=[str(path)], default_config_dirs=[])
-    opened = placement_options.open_placement(conf)
-    shutil.rmtree(directory)
+    with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
+        file.write('\n'.join(['[placement]', *lines, '']))
+        file.flush()
+        conf([], default_config_files=[file.name], default_config_dirs=[])
+        opened = placement_options.open_placement(conf)
     assert opened is not None
     return opened
 
 
 @functools.cache
 def _server() -> placement.Placement:
-    """Return the Placement of this test process, which ends with it."""
-    server = placement.Placement(databases.temporary_directory('placement'))
-    # Registered after the directory's removal, so it runs before it.
-    atexit.register(server.stop)
-    return server
+    return databases.started(placement.Placement, 'placement')
 
 
 class PlacementTestCase(testtools.TestCase):

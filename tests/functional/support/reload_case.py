@@ -24,18 +24,12 @@ class AgeingProxy(ironics.RecordingProxy):
 
     def _ask(
         self, handler: http.server.BaseHTTPRequestHandler
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    ) -> ironics.Answer:
         status, headers, body = super()._ask(handler)
-        return (
-            status,
-            [
-                (k, self.newest if k.lower() == VERSION.lower() else v)
-                for k, v in headers
-            ]
-            if self.newest
-            else headers,
-            body,
-        )
+        if self.newest:
+            others = [h for h in headers if h[0].lower() != VERSION.lower()]
+            headers = [*others, (VERSION, self.newest)]
+        return status, headers, body
 
 
 def reload(host: hosts.Host, **sections: object) -> None:
@@ -52,12 +46,10 @@ class ReloadsTestCase(hosts.HostsTestCase):
     """Says what a reload did, and proves that it cost no membership."""
 
     def row(self, host: str) -> model.Service:
-        """Return what is on record of a service."""
         rows = self.deployment.records.services()
         return next(row for row in rows if row.host == host)
 
     def reload_and_wait(self, host: hosts.Host, **sections: object) -> None:
-        """Reload, and wait until it is applied."""
         before = len(host.lines(RELOADED))
         reload(host, **sections)
         self.wait_for_lines(host, RELOADED, before + 1)
@@ -65,7 +57,6 @@ class ReloadsTestCase(hosts.HostsTestCase):
     def wait_for_lines(
         self, host: hosts.Host, text: str, times: int = 1
     ) -> None:
-        """Wait for that many log lines with a text."""
         self.deployment.wait_until(
             lambda: len(host.lines(text)) >= times, f'{times} x {text!r}'
         )
@@ -80,7 +71,6 @@ class ReloadsTestCase(hosts.HostsTestCase):
         )
 
     def registrations(self, host: str) -> int:
-        """Count how often a service has registered."""
         return sum(
             event.kind == EventKind.SERVICE_REGISTERED and event.actor == host
             for event in self.deployment.events()

@@ -64,7 +64,6 @@ class Command:
         return words[0] == 'ssh' and words[2:4] == ['systemctl', verb]
 
     def matches(self, said: str) -> bool:
-        """Tell whether something printed is what the page shows."""
         return not self.output or _OUTPUT.check_output(
             self.output, said, doctest.ELLIPSIS
         )
@@ -109,7 +108,6 @@ Step = Command | Configuration | World
 
 
 def pages() -> list[pathlib.Path]:
-    """Return every runbook of services without Nova."""
     others = {'index.rst', *(page.name for page in nova_pages())}
     return sorted(p for p in PAGES.glob('*.rst') if p.name not in others)
 

@@ -25,7 +25,6 @@ class ServedCase(app_case.SiteCase):
         self.api = self.serve(self.client.application)
 
     def serve(self, application: Any) -> str:
-        """Serve an application until the end of the test; return its URL."""
         server = serving.make_server(
             '127.0.0.1', 0, application, threaded=True
         )

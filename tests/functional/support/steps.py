@@ -2,7 +2,7 @@
 
 A step is the moment before a commit, and before and after a request to Ironic
 or Placement: what is within a transaction no other process sees. What happens
-at the chosen step is up to the test: die by SIGKILL, or lose the connection.
+at the chosen step is up to the test.
 """
 
 from __future__ import annotations
@@ -48,11 +48,9 @@ class Steps:
             self._stop()
 
     def count_commits(self) -> None:
-        """Count the transactions."""
         sa.event.listen(sa.Engine, 'commit', self.step)
 
-    def count_requests(self) -> Callable[[], None]:
-        """Count requests; return a function that ends that."""
+    def count_requests(self) -> None:
         send = transport.Service.send
 
         def counted(*args: Any, **how: Any) -> Any:
@@ -63,8 +61,4 @@ class Steps:
             self.step()
             return answer
 
-        def restore() -> None:
-            transport.Service.send = send  # type: ignore[method-assign]
-
         transport.Service.send = counted  # type: ignore
-        return restore

@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 
 from lab import committed_order, galera
-from tests.functional.faults.support import incident, stores
+from tests.functional.faults.support import incident
 from tests.functional.support import databases, hosts, laws
 
 NAMES = ('host1', 'host2', 'host3')
@@ -23,14 +23,10 @@ class GaleraTestCase(incident.IncidentTestCase):
     """A deployment on a cluster, whose first node has no fault.
 
     :ivar cluster: of three nodes.
-    :ivar urls: of the database at each node.
     """
 
-    # With the records also a view of the members may be lost.
-    patience = float(str(hosts.FAST['membership']['member_ttl']))
-
+    with_records = True
     cluster: galera.Galera
-    urls: list[str]
 
     def open_cluster(self) -> galera.Galera:
         """Return a running cluster: that of the process."""
@@ -38,31 +34,17 @@ class GaleraTestCase(incident.IncidentTestCase):
 
     def fresh_url(self) -> str:
         self.cluster = self.open_cluster()
-        self.urls = self.cluster.create_database(f'hosts{next(_numbers)}')
-        return self.urls[0]
+        return self.cluster.create_database(f'hosts{next(_numbers)}')[0]
 
-    def open_store(self, url: str) -> stores.Store:
-        return stores.RecordsStore(url)
-
-    def start(self, *names: str, **options: object) -> list[hosts.Host]:
-        """Start hosts, each on its own node."""
-        started = [
-            self.deployment.launch(
-                name,
-                database_port=self.cluster.nodes[NAMES.index(name)].port,
-                **options,  # type: ignore[arg-type]
-            )
-            for name in names
-        ]
-        self.wait_for_members(*names)
-        return started
+    def launch(self, name: str) -> hosts.Host:
+        node = self.cluster.nodes[NAMES.index(name)]
+        return self.deployment.launch(name, database_port=node.port)
 
     def assert_lawful(self, deployment: hosts.Deployment) -> None:
         assert isinstance(deployment, incident.Deployment)
-        deployment.witness.stop()
         # The log of a node that was lost may end early.
         first = self.cluster.nodes[0]
-        name = self.urls[0].rpartition('/')[2]
+        name = deployment.connection.rpartition('/')[2]
         order = committed_order.event_ids(first, name)
         evidence = dataclasses.replace(deployment.evidence(), order=order)
         report = committed_order.evaluate(first, name)

@@ -2,7 +2,7 @@
 
 Every process writes under a name of its own, and a witness looks on: after
 each test the whole history must have kept the laws, with what the witness
-saw. See ``laws``, ``witness`` and ``writers``.
+saw. See ``laws``, ``observer`` and ``writers``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import ClassVar
 
 import psutil
 import sqlalchemy as sa
@@ -24,10 +24,14 @@ from ironic_ownership.db import schema, tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.policies import peer_list
-from lab import proxy
-from tests.functional.faults.support import stores, writers
-from tests.functional.faults.support.observer import Witness
+from lab import faketime, proxy
+from tests.functional.faults.support import observer, stores, writers
 from tests.functional.support import databases, hosts, laws, survived
+
+BOTH = ('host1', 'host2')
+
+TTL = float(str(hosts.FAST['membership']['member_ttl']))
+"""Seconds to live by default."""
 
 LONG = 30.0
 """Seconds to live: no member expires in this test."""
@@ -38,11 +42,17 @@ STEADY = 12.0
 _AT_REST = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
+def clock() -> faketime.Clock:
+    """Return a wall clock that servers of other users can read, too."""
+    directory = databases.temporary_directory('clock')
+    directory.chmod(0o755)
+    return faketime.Clock(directory)
+
+
 class Deployment(hosts.Deployment):
     """Several hosts, a database for the records and a store for members.
 
-    :param patience: see ``witness.Witness``.
-    :ivar watched: hosts to look out for, besides those with a process.
+    :param patience: see ``observer.Witness``.
     """
 
     def __init__(
@@ -54,29 +64,18 @@ class Deployment(hosts.Deployment):
     ) -> None:
         super().__init__(endpoint, url)
         self.store = store
-        self.watched: set[str] = set()
         self._numbers = itertools.count(1)
         self._stack = contextlib.ExitStack()
         schema.upgrade(self.database)
         writers.watch(self.database)
-        self.witness = Witness(
-            self._seen_by_witness,
-            self.last_event,
-            self._names,
-            self._free_nodes,
-            self._ttl,
-            patience,
-        )
-        self.witness.start()
+        self.witness = observer.Witness(self, patience)
 
     def launch(
         self,
         name: str,
-        policies: str = 'peer_list',
         *,
         store_port: int | None = None,
         database_port: int | None = None,
-        **sections: object,
     ) -> hosts.Host:
         """Start one more process, and return at once.
 
@@ -85,16 +84,11 @@ class Deployment(hosts.Deployment):
         """
         process = f'{name}_{next(self._numbers)}'
         url = writers.login(self.connection, process, database_port)
-        options: dict[str, dict[str, object]] = {
-            'database': {'connection': url}
-        }
-        for part in (
-            self.store.sections(store_port or self.store.port),
-            sections,
-        ):
-            for group, values in part.items():
-                options.setdefault(group, {}).update(values)  # type: ignore[call-overload]
-        return self.start(name, policies, **options)
+        return self.start(
+            name,
+            database={'connection': url},
+            **self.store.sections(store_port or self.store.port),
+        )
 
     def live_for(self, seconds: float) -> None:
         """Set the time to live of the processes that will be started.
@@ -106,19 +100,19 @@ class Deployment(hosts.Deployment):
         self.witness.patience = max(self.witness.patience, seconds)
 
     def view(self) -> model.View:
-        """Return the members that have not expired."""
-        return self.observer.view()
+        """Return the members, as the product itself reads the store."""
+        return self._for_test.view()
 
     @functools.cached_property
-    def observer(self) -> backend.MembershipBackend:
-        """Return the store as the product itself reads it; never joined."""
-        return self._observer('observer')
+    def _for_test(self) -> backend.MembershipBackend:
+        return self._backend('observer')
 
     @functools.cached_property
-    def _witness_backend(self) -> backend.MembershipBackend:
-        return self._observer('witness')
+    def _for_witness(self) -> backend.MembershipBackend:
+        return self._backend('witness')
 
-    def _observer(self, name: str) -> backend.MembershipBackend:
+    def _backend(self, name: str) -> backend.MembershipBackend:
+        """Return a backend that never joins."""
         path = self.directory / f'{name}.conf'
         path.write_text(
             hosts.text_of(
@@ -139,11 +133,12 @@ class Deployment(hosts.Deployment):
         except exceptions.MembershipError:  # the store is not back yet
             return False
 
-    def _seen_by_witness(self) -> Collection[str]:
-        return self._witness_backend.view().hosts
+    def seen_by_witness(self) -> Collection[str]:
+        return self._for_witness.view().hosts
 
-    def _free_nodes(self) -> Mapping[str, str | None]:
-        records = SqlRecords(self._for_witness)
+    def free_nodes(self) -> Mapping[str, str | None]:
+        """Return the owner of each free node, if that is able to act."""
+        records = SqlRecords(self._read_by_witness)
         able = {
             service.host
             for service in records.services()
@@ -156,39 +151,30 @@ class Deployment(hosts.Deployment):
             if node.instance_uuid is None
         }
 
-    def _ttl(self) -> float:
-        """Return the time to live of the processes."""
-        options = {
-            **hosts.FAST['membership'],
-            **self.more.get('membership', {}),
-        }
-        return float(str(options['member_ttl']))
-
-    def _names(self) -> Collection[str]:
-        return self.watched | {host.name for host in self.hosts}
+    def ttl(self) -> float:
+        own = self.more.get('membership', {})
+        return float(str(own.get('member_ttl', TTL)))
 
     def last_event(self) -> int:
         """Return the id of the newest event; 0 if there is none."""
         newest = sa.select(sa.func.max(tables.events.c.id))
-        found = self._for_witness.read(
+        found = self._read_by_witness.read(
             lambda conn: conn.execute(newest).scalar()
         )
         return int(found or 0)
 
     @functools.cached_property
-    def _for_witness(self) -> Database:
+    def _read_by_witness(self) -> Database:
         opened = open_database(self.connection)
         self._stack.callback(opened.close)
         return opened
 
     def close(self) -> None:
-        """End the witness and free what is open."""
         self.witness.stop()
         self._stack.close()
         super().close()
 
     def evidence(self) -> laws.Evidence:
-        """Return what witness and database server saw."""
         return laws.Evidence(self.witness.lapses, writers.read(self.database))
 
 
@@ -204,37 +190,41 @@ class IncidentTestCase(hosts.HostsTestCase):
     """One deployment a test; a class says on which database and store.
 
     :cvar kind: where the records are.
+    :cvar with_records: whether the members are there, too.
+    :ivar running: the processes that have to work in the end.
     """
 
     kind: databases.PostgreSQL | databases.MariaDB | databases.HAProxy = (
         databases.POSTGRESQL
     )
+    with_records: ClassVar[bool] = False
     patience = 0.0
     faults_survived = 1
     """Number of faults in one test."""
 
     deployment: Deployment
+    running: list[hosts.Host]
 
-    def open_store(self, url: str) -> stores.Store:
-        """Return the store of the members: not where the records are.
-
-        :param url: of the records' database.
-        """
-        other = {
-            databases.POSTGRESQL: databases.MARIADB,
-            databases.MARIADB: databases.POSTGRESQL,
-        }
-        return stores.DatabaseStore(other[self.kind])
+    def open_store(self) -> stores.Store:
+        if self.with_records:
+            return stores.RecordsStore()
+        return stores.DatabaseStore(
+            databases.POSTGRESQL
+            if self.kind is databases.MARIADB
+            else databases.MARIADB
+        )
 
     def fresh_url(self) -> str:
-        """Return the URL of an empty database for the records."""
         return self.kind.fresh()
 
     def deploy(self, connection: str | None = None) -> Deployment:
         """Prepare a deployment whose history is checked at the end."""
-        url = connection or self.fresh_url()
         deployment = Deployment(
-            self.server.endpoint, url, self.open_store(url), self.patience
+            self.server.endpoint,
+            connection or self.fresh_url(),
+            self.open_store(),
+            # With the records also a view of the members may be lost.
+            max(self.patience, TTL if self.with_records else 0.0),
         )
         self.addCleanup(deployment.close)
         self.addCleanup(self.assert_lawful, deployment)
@@ -246,17 +236,15 @@ class IncidentTestCase(hosts.HostsTestCase):
     def assert_lawful(self, deployment: hosts.Deployment) -> None:
         """Prove the laws by the history and by what was seen besides."""
         assert isinstance(deployment, Deployment)
-        deployment.witness.stop()
         self.assert_no_violation(
             deployment,
             laws.violations(deployment.records, deployment.evidence()),
         )
 
     def assert_no_violation(
-        self, deployment: hosts.Deployment, found: Collection[str]
+        self, deployment: Deployment, found: Collection[str]
     ) -> None:
         """Note what was survived, and fail if a law was broken."""
-        assert isinstance(deployment, Deployment)
         *_, name, test = self.id().split('.')
         survived.note(
             f'{name}: {test.removeprefix("test_").replace("_", " ")}',
@@ -268,19 +256,26 @@ class IncidentTestCase(hosts.HostsTestCase):
         self.assertEqual([], list(found))
 
     def proxy_to(self, port: int) -> proxy.Proxy:
-        """Return a network of its own for one host."""
         made = proxy.Proxy(port)
         self.addCleanup(made.close)
         return made
 
-    def start(self, *names: str, **options: object) -> list[hosts.Host]:
-        """Start hosts, and wait until each knows all."""
-        started = [
-            self.deployment.launch(name, **options)  # type: ignore[arg-type]
-            for name in names
-        ]
+    def launch(self, name: str) -> hosts.Host:
+        return self.deployment.launch(name)
+
+    def share(self, *names: str) -> list[str]:
+        """Let hosts share nodes, and return those that are free."""
+        self.running = [self.launch(name) for name in names]
         self.wait_for_members(*names)
-        return started
+        uuids = self.enrol()
+        self.wait_for_ring(uuids, names)
+        return uuids[len(uuids) // 4 :]
+
+    def assert_all_is_well(self, *names: str) -> None:
+        """See new nodes get their owners, and all processes run."""
+        self.wait_for_ring(self.enrol(8), names or BOTH)
+        for host in self.running:
+            self.assertIsNone(host.process.returncode, host.troubles())
 
     def wait_for_members(self, *names: str) -> None:
         """Wait until these hosts may write, and each knows all members."""
@@ -296,25 +291,17 @@ class IncidentTestCase(hosts.HostsTestCase):
         services = self.deployment.records.services()
         return {service.host for service in services if not service.fenced}
 
-    def enrol(self, count: int = 24) -> tuple[list[str], set[str]]:
-        """Add nodes, a quarter of them deployed.
-
-        :returns: all of them, and those that are deployed.
-        """
-        uuids = self.enrolment.enrol(count, instance_share=0.25)
-        return uuids, set(uuids[: round(count * 0.25)])
+    def enrol(self, count: int = 24) -> list[str]:
+        """Add nodes, of which the first quarter is deployed."""
+        return self.enrolment.enrol(count, instance_share=0.25)
 
     def wait_for_ring(
         self, uuids: Collection[str], members: Collection[str]
-    ) -> dict[str, str]:
-        """Wait until each node has the owner that the ring says.
-
-        :returns: these owners.
-        """
-        return self.deployment.wait_for_ring(uuids, members)
+    ) -> None:
+        self.deployment.wait_for_ring(uuids, members)
 
     def share_of(
-        self, uuids: Collection[str], host: str, of: Collection[str]
+        self, uuids: Collection[str], host: str, of: Collection[str] = BOTH
     ) -> list[str]:
         """Return the nodes that the ring gives to one of several hosts."""
         owners = peer_list.Ring(of).owners(uuids)
@@ -328,9 +315,9 @@ class IncidentTestCase(hosts.HostsTestCase):
             f'nodes of {host}',
         )
 
-    def wait_for_fences(self, running: Collection[hosts.Host]) -> None:
+    def wait_for_fences(self) -> None:
         """Wait until each process has noticed that it has no right."""
-        for host in running:
+        for host in self.running:
             self.deployment.wait_until(
                 lambda host=host: (  # type: ignore[misc]
                     host.lines('no valid membership')
@@ -346,7 +333,14 @@ class IncidentTestCase(hosts.HostsTestCase):
             f'lapse of {host}',
         )
 
-    def changes_of_owner(self, after: int = 0) -> list[model.Event]:
+    @contextlib.contextmanager
+    def nothing_moves(self) -> Iterator[None]:
+        """See that no node loses its owner meanwhile."""
+        before = self.deployment.last_event()
+        yield
+        self.assertEqual([], self.lost_owners(before))
+
+    def lost_owners(self, after: int = 0) -> list[model.Event]:
         """Return the events by which a node lost its owner."""
         return [
             event
@@ -355,24 +349,3 @@ class IncidentTestCase(hosts.HostsTestCase):
             and event.from_host is not None
             and event.id > after
         ]
-
-    @contextlib.contextmanager
-    def nothing_moves(self) -> Iterator[None]:
-        """See that no node loses its owner meanwhile."""
-        before = self.deployment.last_event()
-        yield
-        self.assertEqual([], self.changes_of_owner(before))
-
-
-class RecordsTestCase(IncidentTestCase):
-    """Incidents of the records themselves; the members are there as well.
-
-    Records that lose commits, and clocks that differ, tell nothing of lapses:
-    the history alone has to keep the laws.
-    """
-
-    patience = math.inf
-
-    def open_store(self, url: str) -> stores.Store:
-        """Return the store of the members."""
-        return stores.RecordsStore(url)

@@ -11,9 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions
 from tests.functional.support import laws
+
+if TYPE_CHECKING:
+    from tests.functional.faults.support.incident import Deployment
 
 _PAUSE = 0.2
 """Seconds between two looks: it shares the machine with those it watches."""
@@ -63,50 +67,28 @@ class Unserved:
 class Witness:
     """Sees which hosts are members, in a thread of its own.
 
-    :param members: asks the store for the hosts that are alive.
-    :param last_event: asks the records for the id of the newest event.
-    :param hosts: the hosts to observe.
-    :param free_nodes: asks the records for the owner of each free node;
-        ``None`` for one that may not write, or is frozen or dead.
-    :param ttl: see :class:`Unserved`.
     :ivar patience: seconds for which a host has to be missing before its
         right has lapsed. Zero where the store never forgets a member before
         its time; else the time after which a right ends by itself.
     """
 
-    def __init__(
-        self,
-        members: Callable[[], Collection[str]],
-        last_event: Callable[[], int],
-        hosts: Callable[[], Collection[str]],
-        free_nodes: Callable[[], Mapping[str, str | None]],
-        ttl: Callable[[], float],
-        patience: float = 0.0,
-    ) -> None:
-        self._members = members
-        self._last_event = last_event
-        self._hosts = hosts
-        self._free_nodes = free_nodes
-        self.unserved = Unserved(ttl)
+    def __init__(self, deployment: Deployment, patience: float) -> None:
+        self._deployment = deployment
         self.patience = patience
+        self.unserved = Unserved(deployment.ttl)
         self._missing_since: dict[str, float] = {}
         self._lapses: dict[laws.Lapse, None] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        """Begin to look."""
         self._thread.start()
 
     def stop(self) -> None:
         """End, after the look that is under way."""
         self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.join()
 
     @property
     def lapses(self) -> list[laws.Lapse]:
-        """Lapses seen so far."""
         return list(self._lapses)
 
     def saw_lapse(self, host: str, after: int) -> bool:
@@ -126,14 +108,17 @@ class Witness:
 
     def _look(self) -> None:
         now = time.monotonic()
-        before = set(self._hosts()).difference(self._members())
-        last = self._last_event()
-        members = self._members()
-        missing = before.difference(members)
+        names = {host.name for host in self._deployment.hosts}
+        before = names.difference(self._deployment.seen_by_witness())
+        last = self._deployment.last_event()
+        members = self._deployment.seen_by_witness()
         self._missing_since = {
-            host: self._missing_since.get(host, now) for host in missing
+            host: self._missing_since.get(host, now)
+            for host in before.difference(members)
         }
         for host, since in self._missing_since.items():
             if now - since >= self.patience:
                 self._lapses[laws.Lapse(host, last)] = None
-        self.unserved.see(time.monotonic(), self._free_nodes(), members)
+        self.unserved.see(
+            time.monotonic(), self._deployment.free_nodes(), members
+        )
