@@ -17,11 +17,16 @@ import dataclasses
 import doctest
 import pathlib
 import re
+import textwrap
 
 PAGES = pathlib.Path(__file__).parents[3] / 'doc/source/run/runbooks'
 
-_DIRECTIVE = re.compile(r'^\.\. (code-block|csv-table):: *(.*)$')
-_OPTION = re.compile(r'^:([\w-]+): *(.*)$')
+_BLOCK = re.compile(
+    r'^\.\. (code-block|csv-table):: *(.*)\n((?:(?:   .*)?\n)*)', re.MULTILINE
+)
+_OPTION = re.compile(r'^   :([\w-]+): *(.*)\n', re.MULTILINE)
+_PROMPT = re.compile(r'^ *\$ ', re.MULTILINE)
+_CONTINUED = re.compile(r' *\\\n *')
 _OUTPUT = doctest.OutputChecker()
 
 
@@ -32,7 +37,7 @@ class Command:
     :param text: as a shell takes it.
     :param output: what the page shows of it; empty where it shows nothing.
     :param status: the exit status that it has to have.
-    :param line: where in the page it is.
+    :param line: where in the page its block is.
     """
 
     text: str
@@ -123,59 +128,33 @@ def read(page: pathlib.Path) -> list[Step]:
     :raises ValueError: if a block is not what a runbook can have.
     """
     steps: list[Step] = []
-    read_lines = 0
-    lines = page.read_text().splitlines()
-    at = 0
-    while at < len(lines):
-        found = _DIRECTIVE.match(lines[at])
-        at += 1
-        if found is None:
-            continue
-        first, block = at, []
-        while at < len(lines) and (
-            not lines[at].strip() or lines[at].startswith('   ')
-        ):
-            block.append(lines[at][3:].rstrip())
-            at += 1
-        options, body, offset = _split(block)
-        match found.groups():
-            case ('csv-table', _):
+    text = page.read_text()
+    prompts = 0
+    for found in _BLOCK.finditer(text):
+        kind, argument, block = found.groups()
+        options = dict(_OPTION.findall(block))
+        body = textwrap.dedent(_OPTION.sub('', block)).strip('\n')
+        line = text.count('\n', 0, found.start()) + 1
+        match kind, argument:
+            case 'csv-table', _:
                 steps.append(_world(options['header'], body))
-            case ('code-block', 'ini'):
+            case 'code-block', 'ini':
                 steps.append(_configuration(options['caption'], body))
-            case ('code-block', 'console'):
-                read_lines += sum(map(_is_prompt, body))
-                steps.extend(_commands(body, first + offset + 1))
-            case (kind, argument):
-                raise ValueError(f'{page}:{first}: {kind} {argument}')
-    if read_lines != sum(_is_prompt(line.lstrip()) for line in lines):
+            case 'code-block', 'console':
+                prompts += len(_PROMPT.findall(body))
+                steps.extend(_commands(body, line))
+            case _:
+                raise ValueError(f'{page}:{line}: {kind} {argument}')
+    if prompts != len(_PROMPT.findall(text)):
         raise ValueError(f'{page}: a command stands in no console block')
     return steps
 
 
-def _is_prompt(line: str) -> bool:
-    return line.startswith('$ ')
-
-
-def _split(block: list[str]) -> tuple[dict[str, str], list[str], int]:
-    options: dict[str, str] = {}
-    at = 0
-    while at < len(block) and (found := _OPTION.match(block[at])):
-        options[found[1]] = found[2]
-        at += 1
-    while at < len(block) and not block[at]:
-        at += 1
-    body = block[at:]
-    while body and not body[-1]:
-        body.pop()
-    return options, body, at
-
-
-def _world(header: str, body: list[str]) -> World:
+def _world(header: str, body: str) -> World:
     names = [name.strip() for name in header.split(',')]
     rows = [
         dict(zip(names, row, strict=True))
-        for row in csv.reader(body, skipinitialspace=True)
+        for row in csv.reader(body.splitlines(), skipinitialspace=True)
     ]
     return World(tuple(map(_node, rows)))
 
@@ -195,44 +174,25 @@ def _node(row: dict[str, str]) -> Node:
     )
 
 
-def _configuration(caption: str, body: list[str]) -> Configuration:
+def _configuration(caption: str, body: str) -> Configuration:
     parser = configparser.ConfigParser(default_section='')
-    parser.read_string('\n'.join(body))
+    parser.read_string(body)
     hosts, _, path = caption.partition(': ')
-    return Configuration(
-        hosts,
-        path,
-        {name: dict(parser[name]) for name in parser.sections()},
-    )
+    sections = {name: dict(parser[name]) for name in parser.sections()}
+    return Configuration(hosts, path, sections)
 
 
-def _commands(body: list[str], first: int) -> list[Command]:
+def _commands(body: str, line: int) -> list[Command]:
     commands: list[Command] = []
-    output: list[str] = []
-    at = 0
-
-    def finish() -> None:
-        if commands and output:
-            shown = ''.join(f'{line}\n' for line in output)
-            commands[-1] = dataclasses.replace(commands[-1], output=shown)
-        output.clear()
-
-    while at < len(body):
-        line, number = body[at], first + at
-        at += 1
-        if not line.startswith('$ '):
-            output.append(line)
-            continue
-        finish()
-        text = line[2:]
-        while text.endswith('\\'):
-            text = f'{text[:-1].rstrip()} {body[at].strip()}'
-            at += 1
+    for part in _PROMPT.split(body)[1:]:
+        text, _, output = _CONTINUED.sub(' ', part).partition('\n')
         if text == 'echo $?':
-            status = int(body[at])
-            at += 1
-            commands[-1] = dataclasses.replace(commands[-1], status=status)
-            continue
-        commands.append(Command(text, line=number))
-    finish()
-    return commands
+            commands[-1] = dataclasses.replace(
+                commands[-1], status=int(output)
+            )
+        else:
+            commands.append(Command(text, output.rstrip('\n'), line=line))
+    return [
+        dataclasses.replace(one, output=one.output and f'{one.output}\n')
+        for one in commands
+    ]
