@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import unittest
 
-from tests.functional import (
-    test_move_races,
-    test_records_races,
-    test_service_races,
-)
+from tests.functional import test_overlaps, test_races
 from tests.functional.support import databases, galera_case
 
 
-class TestProcesses(test_records_races.Races, unittest.TestCase):
+class TestProcesses(test_races.Processes, unittest.TestCase):
     """Each process writes through the next node."""
 
     def fresh_urls(self) -> list[str]:
         return databases.GALERA.fresh()
 
 
-class TestMoves(test_move_races.Race, galera_case.OnGalera):
+class TestMoves(test_races.Moves, galera_case.OnGalera):
     """Each transaction of a move goes through the next node."""
 
 
-class TestServices(test_service_races.Races, unittest.TestCase):
+class TestServices(test_overlaps.Overlaps, unittest.TestCase):
     kind = databases.HAPROXY
