@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
 import unittest
 from typing import Any
 
 from tests.functional.support import (
     command_line,
-    databases,
     hosts,
     ironics,
     plugin_packages,
@@ -28,12 +26,10 @@ MOODS = """
     from ironic_ownership.contracts import Source
 
     def act(where):
-        how = mood().removesuffix(where) if mood().endswith(where) else ''
-        if how == 'exit ':
+        if mood() == f'exit {where}':
             sys.exit(0)
-        while how == 'hang ' and mood() == how + where:
+        while mood() == f'hang {where}':
             time.sleep(0.05)
-        return how == 'garbage '
 
     def read(options):
         act('source')
@@ -46,7 +42,6 @@ MOODS = """
 
         def __init__(self, settings):
             super().__init__(settings)
-            act('constructor')
             if 'HAS_MOODS' in os.environ:
                 threading.Thread(
                     target=time.sleep,
@@ -59,15 +54,6 @@ MOODS = """
             act('choose')
             return [request.hosts[0] for _ in request.nodes]
 
-    class Picky(FilterPolicy):
-        contract_version = 1
-
-        def scope(self):
-            return Scope(conductor_group='g2')
-
-        def admits(self, node):
-            return None if act('admits') else node.conductor_group == 'g2'
-
     class Store(DatabaseBackend):
         contract_version = 1
 
@@ -75,48 +61,15 @@ MOODS = """
             act('view')
             return super().view()
 """
-# Each kind of call, and each end of it; errors and answers of every kind are
-# those of the guards in unit/engine.
+# A call that ends it, and two that do not return; each kind of call and each
+# end of it are those of the guards in unit/engine.
 FAULTS = (
-    # mood, loop that tells of it, words, whether "check" names the package
-    ('exit choose', 'refresh', 'SystemExit', True),
-    ('garbage admits', 'refresh', 'Picky.admits', False),
-    ('hang choose', 'refresh', 'takes longer than 10 s', True),
-    ('exit constructor', 'refresh', 'moody', False),
-    ('exit source', 'sources', 'SystemExit', False),
-    ('hang source', 'sources', 'has not been read after 1 s', False),
-    ('exit view', 'heartbeat', 'view() failed: SystemExit', False),
-    ('hang view', 'heartbeat', 'view() has not returned', False),
+    # mood, loop that tells of it, words
+    ('exit choose', 'refresh', 'SystemExit'),
+    ('hang source', 'sources', 'has not been read after 1 s'),
+    ('hang view', 'heartbeat', 'view() has not returned'),
 )
-UNUSED = {
-    'exits': 'raise SystemExit(0)',
-    'ends': 'import os; os._exit(0)',
-    'collides': """
-        class P(FilterPolicy):
-            contract_version = 1
-            options = (
-                Option('page_size', OptionType.STRING, 'Taken.',
-                       group='ironic'),
-            )
-        """,
-    'invalid': """
-        class P(FilterPolicy):
-            contract_version = 1
-            options = (Option('a b', 'text', 'No option.'),)
-        """,
-}
-COLOURS = """
-    class Colour(FilterPolicy):
-        '''Nodes of one colour.'''
-
-        contract_version = 1
-        options = (
-            Option('colour', OptionType.STRING, 'The colour.', required=True),
-        )
-
-        def admits(self, node):
-            return node.properties.get('colour') == self._settings['colour']
-
+HANGS = """
     class Hangs(FilterPolicy):
         contract_version = 1
 
@@ -137,7 +90,7 @@ class RunningTest(hosts.HostsTestCase):
         self.site.install(
             'their-moods',
             MOODS,
-            {'moody': 'Moody', 'picky': 'Picky'},
+            {'moody': 'Moody'},
             {'store': 'Store'},
         )
         self.deployment.environment = self.site.moody
@@ -147,7 +100,8 @@ class RunningTest(hosts.HostsTestCase):
         )
         self.host = self.deployment.start(
             'host2',
-            'picky,moody',
+            'conductor_group,moody',
+            ironic={'conductor_group': 'g2'},
             ownership={'backend': 'store', 'refresh_interval': 1},
         )
         self.deployment.wait_for_members('host1', 'host2')
@@ -174,17 +128,18 @@ class RunningTest(hosts.HostsTestCase):
         self.assertIn(done.returncode, (0, 4), done.stderr)
         return {found['code'] for found in json.loads(done.stdout)}
 
+    def wait_for_error(self, loop: str, words: str) -> None:
+        self.deployment.wait_until(
+            lambda: words in self.error(loop), f'{words} of {loop}'
+        )
+
     def test_fault_hurts_its_own_service_only_and_ends(self) -> None:
-        for mood, loop, words, named in FAULTS:
+        for mood, loop, words in FAULTS:
             with self.subTest(mood):
                 self.site.feel(mood)
-                self.deployment.wait_until(
-                    lambda loop=loop, words=words: words in self.error(loop),
-                    f'error of {mood}',
-                )
-                if 'constructor' not in mood:
-                    self.assertIn('their-moods 1.5', self.error(loop))
-                if named:
+                self.wait_for_error(loop, words)
+                self.assertIn('their-moods 1.5', self.error(loop))
+                if loop == 'refresh':
                     self.assertIn('plugin_fault', self.codes())
                 self.enrol('g1', 'host1')
                 self.deployment.wait_until(
@@ -200,22 +155,10 @@ class RunningTest(hosts.HostsTestCase):
                 self.deployment.wait_until(
                     lambda loop=loop: not self.error(loop), 'good mood'
                 )
-        # At a reload, the configuration is kept.
-        for mood, said in (
-            ('exit constructor', 'configuration not reloaded'),
-            ('', 'configuration reloaded'),
-        ):
-            self.site.feel(mood)
-            self.host.process.signal(signal.SIGHUP)
-            self.deployment.wait_until(
-                lambda said=said: self.host.lines(said), said
-            )
         # Neither a call nor a thread keeps the process from its end.
         self.site.feel('hang choose')
         self.enrol('g2', 'host2')
-        self.deployment.wait_until(
-            lambda: 'takes longer' in self.error('refresh'), 'hanging call'
-        )
+        self.wait_for_error('refresh', 'takes longer than 10 s')
         self.assertEqual(0, self.host.terminate())
         self.assertTrue(
             [x for x in self.host.lines('did not stop') if 'stubborn' in x],
@@ -224,62 +167,13 @@ class RunningTest(hosts.HostsTestCase):
         self.assertEqual({'host1'}, self.deployment.members())
 
 
-class UnusedTest(hosts.HostsTestCase):
-    def test_what_is_merely_installed_stops_nothing(self) -> None:
-        site = plugin_packages.Site()
-        for name, source in UNUSED.items():
-            site.install(f'their-{name}', source, {name: 'P'})
-        self.deployment.environment = site.environment
-        host = self.deployment.start('host1', 'all')
-        owners = dict.fromkeys(self.enrolment.enrol(2), 'host1')
-        self.deployment.wait_for_owners(owners)
-        host.process.signal(signal.SIGHUP)
-        self.deployment.wait_until(
-            lambda: host.lines('configuration reloaded'), 'reload'
-        )
-        for words in ('check', 'compute node list', 'policy list'):
-            done = command_line.run(
-                *('--config-file', str(host.config), *words.split()),
-                *('-f', 'json'),
-                env=site.environment,
-            )
-            self.assertIn(done.returncode, (0, 4), done.stderr)
-        states = {
-            row['name']: (row['status'], row['distribution'])
-            for row in json.loads(done.stdout)
-        }
-        self.assertEqual('ok', states['all'][0])
-        for name in ('exits', 'ends', 'invalid'):
-            self.assertEqual(('broken', f'their-{name}'), states[name])
-        self.assertEqual(0, host.terminate())
-        # One that is named refuses the start.
-        file = databases.temporary_directory('bad') / 'host.conf'
-        text = host.config.read_text()
-        for name, cause in (('exits', 'SystemExit'), ('ends', 'os._exit')):
-            file.write_text(f'{text}\n[ownership]\npolicies = {name}\n')
-            refused = programs.run(
-                ['ironic-ownership-host', '--config-file', str(file)],
-                hosts.TIMEOUT,
-                programs.HOST,
-                env=site.environment,
-            )
-            self.assertEqual(1, refused.returncode, refused.stderr)
-            (line,) = refused.stderr.splitlines()
-            for part in (repr(name), f'their-{name} 1.5', cause):
-                self.assertIn(part, line)
-
-
 class CommandsTest(unittest.TestCase):
-    """``plugin check``, ``plugin new`` and ``policy show``."""
+    """``plugin check`` and ``plugin new``."""
 
     def setUp(self) -> None:
         super().setUp()
         self.site = plugin_packages.Site()
-        self.site.install(
-            'their-colours',
-            COLOURS,
-            {'colour': 'Colour', 'loop': 'Hangs'},
-        )
+        self.site.install('their-loop', HANGS, {'loop': 'Hangs'})
 
     def json(self, *words: str, code: int = 0) -> Any:
         done = programs.run(
@@ -289,24 +183,6 @@ class CommandsTest(unittest.TestCase):
         )
         self.assertEqual(code, done.returncode, done.stderr)
         return json.loads(done.stdout)
-
-    def test_policy_is_shown_with_all_that_it_declares(self) -> None:
-        found = self.json('policy', 'show', 'colour')
-        self.assertEqual(
-            ('filter', 'their-colours', '1.5', 'Nodes of one colour.', 'ok'),
-            tuple(
-                found[key]
-                for key in (
-                    *('kind', 'distribution', 'version', 'summary'),
-                    'status',
-                )
-            ),
-        )
-        (option,) = found['options']
-        self.assertEqual(
-            ('colour', 'policy_colour', True),
-            (option['name'], option['group'], option['required']),
-        )
 
     def test_check_names_a_law_that_never_ends_and_checks_the_others(
         self,
@@ -349,8 +225,8 @@ class CommandsTest(unittest.TestCase):
         self.assertIn('rack1', row['detail'])
         for words, part in (
             (('check', 'shard_kye'), 'shard_key'),
-            (('check', 'colour', '--option', 'size=1'), 'size'),
-            (('check', 'colour', '--member-ttl', '0'), '0'),
+            (('check', 'loop', '--option', 'size=1'), 'size'),
+            (('check', 'loop', '--member-ttl', '0'), '0'),
             (('new', 'policy', 'a-b'), "'a-b'"),
             (('new', 'backend', 'x', '--kind', 'filter'), '--kind'),
         ):
