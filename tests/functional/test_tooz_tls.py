@@ -1,8 +1,7 @@
-"""The ``tooz`` backend over TLS: Redis with sentinels, ZooKeeper."""
+"""The ``tooz`` backend over TLS: etcd, Redis with sentinels, ZooKeeper."""
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import socket
@@ -10,129 +9,127 @@ import ssl
 import threading
 import unittest
 import uuid
-from typing import ClassVar
+from typing import Any
 from unittest import mock
 
 from ironic_ownership.backends.tooz.backend import ToozBackend
 from ironic_ownership.contracts import exceptions
 from ironic_ownership_plugin_kit import backend_case
-from lab import certificates, redis, zookeeper
+from lab import certificates, etcd, redis, zookeeper
 from tests.functional.support import coordination, databases
 from tests.functional.support.coordination import until_answered
 
 
-class _TlsCase(unittest.TestCase):
-    """A server with a certificate, and an authority that did not sign it."""
+def certify(
+    names: str = 'IP:127.0.0.1,DNS:localhost',
+) -> certificates.Certificates:
+    return certificates.Certificates(
+        databases.temporary_directory('certificates'), names
+    )
 
-    known: ClassVar[certificates.Certificates]
-    other: ClassVar[certificates.Certificates]
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.known = certificates.Certificates(
-            databases.temporary_directory('certificates')
+class TestTls(unittest.TestCase):
+    """Servers with a certificate, and an authority that did not sign it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.known, self.other = certify(), certify()
+
+    def start(self, server: Any) -> str:
+        self.addCleanup(
+            server.close if hasattr(server, 'close') else server.stop
         )
-        cls.other = certificates.Certificates(
-            databases.temporary_directory('certificates')
-        )
-
-    @abc.abstractmethod
-    def url(self, authority: certificates.Certificates) -> str:
-        """Return the URL of a client that trusts an authority."""
+        server.start()
+        return server.url
 
     def build(self, url: str, call_timeout: float = 20) -> ToozBackend:
         made = coordination.build(url, 'group', 60, call_timeout)
         self.addCleanup(made.close)
         return made
 
-    def assert_members(self, url: str) -> None:
-        """Join, be seen, beat and leave."""
-        member = self.build(url)
+    def check(self, good: str, *refused: str) -> None:
+        """Join, be seen, beat and leave by one URL; be refused by others."""
+        member = self.build(good)
         member.join('host1', uuid.uuid4().hex, backend_case.SETTINGS)
-        self.assertEqual({'host1'}, self.build(url).view().hosts)
+        self.assertEqual({'host1'}, self.build(good).view().hosts)
         member.beat()
         member.leave()
-        self.assertEqual(set(), self.build(url).view().hosts)
+        self.assertEqual(set(), self.build(good).view().hosts)
+        for url in refused:
+            with (
+                self.subTest(url),
+                self.assertRaises(exceptions.BackendUnavailableError),
+            ):
+                # Some clients try to connect for as long.
+                self.build(url, 5).view()
 
-    def assert_refused(self, url: str) -> None:
-        with self.assertRaises(exceptions.BackendUnavailableError):
-            # Some clients try to connect for as long.
-            self.build(url, 5).view()
-
-    def test_members_over_tls(self) -> None:
-        self.assert_members(self.url(self.known))
-
-    def test_server_of_another_authority_is_refused(self) -> None:
-        self.assert_refused(self.url(self.other))
-
-
-class TestSentinels(_TlsCase):
-    servers: ClassVar[redis.Cluster]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.servers = redis.Cluster(
-            databases.temporary_directory('redis'), tls=cls.known
+    def test_etcd_that_asks_clients(self) -> None:
+        server = etcd.Etcd(
+            databases.temporary_directory('etcd'),
+            (
+                f'--cert-file={self.known.certificate}',
+                f'--key-file={self.known.key}',
+                f'--trusted-ca-file={self.known.authority}',
+                '--client-cert-auth',
+            ),
+            scheme='https',
         )
-        cls.addClassCleanup(cls.servers.close)
-        cls.servers.start()
-
-    def url(self, authority: certificates.Certificates) -> str:
-        return (
-            f'{self.servers.url}&ssl=true&sentinel_ssl=true'
-            f'&ssl_ca_certs={authority.authority}'
+        url = self.start(server)
+        ca, other = (
+            f'{url}?ca_cert={one.authority}'
+            for one in (self.known, self.other)
         )
+        own = f'&cert_cert={self.known.certificate}&cert_key={self.known.key}'
+        self.check(ca + own, url, ca, other + own)
 
-    def test_members_survive_the_loss_of_the_primary(self) -> None:
-        member = self.build(self.url(self.known))
+    def test_zookeeper(self) -> None:
+        server = zookeeper.ZooKeeper(
+            databases.temporary_directory('zookeeper'), tls=self.known
+        )
+        url = self.start(server)
+        known, other = (
+            f'{url}?use_ssl=true&ca={one.authority}'
+            for one in (self.known, self.other)
+        )
+        self.check(known, other, url)
+
+    def test_zookeeper_that_asks_clients(self) -> None:
+        server = zookeeper.ZooKeeper(
+            databases.temporary_directory('zookeeper'),
+            tls=self.known,
+            asks_clients=True,
+        )
+        plain = f'{self.start(server)}?use_ssl=true&ca={self.known.authority}'
+        known, other = (
+            f'{plain}&certfile={one.certificate}&keyfile={one.key}'
+            for one in (self.known, self.other)
+        )
+        self.check(known, plain, other)
+
+    def test_sentinels(self) -> None:
+        servers = redis.Cluster(
+            databases.temporary_directory('redis'), tls=self.known
+        )
+        url = f'{self.start(servers)}&ssl=true&sentinel_ssl=true&ssl_ca_certs='
+        good = f'{url}{self.known.authority}'
+        self.check(good, f'{url}{self.other.authority}')
+        # Members survive the loss of the primary.
+        member = self.build(good)
         member.join('host2', uuid.uuid4().hex, backend_case.SETTINGS)
-        old = self.servers.leader()
+        old = servers.leader()
         old.kill()
         until_answered(member.beat)
-        view = until_answered(member.view)
-        self.assertEqual({'host2'}, view.hosts)
-        self.assertIsNot(old, self.servers.leader())
-        old.start()
-        member.leave()
-
-
-class TestZooKeeper(_TlsCase):
-    server: ClassVar[zookeeper.ZooKeeper]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.server = zookeeper.ZooKeeper(
-            databases.temporary_directory('zookeeper'), tls=cls.known
-        )
-        cls.addClassCleanup(cls.server.stop)
-        cls.server.start()
-
-    def url(self, authority: certificates.Certificates) -> str:
-        return f'{self.server.url}?use_ssl=true&ca={authority.authority}'
-
-    def test_client_without_tls_is_refused(self) -> None:
-        self.assert_refused(self.server.url)
+        self.assertEqual({'host2'}, until_answered(member.view).hosts)
+        self.assertIsNot(old, servers.leader())
 
 
 class TestImpostorOfAZooKeeper(unittest.TestCase):
     """A server with another certificate learns nothing, not even the user."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.received = b''
-        self.refusals = 0
-        self.known, self.stranger = (
-            certificates.Certificates(
-                databases.temporary_directory('certificates'), names
-            )
-            for names in ('IP:127.0.0.1', 'DNS:elsewhere.example')
-        )
-
     def listen(self, certificate: certificates.Certificates) -> int:
         """Take connections over TLS; return the port."""
+        self.received = b''
+        self.refusals = 0
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate.certificate, certificate.key)
         listener = socket.create_server(('127.0.0.1', 0))
@@ -171,62 +168,18 @@ class TestImpostorOfAZooKeeper(unittest.TestCase):
         with contextlib.suppress(exceptions.BackendUnavailableError):
             member.view()
 
-    def assert_refused(self) -> None:
-        self.assertEqual(b'', self.received)
-        self.assertGreater(self.refusals, 0)
-
-    def test_server_of_another_name_is_refused(self) -> None:
-        self.connect(self.stranger, self.stranger)
-        self.assert_refused()
-
-    def test_public_authorities_do_not_count(self) -> None:
-        public = certificates.Certificates(
-            databases.temporary_directory('certificates')
-        )
+    def test_only_the_name_by_the_own_authority_is_asked(self) -> None:
+        known, public = certify(), certify()
+        elsewhere = certify('DNS:elsewhere.example')
         with mock.patch.dict(
             os.environ, {'SSL_CERT_FILE': str(public.authority)}
         ):
-            self.connect(public, self.known)
-        self.assert_refused()
-
-    def test_server_of_the_name_and_the_authority_is_asked(self) -> None:
-        self.connect(self.known, self.known)
-        self.assertNotEqual(b'', self.received)
-
-
-class TestZooKeeperThatAsksClients(_TlsCase):
-    server: ClassVar[zookeeper.ZooKeeper]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.server = zookeeper.ZooKeeper(
-            databases.temporary_directory('zookeeper'),
-            tls=cls.known,
-            asks_clients=True,
-        )
-        cls.addClassCleanup(cls.server.stop)
-        cls.server.start()
-
-    def plain(self) -> str:
-        return f'{self.server.url}?use_ssl=true&ca={self.known.authority}'
-
-    def url(
-        self,
-        authority: certificates.Certificates,
-        client: certificates.Certificates | None = None,
-    ) -> str:
-        own = client or self.known
-        return (
-            f'{self.server.url}?use_ssl=true&ca={authority.authority}'
-            f'&certfile={own.certificate}&keyfile={own.key}'
-        )
-
-    def test_client_without_a_certificate_is_refused(self) -> None:
-        self.assert_refused(self.plain())
-
-    def test_client_of_another_authority_is_refused(self) -> None:
-        self.assert_refused(self.url(self.known, self.other))
-
-
-del _TlsCase
+            for server, authority, asked in (
+                (elsewhere, elsewhere, False),
+                # A public authority does not count.
+                (public, known, False),
+                (known, known, True),
+            ):
+                self.connect(server, authority)
+                self.assertEqual(asked, self.received != b'')
+                self.assertEqual(asked, self.refusals == 0)
