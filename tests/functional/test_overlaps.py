@@ -117,6 +117,8 @@ class Overlaps:
         two = self.epochs['host2']
         for number, first, seen in (
             (1, self.claims('host2', suite.claim(1)), {}),
+            # It is not on record yet.
+            (4, self.claims('host2', suite.claim(4)), {}),
             # It counts as away, not as dead.
             (
                 2,
@@ -135,8 +137,8 @@ class Overlaps:
                 self.assertEqual((claim,), late.result(TIMEOUT).refused)
         owners = {n.uuid: n.host for n in self.records.compute_nodes()}
         self.assertEqual(
-            ['host2', 'host2', 'host3'],
-            [owners[suite.uuid(number)] for number in (1, 2, 3)],
+            ['host2', 'host2', 'host3', 'host2'],
+            [owners[suite.uuid(number)] for number in (1, 2, 3, 4)],
         )
 
     def test_service_that_claims_meanwhile_is_not_deleted(self) -> None:
@@ -151,21 +153,24 @@ class Overlaps:
         self.assertIsNotNone(self.records.service('host1'))
 
     def test_registration_waits_for_a_faster_process(self) -> None:
-        late = self.overlap(
-            lambda tx: registration.register(
-                tx, 'host1', suite.SETTINGS, incarnation='faster'
-            ),
-            lambda: self.records.register(
-                'host1',
-                suite.SETTINGS,
-                incarnation='late',
-                alive=['faster', 'late'],
-            ),
-        )
-        with self.assertRaises(exceptions.StandbyError) as caught:
-            late.result(TIMEOUT)
-        self.assertEqual('faster', caught.exception.active)
-        self.assertEqual('faster', self.records.service('host1').incarnation)
+        for host in ('host1', 'unknown'):
+            late = self.overlap(
+                lambda tx, host=host: registration.register(
+                    tx, host, suite.SETTINGS, incarnation='faster'
+                ),
+                lambda host=host: self.records.register(
+                    host,
+                    suite.SETTINGS,
+                    incarnation='late',
+                    alive=['faster', 'late'],
+                ),
+            )
+            with (
+                self.subTest(host),
+                self.assertRaises(exceptions.StandbyError) as caught,
+            ):
+                late.result(TIMEOUT)
+            self.assertEqual('faster', caught.exception.active)
 
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(

@@ -57,17 +57,13 @@ def take_all(
     return host, won
 
 
-def _member(url: str, host: str, name: str) -> heartbeats.DatabaseBackend:
+def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
+    """Beat, claim and release own nodes: each has to succeed."""
     member = heartbeats.DatabaseBackend(
         {'connection': url}, member_ttl=60, call_timeout=30
     )
-    member.join(host, name, suite.SETTINGS)
-    return member
-
-
-def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
-    """Beat, claim and release own nodes: each has to succeed."""
-    member, access = _member(url, host, f'one of {host}'), _open(url)
+    member.join(host, f'one of {host}', suite.SETTINGS)
+    access = _open(url)
     epoch = access.register(host, suite.SETTINGS)
     mine = [int(host[4:]) * 1000 + number for number in range(5)]
     applied = 0
@@ -82,21 +78,6 @@ def work_and_beat(url: str, host: str, rounds: int) -> tuple[int, int]:
     member.close()
     access.close()
     return applied, seen
-
-
-def begin_as_one(url: str, name: str, everyone: list[str]) -> str:
-    """Join and register as one process of a host; return the active one."""
-    _member(url, 'host1', name).close()
-    access = _open(url)
-    try:
-        access.register(
-            'host1', suite.SETTINGS, incarnation=name, alive=everyone
-        )
-    except exceptions.StandbyError as exc:
-        return exc.active
-    finally:
-        access.close()
-    return name
 
 
 def upgrade_schema(url: str, revision: str = 'head') -> str | None:
@@ -190,26 +171,6 @@ class Processes:
         changes = self.changes_by_node()
         self.assertEqual({rounds * 2}, set(changes.values()))
         self.assertEqual(WORKERS * 5, len(changes))
-
-    def test_processes_of_a_host_are_all_members_and_one_is_active(
-        self,
-    ) -> None:
-        everyone = [f'number{n}' for n in range(WORKERS)]
-        found = self.run_all(
-            begin_as_one, *((one, everyone) for one in everyone)
-        )
-        (service,) = self.records.services()
-        self.assertEqual([service.incarnation] * WORKERS, found)
-        self.assertEqual(
-            ['service_registered'], [e.kind for e in self.records.events()]
-        )
-        self.assertEqual(
-            set(everyone),
-            {
-                beat.member.incarnation
-                for beat in heartbeats.last(self.database)
-            },
-        )
 
 
 class Moves:
