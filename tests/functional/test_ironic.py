@@ -73,27 +73,6 @@ class ScanTest(ironics.IronicTestCase):
         self.assertEqual(2, len(set(ids)))
         self.assertTrue(all(i and i.startswith('req-') for i in ids))
 
-    def test_node_that_changes_while_changes_are_read_comes_last(
-        self,
-    ) -> None:
-        uuids = self.enrolment.enrol(20)
-        everything = model.Scope()
-        bare_metal = self.open(page_size=7)
-        bare_metal.fleet(everything)
-
-        def change(number):
-            if number == asked + 2:
-                self.enrolment.set_maintenance(uuids[5], True)
-
-        asked = len(self.proxy.lists)
-        self.proxy.before = change
-        found = bare_metal.changed_after(everything, uuids[0], 20)
-        self.assertEqual(
-            [*uuids[1:5], *uuids[6:], uuids[5]],
-            [row.node.uuid for row in found or ()],
-        )
-        self.assertIs(True, found[-1].node.maintenance)
-
     def test_nodes_deleted_and_added_during_a_scan_do_not_break_it(self):
         uuids = self.enrolment.enrol(50)
         late: list[str] = []
@@ -113,16 +92,16 @@ class ScanTest(ironics.IronicTestCase):
         self.assertLessEqual(stayed | set(late), set(found))
         self.assertNotIn(uuids[30], found)
 
-    def test_every_spelling_of_the_endpoint_works(self):
-        self.enrolment.enrol(3)
+    def test_endpoint_is_spelled_in_any_way_and_a_wrong_one_is_named(
+        self,
+    ) -> None:
+        (uuid,) = self.enrolment.enrol(1)
         for suffix in ('', '/', '/v1', '/v1/'):
             bare_metal = ironics.open_ironic(self.server.endpoint + suffix)
-            self.assertEqual(3, len(bare_metal.scan(model.Scope())))
-
-    def test_wrong_path_is_never_a_deleted_node(self):
-        (uuid,) = self.enrolment.enrol(1)
+            self.assertEqual(1, len(bare_metal.scan(model.Scope())))
         for suffix in ('/v2', '/v1/nodes', '/baremetal', f'/v1/nodes/{uuid}'):
             bare_metal = ironics.open_ironic(self.server.endpoint + suffix)
+            # Never a deleted node.
             for ask in (uuid, contract.MISSING):
                 error = self.assertRaises(
                     exceptions.IronicError, bare_metal.get, ask

@@ -18,7 +18,6 @@ from tests.functional.support import (
     reservation_case,
 )
 
-CREATE = ('reservation', 'create')
 _PATIENCE = 600.0
 """Seconds: each deletion that Ironic left unfinished, as any conductor may, is
 taken over after one minute only."""
@@ -54,23 +53,14 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
     def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
         return self.ironic.request(method, path, json=json)
 
-    def run_at_once(
-        self, commands: list[list[str]]
-    ) -> list[command_line.Done]:
-        """Run commands together, each again while it is not finished."""
-
-        def run(words: list[str]) -> command_line.Done:
-            deadline = time.monotonic() + _PATIENCE
-            while True:
-                done = self.lab.run(*words)
-                if done.returncode != 4 or time.monotonic() > deadline:
-                    return done
-
-        with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
-            return list(pool.map(run, commands))
-
-    def create_words(self, instance: str, host: str) -> list[str]:
-        return [*CREATE, *self.options(instance, host), '-f', 'json']
+    def create_until_finished(
+        self, instance: str, host: str
+    ) -> command_line.Done:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            done = self.create_once(instance, host=host)
+            if done.returncode != 4 or time.monotonic() > deadline:
+                return done
 
     def test_two_services_never_get_one_node(self) -> None:
         wanted = {
@@ -78,9 +68,10 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
             for host in ('rack1', 'rack2')
             for _ in range(4)
         }
-        found = self.run_at_once(
-            [self.create_words(one, host) for one, host in wanted.items()]
-        )
+        with concurrent.futures.ThreadPoolExecutor(len(wanted)) as pool:
+            found = [
+                *pool.map(self.create_until_finished, wanted, wanted.values())
+            ]
         self.assertEqual(
             [0] * 5 + [3] * 3,
             sorted(done.returncode for done in found),
@@ -92,17 +83,4 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
             self.deployment.owners(),
         )
         self.assertEqual(set(self.nodes), {one['node_uuid'] for one in made})
-        self.assert_sound()
-
-    def test_concurrent_deletion_and_creation_leave_it_reserved_or_free(
-        self,
-    ) -> None:
-        one = reservation_case.instance()
-        (done,) = self.run_at_once([self.create_words(one, 'rack1')])
-        made = reservation_case.result(done)
-        delete = ['reservation', 'delete', made['id'], '--yes']
-        found = self.run_at_once(
-            [delete, self.create_words(one, 'rack1'), delete]
-        )
-        self.assertEqual([0, 0, 0], [done.returncode for done in found], found)
         self.assert_sound()
