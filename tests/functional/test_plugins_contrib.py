@@ -64,7 +64,7 @@ policies = resource_class, rack_affinity, bounded_ring
 backend = kazoo_membership
 [policy_rack_affinity]
 places = building=north, rack=r1, rack=r2
-source = {source}
+source = extra
 [policy_resource_class]
 resource_classes = gold, silver
 [backend_kazoo_membership]
@@ -123,7 +123,7 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
             *('check', cls.root, 'ironic-ownership', 'plugin', 'check'),
             *('one_file', '--option', f'path={cls.root}/checked.json'),
             # Time really passes, on a busy machine.
-            *('-f', 'csv', '--member-ttl', '15'),
+            *('-f', 'csv', '--member-ttl', '8'),
             *('-c', 'plugin', '-c', 'result', '-c', 'law', '-c', 'detail'),
         )
 
@@ -164,16 +164,6 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
                 shutil.copy(cls.source(name) / file, target)
         return target
 
-    def configuration(self, source: str = 'extra') -> pathlib.Path:
-        """Return a file that selects four of them."""
-        config = pathlib.Path(tempfile.mkdtemp(dir=self.root)) / 'all.conf'
-        config.write_text(
-            _SECTIONS.format(
-                root=self.root, source=source, port=self.zookeeper.port
-            )
-        )
-        return config
-
     def check_passed(self, name: str, said: str) -> None:
         self.assertRegex(
             said,
@@ -191,8 +181,7 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
             self.check_passed(
                 name, self.run_program(*runner, cwd=self.only_tests(name))
             )
-
-    def test_next_steps_that_are_printed_work(self) -> None:
+        # And the one that was made by the steps that are printed.
         self.check_passed(_STEPS, self.stepped)
         (wheel,) = self.source(_STEPS).glob('*.whl')
         self.assertIn('ironic_ownership_aisle_filter-0.1.0', wheel.name)
@@ -259,7 +248,10 @@ class PackagesTest(installations.InstalledCase, hosts.HostsTestCase):
             *('oslo-config-validator', '--fatal-warnings'),
             *('--namespace', 'ironic_ownership', '--input-file'),
         )
-        config = self.configuration()
+        config = self.root / 'validated.conf'
+        config.write_text(
+            _SECTIONS.format(root=self.root, port=self.zookeeper.port)
+        )
         self.run_program(*validate, config)
         with config.open('a') as file:
             file.write('[policy_rack_affinity]\nplace = rack=r1\n')

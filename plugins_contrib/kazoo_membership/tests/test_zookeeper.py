@@ -73,12 +73,6 @@ class TestProcesses(store.ZooKeeperCase):
         self.assertEqual('joined\n', process.stdout.readline())  # type: ignore[union-attr]
         return process
 
-    def test_process_that_is_killed_is_no_member_any_more(self) -> None:
-        observer = self.make_backend(TTL)
-        process = self.start(ttl=TTL)
-        process.kill()
-        wait_until(lambda: not observer.view().members)
-
     def test_process_that_does_not_beat_is_no_member_any_more(self) -> None:
         # It lives, and kazoo goes on pinging: the lease runs out, in earnest.
         observer = self.make_backend(TTL)
@@ -86,10 +80,14 @@ class TestProcesses(store.ZooKeeperCase):
         wait_until(lambda: not observer.view().members)
         self.assertIsNone(process.poll())
 
-    def test_process_that_is_killed_leaves_the_others(self) -> None:
+    def test_process_that_is_killed_is_no_member_and_the_others_stay(
+        self,
+    ) -> None:
         observer = self.make_backend(600)
         observer.join('host2', 'two', SETTINGS)
-        self.start(ttl=TTL).kill()
+        process = self.start(ttl=TTL)
+        self.assertEqual({'host1', 'host2'}, observer.view().hosts)
+        process.kill()
         wait_until(lambda: observer.view().hosts == {'host2'})
         observer.beat()
 
