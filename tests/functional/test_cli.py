@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import pathlib
+import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import unittest
 from collections.abc import Iterator
 from typing import IO
 
+from ironic_ownership.contracts import model
 from tests.functional.support import command_line
+
+NODE = '00000000-0000-4000-8000-0000000000a1'
+LIMIT = 15
+"""Seconds: a command has to come as far as its first request."""
 
 
 class ProcessTest(unittest.TestCase):
@@ -20,19 +27,20 @@ class ProcessTest(unittest.TestCase):
         super().setUp()
         self.lab = command_line.Deployment()
         self.addCleanup(self.lab.close)
+        self.config = ('--config-file', str(self.lab.config))
 
-    def imports(self, *words: str) -> tuple[str, str]:
-        """Run the program; return what it prints, and what it imports."""
+    def python(self, *words: str) -> tuple[str, str]:
+        """Run Python; return what it prints, and the standard error."""
         done = subprocess.run(
-            [
-                *(sys.executable, '-X', 'importtime', '-m'),
-                *('ironic_ownership.cmd.cli', *words),
-            ],
-            capture_output=True,
-            text=True,
+            [sys.executable, *words], capture_output=True, text=True
         )
         self.assertEqual(0, done.returncode, done)
         return done.stdout, done.stderr
+
+    def imports(self, *words: str) -> tuple[str, str]:
+        """Run the program; return what it prints, and what it imports."""
+        program = ('-m', 'ironic_ownership.cmd.cli')
+        return self.python('-X', 'importtime', *program, *words)
 
     def assert_not_imported(self, imported: str, *libraries: str) -> None:
         for library in libraries:
@@ -46,9 +54,8 @@ class ProcessTest(unittest.TestCase):
         self.assert_not_imported(
             imported, 'cliff', 'stevedore', 'oslo_config', 'sqlalchemy'
         )
-        config = ('--config-file', str(self.lab.config))
         self.lab.run('service', 'list')
-        _, imported = self.imports('service', 'list', *config)
+        _, imported = self.imports('service', 'list', *self.config)
         self.assertIn('sqlalchemy', imported)
         self.assert_not_imported(
             imported,
@@ -70,25 +77,8 @@ class ProcessTest(unittest.TestCase):
             'gc.callbacks.append(lambda phase, info: runs.append(phase))\n'
             'codes.append(int(cli.main(sys.argv[1:])))\n'
         )
-        config = ('--config-file', str(self.lab.config))
-        done = subprocess.run(
-            [sys.executable, '-c', code, *config, 'service', 'list'],
-            capture_output=True,
-            text=True,
-        )
-        self.assertEqual(
-            '[0] [] True', done.stdout.splitlines()[-1], done.stderr
-        )
-
-    def test_complete_knows_the_commands(self) -> None:
-        done = command_line.run('complete')
-        self.assertEqual((0, ''), (done.returncode, done.stderr))
-        self.assertIn('compute', done.stdout)
-        self.assertIn('--conductor-group', done.stdout)
-        checked = subprocess.run(
-            ['bash', '-n'], input=done.stdout, text=True, capture_output=True
-        )
-        self.assertEqual((0, ''), (checked.returncode, checked.stderr))
+        printed, _ = self.python('-c', code, *self.config, 'service', 'list')
+        self.assertEqual('[0] [] True', printed.splitlines()[-1])
 
     def test_unwritable_output_is_an_error(self) -> None:
         with pathlib.Path('/dev/full').open('w') as full:
@@ -110,8 +100,7 @@ class ProcessTest(unittest.TestCase):
         self, output: IO[str]
     ) -> Iterator[command_line.Done]:
         """Run commands that meet the error at once, and others at the end."""
-        config = ('--config-file', str(self.lab.config))
-        for words in ((*config, 'backend', 'list'), ('--help',)):
+        for words in ((*self.config, 'backend', 'list'), ('--help',)):
             for unbuffered in ('', '1'):
                 yield subprocess.run(
                     [str(command_line.PROGRAM), *words],
@@ -139,3 +128,47 @@ class ProcessTest(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             output = child.communicate(timeout=180)
         self.assertEqual((130, ('', '')), (child.returncode, output))
+
+    def test_terminal_is_asked_and_only_yes_is_yes(self) -> None:
+        self.lab.serve('spare', command_line.ALL, alive=False)
+        words = (*self.config, 'service', 'delete', 'spare')
+        for answer, deleted in ((b'\n', 0), (b'no\n', 0), (b'y\n', 1)):
+            ours, its = pty.openpty()
+            os.write(ours, answer)
+            done = subprocess.run(
+                [str(command_line.PROGRAM), *words],
+                stdin=its,
+                capture_output=True,
+                text=True,
+                timeout=180,
+            )
+            os.close(ours)
+            os.close(its)
+            self.assertIn('Delete service spare? [y/N]', done.stderr)
+            self.assertEqual(0 if deleted else 1, done.returncode, done)
+            known = [row.host for row in self.lab.records.services()]
+            self.assertEqual(not deleted, 'spare' in known)
+
+    def test_command_ends_in_time_though_ironic_does_not_answer(self) -> None:
+        """Nothing is lost, and nothing is claimed to be done."""
+        # It accepts connections like a frozen server.
+        silent = self.enterContext(socket.create_server(('127.0.0.1', 0)))
+        self.lab.ironic = f'http://127.0.0.1:{silent.getsockname()[1]}'
+        self.lab.configure()
+        epoch = self.lab.serve('old', command_line.ALL, alive=False)
+        self.lab.serve('new', command_line.ALL)
+        self.lab.claim('old', epoch, model.Node(NODE, name='one'))
+        done = self.lab.run(
+            *('--timeout', str(LIMIT), 'compute', 'node', 'move', NODE),
+            *('--service', 'new', '--yes'),
+        )
+        self.assertEqual((4, ''), (done.returncode, done.stdout), done)
+        self.assertEqual(1, done.stderr.count('\n'), done)
+        self.assertIn(f'error: no result within {LIMIT} s', done.stderr)
+        self.assertIn('No answer yet from: Ironic (', done.stderr)
+        self.assertRegex(
+            done.stderr, 'event list --request-id req-[0-9a-f-]{36}"'
+        )
+        (record,) = self.lab.records.compute_nodes()
+        self.assertEqual('old', record.host)
+        self.assertEqual([], self.lab.json('move', 'list', '--unfinished'))
