@@ -14,14 +14,12 @@ import sys
 from lab import certificates, process
 from tests.functional.support import api_process, command_line, databases
 
-SETTINGS = (
-    pathlib.Path(__file__).resolve().parents[2]
-    / 'etc/ironic_ownership/gunicorn.conf.py'
-)
-GUNICORN = pathlib.Path(sys.executable).parent / 'gunicorn'
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_SETTINGS = _CHECKOUT / 'etc/ironic_ownership/gunicorn.conf.py'
+_GUNICORN = pathlib.Path(sys.executable).with_name('gunicorn')
 
 
-class _Case(api_process.ApiCase):
+class ServedTest(api_process.ApiCase):
     nodes_of_each = 1
 
     def assert_many_are_served(self, api: api_process.Api) -> None:
@@ -39,16 +37,28 @@ class _Case(api_process.ApiCase):
         ids = {answer.headers['x-openstack-request-id'] for answer in answers}
         self.assertEqual(len(answers), len(ids))
 
-
-class ProcessTest(_Case):
-    def test_sigterm_ends_it_cleanly(self) -> None:
-        api = self.serve()
-        self.assert_many_are_served(api)
+    def assert_sigterm_ends(self, api: api_process.Api) -> None:
         api.process.signal(signal.SIGTERM)
         self.assertEqual(0, api.process.wait(api_process.TIMEOUT))
 
-    def test_body_that_is_too_large_is_refused(self) -> None:
+    def test_process_serves_loopback_alone_until_sigterm(self) -> None:
         api = self.serve()
+        self.assertIn(
+            'only those on this machine', api.process.log.read_text()
+        )
+        with socket.socket() as other:
+            # The same port of any other address is still free.
+            other.bind(('127.0.0.2', api.port))
+        # The server passes the headers of a proxy on to the service.
+        said = api.ask(
+            'GET', '/v1/services', headers={'X-Forwarded-For': '127.0.0.1'}
+        )
+        self.assertEqual(403, said.status, said.text)
+        self.assert_large_bodies_are_refused(api)
+        self.assert_many_are_served(api)
+        self.assert_sigterm_ends(api)
+
+    def assert_large_bodies_are_refused(self, api: api_process.Api) -> None:
         body = b'[' * 150_000
         said = [api.ask('POST', '/v1/moves', body)]
         connection = http.client.HTTPConnection(
@@ -68,20 +78,6 @@ class ProcessTest(_Case):
             self.assertEqual('too_large', answer.body['error']['code'])
             self.assertNotIn('waitress', str(answer.headers).lower())
 
-    def test_without_tokens_it_says_so_and_is_on_loopback_alone(self) -> None:
-        api = self.serve()
-        self.assertIn(
-            'only those on this machine', api.process.log.read_text()
-        )
-        with socket.socket() as other:
-            # The same port of any other address is still free.
-            other.bind(('127.0.0.2', api.port))
-        # The server passes the headers of a proxy on to the service.
-        said = api.ask(
-            'GET', '/v1/services', headers={'X-Forwarded-For': '127.0.0.1'}
-        )
-        self.assertEqual(403, said.status, said.text)
-
     def test_port_that_is_taken_is_one_line(self) -> None:
         config = self.configure()
         with socket.socket() as other:
@@ -96,25 +92,28 @@ class ProcessTest(_Case):
         self.assertEqual(1, done.returncode, done)
         self.assertNotIn('Traceback', done.stderr)
 
+    def gunicorn(self, *options: str) -> process.Process:
+        """Return a server that is not started."""
+        config = self.configure()
+        return process.Process(
+            [
+                *(str(_GUNICORN), '--config', str(_SETTINGS)),
+                *('--bind', f'127.0.0.1:{self.port}'),
+                *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
+                *options,
+                'ironic_ownership.web.wsgi:application',
+            ],
+            self.log,
+        )
 
-class GunicornTest(_Case):
     def test_clients_of_a_service_with_tls_check_its_certificate(
         self,
     ) -> None:
         made = certificates.Certificates(
             databases.temporary_directory('certificates')
         )
-        config = self.configure()
-        server = process.Process(
-            [
-                *(str(GUNICORN), '--config', str(SETTINGS)),
-                *('--bind', f'127.0.0.1:{self.port}'),
-                *('--certfile', str(made.certificate)),
-                *('--keyfile', str(made.key)),
-                *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
-                'ironic_ownership.web.wsgi:application',
-            ],
-            self.lab.directory / 'tls.log',
+        server = self.gunicorn(
+            *('--certfile', str(made.certificate), '--keyfile', str(made.key))
         )
         self.addCleanup(server.kill)
         server.start()
@@ -134,20 +133,9 @@ class GunicornTest(_Case):
         self.assertIn('CERTIFICATE_VERIFY_FAILED', done.stderr)
 
     def test_gunicorn_serves_the_same_from_several_processes(self) -> None:
-        config = self.configure()
-        server = process.Process(
-            [
-                *(str(GUNICORN), '--config', str(SETTINGS)),
-                *('--timeout', str(int(api_process.TIMEOUT))),
-                *('--bind', f'127.0.0.1:{self.port}'),
-                *('--env', f'IRONIC_OWNERSHIP_CONFIG_FILES={config}'),
-                *('--preload', 'ironic_ownership.web.wsgi:application'),
-            ],
-            self.log,
-        )
-        api = self.run_server(server)
+        timeout = str(int(api_process.TIMEOUT))
+        api = self.run_server(self.gunicorn('--timeout', timeout, '--preload'))
         self.assert_many_are_served(api)
         said = api.ask('POST', '/v1/moves', b'{')
         self.assertEqual(415, said.status)
-        api.process.signal(signal.SIGTERM)
-        self.assertEqual(0, api.process.wait(api_process.TIMEOUT))
+        self.assert_sigterm_ends(api)

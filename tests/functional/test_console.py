@@ -174,15 +174,17 @@ class ConsoleTest(served.ServedCase, chromium.PagesCase):
         self.driver.find_element(By.NAME, 'reason').send_keys('cables')
         self.driver.find_element(By.NAME, 'step').click()
         self.driver.find_element(By.CSS_SELECTOR, '[value=execute]').click()
-        self.wait(lambda: self.row_of('new').disabled, 'new disabled')
+        self.wait(
+            lambda: {s.host: s.disabled for s in self.records.services()}[
+                'new'
+            ],
+            'new disabled',
+        )
 
     def rows(self) -> list[str]:
         """Return the first two words of each row."""
         rows = self.driver.find_elements(By.CSS_SELECTOR, 'tbody tr')
         return [' '.join(row.text.split()[:2]) for row in rows]
-
-    def row_of(self, host: str) -> Any:
-        return {row.host: row for row in self.records.services()}[host]
 
     def test_text_of_a_node_is_text_in_the_map_too(self) -> None:
         name = '<img src=x onerror="document.title=1">'
