@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import unittest
 import uuid as uuid_
+from collections.abc import Sequence
 
-from ironic_ownership.contracts import exceptions, model, moves, records
+import sqlalchemy as sa
+
+from ironic_ownership.contracts import exceptions, moves, records
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.moves import SqlMoves
@@ -25,7 +28,7 @@ from tests.contract.suites import records as suite
 from tests.contract.suites import removals as removal_suite
 from tests.functional.support import cells, databases
 
-MOVED, REFUSED = moves.NodeState.MOVED, moves.NodeState.REFUSED
+REFUSED = moves.NodeState.REFUSED
 HOSTS = ('host1', 'host2', 'host3')
 
 
@@ -35,7 +38,7 @@ def _cell() -> cells.NovaCell:
     return cells.NovaCell(databases.MARIADB.server)
 
 
-class _WithCell(database.MovesOnDatabase):
+class WithCell(database.MovesOnDatabase):
     """The records next to a cell that has rows of nodes and services."""
 
     def fresh_url(self) -> str:
@@ -72,33 +75,28 @@ class _WithCell(database.MovesOnDatabase):
         super().tearDown()
 
 
-class ClaimsNextToCellTest(_WithCell, record_claims.ClaimContract):
-    pass
+def _next_to_cell(contract: type) -> type:
+    name = contract.__name__.replace('Contract', 'sNextToCellTest')
+    return type(name, (WithCell, contract), {})
 
 
-class MovesNextToCellTest(_WithCell, move_suite.MoveContract):
-    pass
+globals().update(
+    (one.__name__, one)
+    for one in map(
+        _next_to_cell,
+        (
+            record_claims.ClaimContract,
+            move_suite.MoveContract,
+            standing_orders.StandingOrderContract,
+            hand_overs.HandOverContract,
+            record_operators.OperatorContract,
+            removal_suite.RemovalContract,
+        ),
+    )
+)
 
 
-class StandingOrdersNextToCellTest(
-    _WithCell, standing_orders.StandingOrderContract
-):
-    pass
-
-
-class HandOversNextToCellTest(_WithCell, hand_overs.HandOverContract):
-    pass
-
-
-class OperatorsNextToCellTest(_WithCell, record_operators.OperatorContract):
-    pass
-
-
-class RemovalsNextToCellTest(_WithCell, removal_suite.RemovalContract):
-    pass
-
-
-class CellTest(_WithCell, suite.RecordsContract):
+class CellTest(WithCell, suite.RecordsContract):
     """``host1`` owns the nodes 1 to 4; 1 and 2 have an instance."""
 
     def setUp(self) -> None:
@@ -120,6 +118,31 @@ class CellTest(_WithCell, suite.RecordsContract):
 
     def owner(self, number: int) -> str | None:
         return self.cell.owners().get(suite.uuid(number))
+
+    def write(self, number: int, values: str) -> None:
+        """Write columns of a row, as another program does."""
+        self.cell.query(
+            f'UPDATE {self.cell.schema}.compute_nodes SET {values} '
+            f"WHERE uuid = '{suite.uuid(number)}'"
+        )
+
+    def add_instance(self, number: int, host: str = 'Host1') -> str:
+        instance = str(uuid_.uuid4())
+        self.cell.add_instances(host, {suite.uuid(number): instance})
+        return instance
+
+    def assert_refused(
+        self, refused: Sequence[int], *changes: records.Change
+    ) -> None:
+        """Apply changes; these, by their positions, are refused."""
+        outcome = self.records.apply('host1', self.epoch, changes)
+        self.assertEqual(
+            [changes[number] for number in refused], [*outcome.refused]
+        )
+        self.assertEqual(
+            [one for one in changes if one not in outcome.refused],
+            [*outcome.applied],
+        )
 
     def move(
         self, *numbers: int, to: str = 'host2', instance: str | None = None
@@ -151,8 +174,8 @@ class CellTest(_WithCell, suite.RecordsContract):
             suite.uuid(number), records.SeenOwner('host1', self.epoch)
         )
 
-    def stop(self, host: str = 'host1') -> None:
-        self.records.set_service(host, actor='operator', forced_down=True)
+    def stop(self) -> None:
+        self.records.set_service('host1', actor='operator', forced_down=True)
 
     def test_claim_gives_the_row_to_the_service_in_its_spelling(self) -> None:
         self.assertEqual('Host1', self.owner(3))
@@ -162,43 +185,30 @@ class CellTest(_WithCell, suite.RecordsContract):
             "WHERE LOWER(host) = 'host1' GROUP BY mapped"
         )
         self.assertEqual([(0, 4)], mapped)
-
-    def test_node_with_an_instance_of_another_host_is_not_claimed(
-        self,
-    ) -> None:
-        # Nova is building it: Ironic does not know the instance yet.
-        self.cell.add_instances('stock', {suite.uuid(5): str(uuid_.uuid4())})
-        claims = suite.claim(5), suite.claim(6)
-        outcome = self.records.apply('host1', self.epoch, claims)
-        self.assertEqual((claims[1],), outcome.applied)
-        self.assertEqual((claims[0],), outcome.refused)
-        self.assertEqual('stock', self.owner(5))
-        self.assertIsNone(self.find(5))
-
-    def test_claim_is_refused_without_a_service_in_the_cell(self) -> None:
-        epoch = self.register('host4')
-        refused = self.records.apply('host4', epoch, [suite.claim(5)]).refused
-        self.assertEqual(1, len(refused))
-        # A node that Nova does not know yet has no row to write.
-        self.assert_applied('host4', epoch, suite.claim(9))
-
-    def test_claim_restores_a_row_that_nova_deleted(self) -> None:
-        table = f'{self.cell.schema}.compute_nodes'
-        self.cell.query(
-            f'UPDATE {table} SET deleted = id, deleted_at = NOW() '
-            f"WHERE uuid = '{suite.uuid(5)}'"
-        )
+        # Nova deleted it.
+        self.write(5, 'deleted = id, deleted_at = CURRENT_TIMESTAMP')
         self.assertIsNone(self.owner(5))
         self.assert_applied('host1', self.epoch, suite.claim(5))
         self.assertEqual('Host1', self.owner(5))
 
+    def test_claim_that_the_cell_does_not_confirm_is_refused(self) -> None:
+        # Nova is building it: Ironic does not know the instance yet.
+        self.add_instance(5, 'stock')
+        self.assert_refused([0], suite.claim(5), suite.claim(6))
+        self.assertEqual('stock', self.owner(5))
+        self.assertIsNone(self.find(5))
+        # A service that the cell does not have.
+        epoch = self.register('host4')
+        refused = self.records.apply('host4', epoch, [suite.claim(7)]).refused
+        self.assertEqual(1, len(refused))
+        # A node that Nova does not know yet has no row to write.
+        self.assert_applied('host4', epoch, suite.claim(9))
+
     def add_stray(self, number: int, host: str) -> None:
         """Add a row with the name of a node and another uuid."""
-        uuid = str(uuid_.uuid4())
-        self.cell.add_nodes(host, [uuid])
-        self.cell.query(
-            f'UPDATE {self.cell.schema}.compute_nodes SET hypervisor_hostname'
-            f" = '{suite.uuid(number)}' WHERE uuid = '{uuid}'"
+        self.cell.add_nodes(host, [suite.uuid(90 + number)])
+        self.write(
+            90 + number, f"hypervisor_hostname = '{suite.uuid(number)}'"
         )
 
     def test_second_row_of_a_node_keeps_no_other_node_from_its_owner(
@@ -206,10 +216,7 @@ class CellTest(_WithCell, suite.RecordsContract):
     ) -> None:
         # Nova allows one row for a name and a host.
         self.add_stray(5, 'Host1')
-        claims = suite.claim(5), suite.claim(6)
-        outcome = self.records.apply('host1', self.epoch, claims)
-        self.assertEqual((claims[1],), outcome.applied)
-        self.assertEqual((claims[0],), outcome.refused)
+        self.assert_refused([0], suite.claim(5), suite.claim(6))
         self.assert_applied('host2', self.other, suite.claim(5))
         self.add_stray(3, 'host2')
         self.stop()
@@ -237,22 +244,21 @@ class CellTest(_WithCell, suite.RecordsContract):
             line = found[suite.uuid(number)]
             self.assertEqual([line], self.move(number, to=to))
 
-    def test_node_with_an_instance_is_neither_released_nor_forgotten(
+    def test_node_is_released_and_deleted_only_as_the_cell_has_it(
         self,
     ) -> None:
-        self.cell.add_instances('Host1', {suite.uuid(3): str(uuid_.uuid4())})
+        self.add_instance(3)
         for change in (
             records.Release(suite.uuid(3)),
             records.Delete(suite.uuid(3)),
+            # Before its provider would have gone.
+            records.BeginDeletion(suite.uuid(3)),
         ):
-            refused = self.records.apply('host1', self.epoch, [change]).refused
-            self.assertEqual((change,), refused)
-        # Before its provider would have gone.
-        begins = records.BeginDeletion(suite.uuid(3))
-        refused = self.records.apply('host1', self.epoch, [begins]).refused
-        self.assertEqual((begins,), refused)
+            self.assert_refused([0], change)
         self.assertIn('cell_instance', self.begin_deletion(3) or '')
         self.assertEqual('Host1', self.owner(3))
+        self.write(4, "host = 'stock'")
+        self.assert_refused([0], records.Delete(suite.uuid(4)))
 
     def test_forgotten_node_is_deleted_in_the_cell(self) -> None:
         self.assert_applied('host1', self.epoch, records.Delete(suite.uuid(3)))
@@ -268,16 +274,10 @@ class CellTest(_WithCell, suite.RecordsContract):
         )
         self.assertIsNone(self.owner(4))
 
-    def test_row_of_another_owner_is_not_forgotten(self) -> None:
-        self.cell.query(
-            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'stock' "
-            f"WHERE uuid = '{suite.uuid(3)}'"
-        )
-        change = records.Delete(suite.uuid(3))
-        outcome = self.records.apply('host1', self.epoch, [change])
-        self.assertEqual((change,), outcome.refused)
-
     def test_move_takes_row_and_instance_along(self) -> None:
+        # Another program left a move unfinished.
+        self.write(1, "host = 'host2'")
+        self.assertEqual(1, len(self.cell.separated()))
         self.stop()
         self.assertEqual([None] * 3, self.move(1, 2, 3))
         self.assertEqual(
@@ -287,22 +287,26 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertEqual('host2', self.owner(3))
         self.assertEqual('Host1', self.owner(4))
 
-    def test_move_completes_one_that_another_program_left_unfinished(
-        self,
-    ) -> None:
-        self.cell.query(
-            f"UPDATE {self.cell.schema}.compute_nodes SET host = 'host2' "
-            f"WHERE uuid = '{suite.uuid(1)}'"
-        )
-        self.assertEqual(1, len(self.cell.separated()))
+    def test_move_is_one_transaction_of_both_schemas(self) -> None:
+        """A process that is killed leaves the nodes here or there."""
         self.stop()
-        self.assertEqual([None], self.move(1))
-        self.assertEqual([], self.cell.separated())
+        owners = []
+
+        def commit(conn: sa.Connection) -> None:
+            owners.append([self.owner(n) for n in (1, 2, 3)])
+
+        engine = self.database.engine
+        sa.event.listen(engine, 'commit', commit)
+        self.addCleanup(sa.event.remove, engine, 'commit', commit)
+        self.assertEqual([None] * 3, self.move(1, 2, 3))
+        self.assertEqual([['Host1'] * 3] * len(owners), owners)
+        # The plan is one, and the move another.
+        self.assertEqual(2, len(owners))
 
     def test_move_refuses_what_the_cell_does_not_confirm(self) -> None:
-        building, second = str(uuid_.uuid4()), str(uuid_.uuid4())
-        self.cell.add_instances('Host1', {suite.uuid(3): building})
-        self.cell.add_instances('Host1', {suite.uuid(2): second})
+        building, second = self.add_instance(3), self.add_instance(2)
+        found = self.make_moves().open_instances([suite.uuid(2)])
+        self.assertEqual({self.on[2], second}, set(found[suite.uuid(2)]))
         self.stop()
         moved, double, unknown = self.move(1, 2, 3)
         self.assertIsNone(moved)
@@ -313,14 +317,11 @@ class CellTest(_WithCell, suite.RecordsContract):
 
     def test_move_records_the_instance_that_only_the_cell_has(self) -> None:
         # The owner died before it recorded it, and the end of another one.
-        new, replacing = str(uuid_.uuid4()), str(uuid_.uuid4())
         self.cell.query(
             f'UPDATE {self.cell.schema}.instances SET deleted = id '
             f"WHERE uuid = '{self.on[2]}'"
         )
-        self.cell.add_instances(
-            'Host1', {suite.uuid(3): new, suite.uuid(2): replacing}
-        )
+        new, replacing = self.add_instance(3), self.add_instance(2)
         self.stop()
         # It has to be in the cell under the locks.
         (detail,) = self.move(4, instance=new)
@@ -349,13 +350,7 @@ class CellTest(_WithCell, suite.RecordsContract):
         )
 
     def test_row_of_another_type_is_not_moved(self) -> None:
-        def set_type(name: str) -> None:
-            self.cell.query(
-                f'UPDATE {self.cell.schema}.compute_nodes SET '
-                f"hypervisor_type = '{name}' WHERE uuid = '{suite.uuid(1)}'"
-            )
-
-        set_type('QEMU')
+        self.write(1, "hypervisor_type = 'QEMU'")
         self.stop()
         stored = self.make_moves()
         uuids = [suite.uuid(1), suite.uuid(2)]
@@ -363,36 +358,14 @@ class CellTest(_WithCell, suite.RecordsContract):
         self.assertEqual({uuids[0]}, {*stored.objections(to_host2)})
         self.assertIn('is_ironic', self.move(1)[0] or '')
         self.assertEqual('Host1', self.owner(1))
-        self.assertEqual(
-            'Host1', self.cell.hosts_of_instances()[suite.uuid(1)]
-        )
+        self.assertEqual('Host1', self.cell.hosts_of_instances()[uuids[0]])
         found = self.find(1)
         self.assertEqual('host1', found and found.host)
-        set_type('ironic')
+        self.write(1, "hypervisor_type = 'ironic'")
         self.assertEqual({}, stored.objections(to_host2))
         self.assertEqual([None], self.move(1))
 
-    def test_running_instances_of_the_cell_are_open(self) -> None:
-        second = str(uuid_.uuid4())
-        self.cell.add_instances('Host1', {suite.uuid(1): second})
-        found = self.make_moves().open_instances([suite.uuid(1)])
-        self.assertEqual({self.on[1], second}, set(found[suite.uuid(1)]))
-
     def test_settings_of_a_service_are_those_of_the_cell(self) -> None:
-        self.cell.set_service(
-            'host1',
-            disabled=True,
-            disabled_reason='by Nova',
-            forced_down=True,
-        )
-        found = self.service('host1')
-        self.assertEqual((True, 'by Nova'), _settings(found)[:2])
-        both = self.records.service_and_node('host1', suite.uuid(1))
-        self.assertTrue(both[0] and both[0].forced_down)
-        with self.assertRaises(exceptions.FencedError):
-            self.register('host1')
-
-    def test_setting_a_service_writes_both(self) -> None:
         self.records.set_service(
             'host1', actor='operator', disabled=True, disabled_reason='rack'
         )
@@ -404,18 +377,27 @@ class CellTest(_WithCell, suite.RecordsContract):
             ),
         )
         self.records.set_service('host1', actor='operator', disabled=False)
-        self.assertEqual(
-            (False, None, False), _settings(self.service('host1'))
+        self.assert_settings(False, None, False)
+        self.cell.set_service(
+            'host1', disabled=True, disabled_reason='by Nova', forced_down=True
         )
-
-    def test_service_that_nova_forced_down_is_fenced_by_the_next_setting(
-        self,
-    ) -> None:
-        self.cell.set_service('host1', forced_down=True)
+        self.assert_settings(True, 'by Nova', True)
+        both = self.records.service_and_node('host1', suite.uuid(1))
+        self.assertTrue(both[0] and both[0].forced_down)
+        with self.assertRaises(exceptions.FencedError):
+            self.register('host1')
+        # The next setting fences a service that Nova forced down.
         self.records.set_service('host1', actor='follower')
         found = self.service('host1')
         self.assertTrue(found.fenced)
         self.assertGreater(found.epoch, self.epoch)
+
+    def assert_settings(self, *expected: object) -> None:
+        found = self.service('host1')
+        self.assertEqual(
+            expected,
+            (found.disabled, found.disabled_reason, found.forced_down),
+        )
 
     def test_service_that_the_cell_still_names_is_not_deleted(self) -> None:
         self.register('stock')
@@ -423,10 +405,6 @@ class CellTest(_WithCell, suite.RecordsContract):
             self.records.delete_service('stock', actor='operator')
         self.register('host3')
         self.records.delete_service('host3', actor='operator')
-
-
-def _settings(found: model.Service) -> tuple[bool, str | None, bool]:
-    return found.disabled, found.disabled_reason, found.forced_down
 
 
 class WithoutCellTest(unittest.TestCase):

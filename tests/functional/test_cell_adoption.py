@@ -9,8 +9,8 @@ import uuid as uuid_
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, moves
-from ironic_ownership.contracts.records import Delete
+from ironic_ownership.contracts import exceptions, model, moves, records
+from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.db import connection, linked_tables, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -26,7 +26,7 @@ ADOPTED, UNCHANGED = cell.State.ADOPTED, cell.State.UNCHANGED
 REFUSED = cell.State.REFUSED
 
 
-class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
+class AdoptionCase(test_cell.WithCell, suite.RecordsContract):
     """A cell of stock Nova: ``stock`` has nodes 1 to 7, ``host3`` 8 and 9."""
 
     def setUp(self) -> None:
@@ -52,11 +52,22 @@ class AdoptionCase(test_cell._WithCell, suite.RecordsContract):
             f"WHERE hypervisor_hostname = '{suite.uuid(number)}'"
         )
 
-    def service_id(self, host: str) -> int:
+    def give(self, number: int, host: str) -> None:
+        """Give a row to another service, as stock Nova does."""
         ((found,),) = self.cell.query(
             f"SELECT id FROM {self.cell.schema}.services WHERE host = '{host}'"
         )
-        return int(found)
+        self.write(number, host=host, service_id=int(found))
+
+    def add_instance(self, number: int, host: str = 'stock') -> str:
+        instance = str(uuid_.uuid4())
+        self.cell.add_instances(host, {suite.uuid(number): instance})
+        return instance
+
+    def assert_recorded(self, number: int, *expected: str | None) -> None:
+        found = self.find(number)
+        assert found is not None
+        self.assertEqual(expected, (found.host, found.instance_uuid))
 
     def codes(self) -> set[str]:
         return {f.code for f in check.CheckCell(self.port).run()}
@@ -66,25 +77,26 @@ class AdoptionTest(AdoptionCase):
     def test_rows_become_records_of_services_that_never_registered(
         self,
     ) -> None:
-        instance = str(uuid_.uuid4())
-        self.cell.add_instances('stock', {suite.uuid(1): instance})
-        self.assertEqual(
-            dict.fromkeys(range(1, 10), ADOPTED), self.adopt(*range(1, 10))
-        )
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual(
-            ('stock', instance), (found.host, found.instance_uuid)
-        )
+        instance = self.add_instance(1)
+        every = range(1, 10)
+        self.assertEqual(dict.fromkeys(every, ADOPTED), self.adopt(*every))
+        self.assert_recorded(1, 'stock', instance)
         self.assertEqual(
             [('host3', 0, False), ('stock', 0, False)],
             [(s.host, s.epoch, s.fenced) for s in self.records.services()],
         )
-        self.assertEqual({'host3': (2, 0), 'stock': (7, 1)}, self.counts())
-        self.assertEqual(9, len(self.cell.owners()))
         self.assertEqual(
-            {'req-1'}, {event.request_id for event in self.records.events()}
+            {'host3': (2, 0), 'stock': (7, 1)}, self.records.counts()
         )
+        self.assertEqual(9, len(self.cell.owners()))
+        before = list(self.records.events())
+        self.assertEqual({'req-1'}, {event.request_id for event in before})
+        # Repeated, it changes nothing but what stock Nova has moved.
+        self.assertEqual(dict.fromkeys(every, UNCHANGED), self.adopt(*every))
+        self.assertEqual(before, list(self.records.events()))
+        self.give(2, 'host3')
+        self.assertEqual({2: ADOPTED, 3: UNCHANGED}, self.adopt(2, 3))
+        self.assert_recorded(2, 'host3', None)
 
     def test_service_that_gets_its_first_node_meanwhile_is_on_record(
         self,
@@ -96,12 +108,12 @@ class AdoptionTest(AdoptionCase):
         def move(
             companion: companion.Cell, *args: Any
         ) -> linked_tables.LockedNodes:
-            self.write(1, host='new', service_id=self.service_id('new'))
+            self.give(1, 'new')
             return lock(*args)
 
         with mock.patch.object(companion.Cell, 'lock', move):
             self.assertEqual({1: ADOPTED}, self.adopt(1))
-        self.assertEqual({'new': (1, 0)}, self.counts())
+        self.assertEqual({'new': (1, 0)}, self.records.counts())
         self.assertTrue(self.service('new').never_registered)
 
     def test_service_of_stock_nova_is_alive_by_its_heartbeats(self) -> None:
@@ -109,9 +121,8 @@ class AdoptionTest(AdoptionCase):
         minute_ago = datetime.datetime.now(datetime.UTC) - datetime.timedelta(
             seconds=61
         )
-        self.cell.query(
-            f'UPDATE {self.cell.schema}.services SET last_seen_up = '
-            f"'{minute_ago:%Y-%m-%d %H:%M:%S}' WHERE host = 'host3'"
+        self.cell.set_service(
+            'host3', last_seen_up=f'{minute_ago:%Y-%m-%d %H:%M:%S}'
         )
         self.assertEqual(
             {'host3': False, 'stock': True},
@@ -120,9 +131,6 @@ class AdoptionTest(AdoptionCase):
         # With the driver its membership counts.
         self.register('stock')
         self.assertFalse(self.service('stock').is_stock)
-
-    def counts(self) -> dict[str | None, tuple[int, int]]:
-        return self.records.counts()
 
     def test_service_that_reads_changes_sees_what_is_adopted(self) -> None:
         self.register('host1')
@@ -134,8 +142,7 @@ class AdoptionTest(AdoptionCase):
             return dict(cache.in_reach(model.Scope(), services))
 
         self.assertEqual(2, len(known()))
-        instance = str(uuid_.uuid4())
-        self.cell.add_instances('stock', {suite.uuid(1): instance})
+        instance = self.add_instance(1)
         self.adopt(1, 2, 9)
         with mock.patch.object(
             self.records, 'in_reach', side_effect=AssertionError
@@ -148,123 +155,88 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual(4, len(found))
         self.assertEqual(instance, found[suite.uuid(1)].instance_uuid)
 
-    def test_repeated_it_changes_nothing(self) -> None:
-        self.adopt(*range(1, 8))
-        before = self.records.events()
-        self.assertEqual(
-            dict.fromkeys(range(1, 8), UNCHANGED), self.adopt(*range(1, 8))
-        )
-        self.assertEqual(list(before), list(self.records.events()))
-
-    def test_repeated_it_follows_what_stock_nova_moved(self) -> None:
-        self.adopt(1, 2)
-        self.write(1, host='host3', service_id=self.service_id('host3'))
-        self.assertEqual({1: ADOPTED, 2: UNCHANGED}, self.adopt(1, 2))
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual('host3', found.host)
-
     def test_node_of_a_registered_service_is_not_touched(self) -> None:
         epoch = self.register('host1')
         self.assert_applied('host1', epoch, suite.claim(1))
-        self.write(1, host='stock', service_id=self.service_id('stock'))
+        self.give(1, 'stock')
         self.assertEqual({1: REFUSED, 2: ADOPTED}, self.adopt(1, 2))
         self.assertIn('owned', self.details[suite.uuid(1)] or '')
-        found = self.find(1)
-        assert found is not None
-        self.assertEqual('host1', found.host)
+        self.assert_recorded(1, 'host1', None)
         # For the check that no row names another owner.
         self.port.repair('host1', epoch, [suite.uuid(1)])
+
+    def claim_from(
+        self, host: str, *numbers: int, seen_epoch: int
+    ) -> records.Outcome:
+        """Claim nodes of another service for ``host1``."""
+        return self.records.apply(
+            'host1',
+            self.service('host1').epoch,
+            [
+                suite.claim(n, seen_host=host, seen_epoch=seen_epoch)
+                for n in numbers
+            ],
+        )
 
     def test_no_service_takes_a_node_of_one_that_never_registered(
         self,
     ) -> None:
-        self.adopt(1, 2, 8)
-        epoch = self.register('host1')
-        claims = [
-            suite.claim(n, seen_host=host, seen_epoch=0)
-            for n, host in ((1, 'stock'), (8, 'host3'))
-        ]
-        outcome = self.records.apply('host1', epoch, claims)
-        self.assertEqual(tuple(claims), outcome.refused)
-        self.assertEqual((), outcome.fenced)
+        self.add_instance(4)
+        self.adopt(1, 2, 4)
+        self.register('host1')
+        outcome = self.claim_from('stock', 1, 2, seen_epoch=0)
+        self.assertEqual((2, ()), (len(outcome.refused), outcome.fenced))
         self.assertEqual('stock', self.cell.owners()[suite.uuid(1)])
         # An operator decides, in Nova, that it is gone.
         self.cell.set_service('stock', forced_down=True)
         self.assertEqual(['stock'], list(self.port.follow_settings('host1')))
         fenced = self.service('stock').epoch
-        claims = [
-            suite.claim(n, seen_host='stock', seen_epoch=fenced)
-            for n in (1, 2)
-        ]
-        outcome = self.records.apply('host1', epoch, claims)
-        self.assertEqual(tuple(claims), outcome.applied)
-        self.assertEqual('Host1', self.cell.owners()[suite.uuid(1)])
-        self.assertEqual('stock', self.cell.owners()[suite.uuid(3)])
-
-    def test_instance_of_an_adopted_service_stays_even_forced_down(
-        self,
-    ) -> None:
-        self.cell.add_instances('stock', {suite.uuid(1): str(uuid_.uuid4())})
-        self.adopt(1)
-        epoch = self.register('host1')
-        self.records.set_service('stock', actor='operator', forced_down=True)
-        found = self.service('stock')
-        outcome = self.records.apply(
-            'host1',
-            epoch,
-            [suite.claim(1, seen_host='stock', seen_epoch=found.epoch)],
+        outcome = self.claim_from('stock', 1, 2, 4, seen_epoch=fenced)
+        # That with an instance stays nevertheless.
+        (refused,) = outcome.refused
+        self.assertEqual(suite.uuid(4), refused.uuid)
+        owners = self.cell.owners()
+        self.assertEqual(
+            ['Host1', 'Host1', 'stock', 'stock'],
+            [owners[suite.uuid(n)] for n in range(1, 5)],
         )
-        self.assertEqual(1, len(outcome.refused))
-        self.assertEqual('stock', self.cell.owners()[suite.uuid(1)])
 
     def test_returned_service_is_one_that_never_registered(self) -> None:
         self.adopt(8, 9)
         epoch = self.register('host3')
+        self.assertGreater(epoch, 0)
         self.assert_applied('host3', epoch, suite.claim(8, seen_host='host3'))
         self.assertTrue(self.port.return_service('host3', 'operator'))
         self.assertFalse(self.port.return_service('host3', 'operator'))
         found = self.service('host3')
         self.assertTrue(found.never_registered and found.fenced)
         with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host3', epoch, [Delete(suite.uuid(8))])
-        other = self.register('host1')
-        claim = suite.claim(8, seen_host='host3', seen_epoch=found.epoch)
-        outcome = self.records.apply('host1', other, [claim])
-        self.assertEqual((claim,), outcome.refused)
+            self.records.apply('host3', epoch, [records.Delete(suite.uuid(8))])
+        self.register('host1')
+        outcome = self.claim_from('host3', 8, seen_epoch=found.epoch)
+        self.assertEqual(1, len(outcome.refused))
         # Stock Nova moves it, and another adoption follows.
-        self.write(8, host='stock', service_id=self.service_id('stock'))
+        self.give(8, 'stock')
         self.assertEqual({8: ADOPTED}, self.adopt(8))
         with self.assertRaises(exceptions.NotFoundError):
             self.port.return_service('nosuch', 'operator')
         self.assertGreater(self.register('host3'), found.epoch)
         self.assertFalse(self.service('host3').never_registered)
 
-    def test_adopted_service_registers_and_owns_its_nodes(self) -> None:
-        self.adopt(8)
-        epoch = self.register('host3')
-        self.assertGreater(epoch, 0)
-        outcome = self.records.apply(
-            'host3', epoch, [suite.claim(8, seen_host='host3')]
-        )
-        self.assertEqual(1, len(outcome.applied))
-
     def test_rows_that_do_not_agree_are_found_and_refused(self) -> None:
         self.assertEqual(set(), self.codes())
-        one, two = str(uuid_.uuid4()), str(uuid_.uuid4())
-        self.cell.add_instances('host3', {suite.uuid(1): one})
-        self.cell.add_instances('stock', {suite.uuid(2): two})
-        self.cell.add_instances('stock', {suite.uuid(2): str(uuid_.uuid4())})
+        self.add_instance(1, 'host3')
+        self.add_instance(2)
+        self.add_instance(2)
         self.write(3, host='gone')
         self.write(4, service_id=999)
         self.write(5, host='Stock')
         self.write(6, uuid=str(uuid_.uuid4()))
+        lasting = {
+            *('half_moved', 'double_instances', 'no_service', 'uuid_differs'),
+        }
         self.assertEqual(
-            {
-                *('half_moved', 'double_instances', 'no_service'),
-                *('service_id_differs', 'case_twins', 'uuid_differs'),
-            },
-            self.codes(),
+            lasting | {'service_id_differs', 'case_twins'}, self.codes()
         )
         self.assertEqual(
             {
@@ -273,10 +245,7 @@ class AdoptionTest(AdoptionCase):
             },
             self.adopt(*range(1, 8)),
         )
-        self.assertEqual(
-            {'half_moved', 'double_instances', 'no_service', 'uuid_differs'},
-            self.codes(),
-        )
+        self.assertEqual(lasting, self.codes())
         self.cell.query(
             f'UPDATE {self.cell.schema}.instances SET deleted = id'
         )
@@ -310,8 +279,7 @@ class AdoptionTest(AdoptionCase):
             self.assertIsNone(self.find(number))
 
     def test_row_without_a_uuid_or_a_name_stops_nothing(self) -> None:
-        for number in (1, 2):
-            column = 'uuid' if number == 1 else 'hypervisor_hostname'
+        for number, column in ((1, 'uuid'), (2, 'hypervisor_hostname')):
             self.cell.query(
                 f'UPDATE {self.cell.schema}.compute_nodes SET {column} = NULL '
                 f"WHERE uuid = '{suite.uuid(number)}'"
@@ -328,13 +296,19 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual({1: REFUSED, 3: ADOPTED}, self.adopt(1, 3))
 
 
-class DriftTest(AdoptionCase):
+class FollowingTest(AdoptionCase):
+    """Other programs have written rows of ``host1`` and of its nodes."""
+
     def setUp(self) -> None:
         super().setUp()
         self.epoch = self.register('host1')
+        self.register('host2')
         self.assert_applied(
             'host1', self.epoch, *(suite.claim(n) for n in (1, 2))
         )
+
+    def repair(self, epoch: int) -> list[str]:
+        return [*self.port.repair('host1', epoch, [suite.uuid(1)])]
 
     def test_free_row_is_corrected_by_its_owner(self) -> None:
         self.assertEqual([], list(self.port.drift('host1')))
@@ -342,66 +316,45 @@ class DriftTest(AdoptionCase):
         (found,) = self.port.drift('host1')
         self.assertEqual(cell.Drift(suite.uuid(1), 'host1', 'stock'), found)
         self.assertIn('row_drifted', self.codes())
-        self.assertEqual(
-            [suite.uuid(1)],
-            list(self.port.repair('host1', self.epoch, [suite.uuid(1)])),
-        )
+        with self.assertRaises(exceptions.FencedError):
+            self.repair(self.epoch - 1)
+        self.assertEqual([suite.uuid(1)], self.repair(self.epoch))
         self.assertEqual([], list(self.port.drift()))
         self.assertEqual('Host1', self.cell.owners()[suite.uuid(1)])
 
     def test_row_with_an_instance_elsewhere_is_reported_only(self) -> None:
-        instance = str(uuid_.uuid4())
         self.write(1, host='stock')
-        self.cell.add_instances('stock', {suite.uuid(1): instance})
+        instance = self.add_instance(1)
         (found,) = self.port.drift('host1')
         self.assertEqual(instance, found.instance_uuid)
         self.assertIn('row_drifted_deployed', self.codes())
-        self.assertEqual(
-            [], list(self.port.repair('host1', self.epoch, [suite.uuid(1)]))
-        )
+        self.assertEqual([], self.repair(self.epoch))
         self.assertEqual(1, len(self.port.drift()))
-
-    def test_owner_that_was_fenced_corrects_nothing(self) -> None:
-        self.write(1, host='stock')
-        with self.assertRaises(exceptions.FencedError):
-            self.port.repair('host1', self.epoch - 1, [suite.uuid(1)])
-
-
-class SettingsTest(AdoptionCase):
-    """Nova's API has written the row of a service."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.epoch = self.register('host1')
-        self.register('host2')
 
     def follow(self) -> list[str]:
         return list(self.port.follow_settings('host2'))
 
     def test_service_that_is_forced_down_may_not_write(self) -> None:
         self.assertEqual([], self.follow())
-        self.cell.set_service('host1', forced_down=True)
+        self.cell.set_service('host1', forced_down=True, disabled=True)
         # A process that does not read its row would still write.
-        self.assert_applied('host1', self.epoch, suite.claim(1))
+        self.assert_applied('host1', self.epoch, suite.claim(3))
         self.assertEqual(['host1'], self.follow())
         with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host1', self.epoch, [suite.claim(2)])
-        (event,) = self.records.events(limit=1)
+            self.records.apply('host1', self.epoch, [suite.claim(4)])
+        events = self.records.events(
+            EventFilter(kinds=['service_forced_down']), limit=9
+        )
         self.assertEqual(
-            ('host2', 'service_forced_down', 'host1'),
-            (event.actor, event.kind, event.from_host),
+            [('host2', 'host1')], [(e.actor, e.from_host) for e in events]
         )
         self.assertEqual([], self.follow())
-
-    def test_service_that_is_up_again_registers(self) -> None:
-        self.cell.set_service('host1', forced_down=True, disabled=True)
-        self.follow()
+        # It is up again.
         self.cell.set_service('host1', forced_down=False, disabled=False)
         self.assertEqual(['host1'], self.follow())
         self.assertGreater(self.register('host1'), self.epoch)
         self.assertEqual([], self.follow())
-
-    def test_service_that_nova_has_deleted_is_left_alone(self) -> None:
+        # Nova has deleted it.
         self.cell.query(
             f'UPDATE {self.cell.schema}.services SET deleted = id, '
             "forced_down = TRUE WHERE LOWER(host) = 'host1'"
@@ -486,7 +439,7 @@ class GrantsTest(unittest.TestCase):
         claim = suite.claim(2, seen_host='host1', seen_epoch=1)
         outcome = stored.apply('host2', epoch, [claim])
         self.assertEqual(1, len(outcome.applied))
-        outcome = stored.apply('host2', epoch, [Delete(uuids[1])])
+        outcome = stored.apply('host2', epoch, [records.Delete(uuids[1])])
         self.assertEqual(1, len(outcome.applied))
         self.assertEqual({uuids[0]: 'host2'}, self.cell.owners())
         self.assertEqual([], self.cell.separated())

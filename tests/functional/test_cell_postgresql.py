@@ -11,7 +11,7 @@ from tests.functional.support import cells, databases
 TWINS = 'HOST1', 'Host1', 'host1'
 
 
-class _OnPostgreSQL(test_cell._WithCell):
+class _OnPostgreSQL(test_cell.WithCell):
     """The tables of the cell are in a schema of the same database."""
 
     def make_cell(self) -> str:
@@ -71,11 +71,7 @@ class AdoptionTest(_OnPostgreSQL, test_cell_adoption.AdoptionTest):
     pass
 
 
-class DriftTest(_OnPostgreSQL, test_cell_adoption.DriftTest):
-    pass
-
-
-class SettingsTest(_OnPostgreSQL, test_cell_adoption.SettingsTest):
+class FollowingTest(_OnPostgreSQL, test_cell_adoption.FollowingTest):
     pass
 
 

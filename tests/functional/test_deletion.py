@@ -1,11 +1,10 @@
-"""Deletion of what is gone, by operators and hosts, with a real Placement."""
+"""Deletion of what is gone by operators, with a real Placement."""
 
 from __future__ import annotations
 
 import dataclasses
 import http.server
 import json
-import pathlib
 import uuid as uuid_
 from typing import Any
 
@@ -13,10 +12,7 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
 from tests.functional.support import (
     deletion_case,
-    hosts,
     ironics,
-    member_expiry,
-    placements,
 )
 
 
@@ -43,14 +39,6 @@ class DeleteTest(deletion_case.DeletionTestCase):
         self.addCleanup(self.proxy.stop)
         self.lab.ironic = self.proxy.url
         self.lab.config = self.lab.configure(more=self.placement_section())
-
-    def configure_shard(self, shard: str) -> pathlib.Path:
-        return self.lab.configure(
-            'sharded',
-            policies='shard_key',
-            ironic=f'shard_key = {shard}',
-            more=self.placement_section(),
-        )
 
     def test_each_gate_alone_keeps_record_and_provider(self) -> None:
         self.assertEqual(
@@ -106,7 +94,12 @@ class DeleteTest(deletion_case.DeletionTestCase):
 
     def test_with_a_shard_key_only_what_is_gone_goes(self) -> None:
         """A shard that was emptied by mistake loses nothing."""
-        config = self.configure_shard('rack1')
+        config = self.lab.configure(
+            'sharded',
+            policies='shard_key',
+            ironic='shard_key = rack1',
+            more=self.placement_section(),
+        )
         self.run_json('delete', *self.nodes, '--yes', code=3, config=config)
         self.assert_all_kept()
         (row,) = self.run_json('delete', 'gone-1', '--yes', config=config)
@@ -123,35 +116,3 @@ class DeleteTest(deletion_case.DeletionTestCase):
         self.assertTrue(self.proxy.lists)
         for query in self.proxy.lists:
             self.assertIn(('shard', 'rack1'), query)
-
-
-class HostTest(hosts.HostsTestCase, placements.PlacementTestCase):
-    def test_host_deletes_what_placement_does_not_use(self) -> None:
-        nodes = self.enrolment.enrol(6)
-        self.placement_server.provide(*nodes)
-        host = self.deployment.start(
-            'host1', 'all', placement=self.placement_server.options()
-        )
-        self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
-        gone, *kept = nodes
-        consumer = self.placement_server.allocate(gone)
-        self.enrolment.delete(gone)
-        self.deployment.wait_until(
-            lambda: host.lines('refused by: no_allocation'), 'refusal'
-        )
-        self.placement_server.kill()
-        self.addCleanup(self.placement_server.start)
-        # One more refresh at least, and one line about the deletion.
-        kept += self.enrolment.enrol(1)
-        self.deployment.wait_for_owners(dict.fromkeys([gone, *kept], 'host1'))
-        self.assertEqual(1, len(host.lines('refused by')))
-        # It must not delete before we have looked.
-        member_expiry.freeze(self.deployment, host)
-        self.placement_server.start()
-        self.assertIn(gone, self.placement_server.providers())
-        self.placement_server.free(consumer)
-        host.thaw()
-        self.deployment.wait_for_owners(dict.fromkeys(kept, 'host1'))
-        self.assertNotIn(gone, self.placement_server.providers())
-        (line,) = host.lines(f'node {gone}: owner host1 -> none')
-        self.assertIn('node_gone', line)
