@@ -8,7 +8,7 @@ from unittest import mock
 
 from ironic_ownership.clients.ironic import api
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.reservations import MARKER, AllocationState
+from ironic_ownership.contracts.reservations import AllocationState
 from tests.contract.suites import allocations
 from tests.functional.support import allocation_case
 
@@ -34,30 +34,6 @@ class AllocationsTest(allocation_case.AllocatingCase):
             if found['state'] != 'allocating':
                 return found
             time.sleep(0.05)
-
-    def test_allocation_is_the_instances_and_bears_our_mark(self) -> None:
-        [uuid] = self.enrol()
-        one = allocations.instance()
-        self._create(one, [uuid], owner='compute-1')
-        found = self.server.request('GET', f'/allocations/{one}')
-        self.assertEqual(one, found['uuid'])
-        self.assertEqual(uuid, found['node_uuid'])
-        self.assertEqual({MARKER: 'compute-1'}, found['extra'])
-
-    def test_error_of_an_earlier_call_is_not_in_the_way(self) -> None:
-        [uuid] = self.enrol()
-        one = allocations.instance()
-        self.server.request(
-            'POST',
-            '/allocations',
-            json={
-                'uuid': one,
-                'resource_class': 'nothing',
-                'extra': {MARKER: 'one'},
-            },
-        )
-        self.assertEqual('error', self.settle(one)['state'])
-        self.assertEqual(uuid, self._create(one, [uuid]).node_uuid)
 
     def test_deletion_answered_by_503_can_be_repeated(self) -> None:
         uuids = self.enrol(2)

@@ -19,6 +19,7 @@ class TestShards(reload_case.ReloadsTestCase):
         super().setUp()
         self.proxy = ironics.RecordingProxy(self.server.endpoint)
         self.addCleanup(self.proxy.stop)
+        self.owned: dict[str, str] = {}
 
     def start(self, name: str, policies: str, **ironic: object):
         return self.deployment.start(
@@ -31,67 +32,51 @@ class TestShards(reload_case.ReloadsTestCase):
             },
         )
 
-    def wait_for(self, *parts: dict[str, str | None]) -> None:
-        expected: dict[str, str | None] = {}
-        for part in parts:
-            expected |= part
-        self.deployment.wait_for_owners(expected)
+    def enrol(self, owner: str, count: int, **where: object) -> list[str]:
+        """Enrol nodes that a service will own."""
+        uuids = self.enrolment.enrol(count, **where)
+        self.owned |= dict.fromkeys(uuids, owner)
+        return uuids
 
     def test_no_request_lists_nodes_without_a_shard(self) -> None:
-        enrol = self.enrolment.enrol
         self.enrolment.enrol(3)  # of no shard: no service may ever list them
-        first = dict.fromkeys(enrol(5, shard='s1', instance_share=0.4))
-        first = dict.fromkeys(first, 'host1')
-        second = dict.fromkeys(
-            enrol(3, shard='s2', conductor_group='g1'), 'host2'
+        self.enrolment.enrol(2, shard='s2', conductor_group='g2')
+        deployed, _, free, gone, _ = self.enrol(
+            'host1', 5, shard='s1', instance_share=0.4
         )
-        enrol(2, shard='s2', conductor_group='g2')
-        third = dict.fromkeys(enrol(3, shard='s3'), 'host3')
+        self.enrol('host2', 3, shard='s2', conductor_group='g1')
+        self.enrol('host3', 3, shard='s3')
         one = self.start('host1', 'shard_key', shard_key='s1')
-        two = self.start(
-            'host2',
-            'conductor_group,shard_key',
-            shard_key='s2',
-            conductor_group='G1',
-        )
+        both = ('host2', 'conductor_group,shard_key')
+        two = self.start(*both, shard_key='s2', conductor_group='G1')
         # Nova's name for the option, and peers that a shard leaves alone.
         three = self.start('host3', 'peer_list,shard_key', shard='s3')
         self.start('host4', 'peer_list,shard_key', shard_key='s4')
-        self.wait_for(first, second, third)
+        self.deployment.wait_for_owners(self.owned)
         # A crash, and its standby.
         one.kill()
         one = self.start('host1', 'shard_key', shard_key='s1')
         self.wait_for_lines(one, 'registered')
         # A free and a deployed node change their shard; a node goes.
-        deployed, _, free, gone, _ = first
         for uuid in (deployed, free):
             self.enrolment.set_shard(uuid, 's3')
         self.enrolment.delete(gone)
-        del first[gone]
-        self.wait_for(first, second, third)
+        del self.owned[gone]
+        self.deployment.wait_for_owners(self.owned)
         self.wait_for_lines(one, '2 nodes owned here, but out of scope')
         self.wait_for_lines(three, 'that host3 should own')
         # A restart, and a change while at work.
         self.assertEqual(0, two.terminate())
-        two = self.start(
-            'host2',
-            'conductor_group,shard_key',
-            shard_key='s2',
-            conductor_group='g1',
-        )
+        two = self.start(*both, shard_key='s2', conductor_group='g1')
         self.wait_for_lines(two, 'registered')
         self.reload_and_wait(two, ironic={'shard_key': 's5'})
-        fifth = dict.fromkeys(
-            enrol(2, shard='s5', conductor_group='g1'), 'host2'
-        )
-        self.wait_for(first, second, third, fifth)
+        self.enrol('host2', 2, shard='s5', conductor_group='g1')
+        self.deployment.wait_for_owners(self.owned)
         self.deployment.stop()
         self.assert_every_list_has_its_shard()
 
     def assert_every_list_has_its_shard(self) -> None:
-        seen: dict[str, int] = dict.fromkeys(
-            ('list', 'changes', 'look-up', 'count'), 0
-        )
+        seen = dict.fromkeys(('list', 'changes', 'look-up', 'count'), 0)
         for path, query, _ in self.proxy.requests:
             names = [name for name, _ in query]
             if path in (LIST, CHANGES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import unittest
 from typing import ClassVar
 
@@ -13,17 +14,18 @@ from lab import certificates, mariadb, postgresql, server
 from tests.functional.support import databases
 
 
-class _TlsCase:
-    """A server with a certificate, and another authority."""
+class TestPostgreSQL(unittest.TestCase):
+    """A server with a certificate, and another authority.
 
-    known: ClassVar[certificates.Certificates]
-    other: ClassVar[certificates.Certificates]
+    :cvar options: of the URL, with a place for the certificate of the
+        authority.
+    :cvar encrypted: a query that returns the cipher, or true.
+    """
+
     server: ClassVar[server.Server]
-    options: str
-    """Of the URL, with a place for the certificate of the authority."""
-
-    encrypted: str
-    """A query that returns the cipher, or true."""
+    options = 'sslmode=verify-full&sslrootcert={}'
+    encrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
+    give = staticmethod(postgresql.give)
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -34,14 +36,24 @@ class _TlsCase:
             )
             for _ in range(2)
         )
-        cls.server = cls.build()
+        files = (cls.known.certificate, cls.known.key)
+        for path in files:
+            path.parent.chmod(0o755)
+            cls.give(path)
+        cls.server = cls.build(*files)
         cls.server.start()
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.create_database('ownership')
 
-    @classmethod
-    def build(cls) -> server.Server:
-        raise NotImplementedError
+    @staticmethod
+    def build(certificate: pathlib.Path, key: pathlib.Path) -> server.Server:
+        return postgresql.PostgreSQL(
+            databases.temporary_directory('postgresql'),
+            options=(
+                *('-c', 'ssl=on', '-c', f'ssl_cert_file={certificate}'),
+                *('-c', f'ssl_key_file={key}'),
+            ),
+        )
 
     def open(
         self, authority: certificates.Certificates
@@ -55,8 +67,7 @@ class _TlsCase:
         database = self.open(self.known)
         schema.upgrade(database)
         found = records.SqlRecords(database)
-        settings = model.MemberSettings((model.PolicySettings('all'),))
-        found.register('host1', settings)
+        found.register('host1', model.MemberSettings())
         self.assertEqual(['host1'], [s.host for s in found.services()])
         cipher = database.read(
             lambda conn: conn.execute(sa.text(self.encrypted)).one()[-1]
@@ -72,38 +83,14 @@ class _TlsCase:
         self.assertNotIn('\n', text)
 
 
-class TestMariaDB(_TlsCase, unittest.TestCase):
+class TestMariaDB(TestPostgreSQL):
     options = 'ssl_ca={}&ssl_check_hostname=true'
     encrypted = "SHOW SESSION STATUS LIKE 'Ssl_cipher'"
+    give = staticmethod(mariadb.give)
 
-    @classmethod
-    def build(cls) -> server.Server:
-        for path in (cls.known.certificate, cls.known.key):
-            path.parent.chmod(0o755)
-            mariadb.give(path)
+    @staticmethod
+    def build(certificate: pathlib.Path, key: pathlib.Path) -> server.Server:
         return mariadb.MariaDB(
             databases.temporary_directory('mariadb'),
-            options=(
-                f'--ssl-cert={cls.known.certificate}',
-                f'--ssl-key={cls.known.key}',
-            ),
-        )
-
-
-class TestPostgreSQL(_TlsCase, unittest.TestCase):
-    options = 'sslmode=verify-full&sslrootcert={}'
-    encrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
-
-    @classmethod
-    def build(cls) -> server.Server:
-        for path in (cls.known.certificate, cls.known.key):
-            path.parent.chmod(0o755)
-            postgresql.give(path)
-        return postgresql.PostgreSQL(
-            databases.temporary_directory('postgresql'),
-            options=(
-                *('-c', 'ssl=on'),
-                *('-c', f'ssl_cert_file={cls.known.certificate}'),
-                *('-c', f'ssl_key_file={cls.known.key}'),
-            ),
+            options=(f'--ssl-cert={certificate}', f'--ssl-key={key}'),
         )

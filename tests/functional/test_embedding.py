@@ -6,6 +6,7 @@ import pathlib
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from ironic_ownership import embedding
@@ -33,28 +34,29 @@ class EmbeddingCase(hosts.HostsTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.lost: list[embedding.LostPlace] = []
+        self.at_loss: Callable[[], object] = lambda: None
 
-    def embed(self, **overrides: Any) -> embedding.EmbeddedHost:
-        """Start an embedded host1.
-
-        :param overrides: further values, by ``group__option``.
-        """
+    def embed(self) -> embedding.EmbeddedHost:
+        """Start an embedded host1."""
         host = embedding.EmbeddedHost(
-            overrides=self.values(**overrides),
-            on_lost_place=self.lost.append,
+            overrides=self.values(), on_lost_place=self.lose
         )
         host.start()
         self.addCleanup(host.stop)
         return host
 
-    def values(self, **overrides: Any) -> dict[tuple[str, str], Any]:
+    def lose(self, lost: embedding.LostPlace) -> None:
+        self.lost.append(lost)
+        self.at_loss()
+
+    def values(self) -> dict[tuple[str, str], Any]:
         """Return the configuration of host1."""
         values: dict[tuple[str, str], Any] = {
             (group, name): value
             for group, options in hosts.FAST.items()
             for name, value in options.items()
         }
-        values |= {
+        return values | {
             # A permission lasts for an interval: longer than a busy machine
             # takes for an answer of the records.
             ('membership', 'heartbeat_interval'): 4,
@@ -64,10 +66,6 @@ class EmbeddingCase(hosts.HostsTestCase):
             ('database', 'connection'): self.deployment.connection,
             ('ironic', 'auth_type'): 'none',
             ('ironic', 'endpoint_override'): self.endpoint,
-        }
-        return values | {
-            (name.split('__')[0], name.split('__')[1]): value
-            for name, value in overrides.items()
         }
 
 
@@ -125,35 +123,20 @@ class TestEmbeddedHost(EmbeddingCase):
         self.assertTrue(host.wait_until_active(PATIENCE))
         self.assertTrue(host.feed.wait_until_complete(PATIENCE))
         self.assertEqual({*nodes}, {*host.feed.owned()})
-
-    def test_program_may_stop_it_when_it_has_lost_its_place(self) -> None:
+        # The program may stop it where it hears of the loss.
         stopped = threading.Event()
 
-        def stop(lost: embedding.LostPlace) -> None:
+        def stop() -> None:
             host.stop()
             stopped.set()
 
-        host = embedding.EmbeddedHost(
-            overrides=self.values(), on_lost_place=stop
-        )
-        host.start()
-        self.assertTrue(host.wait_until_active(PATIENCE))
-        self.deployment.records.set_service(
-            'host1', actor='test', forced_down=True
-        )
+        self.at_loss = stop
+        records.set_service('host1', actor='test', forced_down=True)
         self.assertTrue(stopped.wait(PATIENCE))
 
-    def test_program_is_left_alone(self) -> None:
-        before = _threads()
-        host = self.embed()
-        self.assertTrue(host.wait_until_active(PATIENCE))
-        host.stop()
-        self.deployment.wait_until(
-            lambda: before >= _threads(), 'end of its threads'
-        )
-
-    def test_signals_are_left_to_the_program(self) -> None:
+    def test_program_and_its_signals_are_left_alone(self) -> None:
         self.enrolment.enrol(1)
+        before = _threads()
         seen: list[set[int]] = []
 
         def look(*_: object) -> None:
@@ -166,6 +149,10 @@ class TestEmbeddedHost(EmbeddingCase):
         self.assertGreaterEqual(seen[0], taken)
         look()
         self.assertFalse(seen[-1] & taken)
+        host.stop()
+        self.deployment.wait_until(
+            lambda: before >= _threads(), 'end of its threads'
+        )
 
 
 class TestExample(EmbeddingCase):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 
 from ironic_ownership.contracts import placement
 from ironic_ownership.engine.placement import inventory_diff
-from lab import proxy
 from tests.functional.support import hosts, placements
 
 BARE_METAL = 'CUSTOM_BAREMETAL'
@@ -70,17 +68,6 @@ class ReportTest(hosts.HostsTestCase, placements.PlacementTestCase):
             f'nodes are offered: {offered}',
         )
 
-    def behind(self) -> set[str]:
-        """Return the nodes that "check" reports as behind in Placement."""
-        self.deployment.more = {'placement': self.placement_server.options()}
-        done = self.deployment.operate('check', '--long', '-f', 'json')
-        return {
-            uuid
-            for problem in json.loads(done.stdout)
-            if problem['code'] == 'placement_behind'
-            for uuid in problem['subjects']
-        }
-
     def test_placement_follows_the_nodes_and_their_services(self) -> None:
         nodes = self.enrolment.enrol(12, instance_share=0.25)
         self.enrolment.set_maintenance(nodes[11], True)
@@ -112,30 +99,6 @@ class ReportTest(hosts.HostsTestCase, placements.PlacementTestCase):
         self.start('host1')
         self.wait_until_offered(nodes, offered=True)
         self.assertEqual(TRAITS, self.traits(nodes[3]))
-
-    def test_outage_is_reported_once_and_delays_no_claim(self) -> None:
-        """A Placement that is down, and one that never answers."""
-        with proxy.Proxy(self.placement_server.port) as silent:
-            silent.silence()
-            nodes = self.enrolment.enrol(3)
-            url = f'http://127.0.0.1:{silent.port}'
-            host = self.start('host1', endpoint=url)
-            self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
-            silent.cut()
-            self.deployment.wait_until(
-                lambda: host.lines('Placement is not updated'), 'a warning'
-            )
-            nodes += self.enrolment.enrol(3)
-            self.deployment.wait_for_owners(dict.fromkeys(nodes, 'host1'))
-            self.assertEqual(set(), self.reported())
-            self.assertEqual(set(nodes), self.behind())
-            silent.forward()
-            self.wait_for_report(nodes)
-            self.assertEqual(set(), self.behind())
-            self.assertEqual(set(nodes), self.placement_server.providers())
-            self.deployment.wait_until(
-                lambda: host.lines('Placement is updated again'), 'all clear'
-            )
 
     def test_services_that_reserve_report_what_they_may_reserve(self) -> None:
         nodes = self.enrolment.enrol(4, instance_share=0.25)
