@@ -10,7 +10,6 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, moves, records
-from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.db import connection, linked_tables, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -39,38 +38,25 @@ class AdoptionCase(test_cell.WithCell, suite.RecordsContract):
             suite.uuid(n): None if n == 9 else suite.node(n) for n in numbers
         }
         found = self.port.adopt(nodes, 'operator', 'req-1')
-        self.details = {node.uuid: node.detail for node in found}
+        self.details = {node.uuid: str(node.detail) for node in found}
         return {
             n: node.state
             for n, node in zip(sorted(numbers), found, strict=True)
         }
-
-    def write(self, number: int, **values: object) -> None:
-        columns = ', '.join(f'{name} = {v!r}' for name, v in values.items())
-        self.cell.query(
-            f'UPDATE {self.cell.schema}.compute_nodes SET {columns} '
-            f"WHERE hypervisor_hostname = '{suite.uuid(number)}'"
-        )
 
     def give(self, number: int, host: str) -> None:
         """Give a row to another service, as stock Nova does."""
         ((found,),) = self.cell.query(
             f"SELECT id FROM {self.cell.schema}.services WHERE host = '{host}'"
         )
-        self.write(number, host=host, service_id=int(found))
+        self.write(number, f"host = '{host}', service_id = {found}")
 
-    def add_instance(self, number: int, host: str = 'stock') -> str:
-        instance = str(uuid_.uuid4())
-        self.cell.add_instances(host, {suite.uuid(number): instance})
-        return instance
-
-    def assert_recorded(self, number: int, *expected: str | None) -> None:
-        found = self.find(number)
-        assert found is not None
-        self.assertEqual(expected, (found.host, found.instance_uuid))
-
-    def codes(self) -> set[str]:
-        return {f.code for f in check.CheckCell(self.port).run()}
+    def findings(self) -> dict[str, set[str]]:
+        """Return the subjects of what the check of the cell finds."""
+        return {
+            found.code: set(found.subjects)
+            for found in check.CheckCell(self.port).run()
+        }
 
 
 class AdoptionTest(AdoptionCase):
@@ -80,7 +66,9 @@ class AdoptionTest(AdoptionCase):
         instance = self.add_instance(1)
         every = range(1, 10)
         self.assertEqual(dict.fromkeys(every, ADOPTED), self.adopt(*every))
-        self.assert_recorded(1, 'stock', instance)
+        self.assertEqual(
+            ('stock', instance), (self.owner(1), self.instance(1))
+        )
         self.assertEqual(
             [('host3', 0, False), ('stock', 0, False)],
             [(s.host, s.epoch, s.fenced) for s in self.records.services()],
@@ -89,14 +77,14 @@ class AdoptionTest(AdoptionCase):
             {'host3': (2, 0), 'stock': (7, 1)}, self.records.counts()
         )
         self.assertEqual(9, len(self.cell.owners()))
-        before = list(self.records.events())
+        before = self.events()
         self.assertEqual({'req-1'}, {event.request_id for event in before})
         # Repeated, it changes nothing but what stock Nova has moved.
         self.assertEqual(dict.fromkeys(every, UNCHANGED), self.adopt(*every))
-        self.assertEqual(before, list(self.records.events()))
+        self.assertEqual(before, self.events())
         self.give(2, 'host3')
         self.assertEqual({2: ADOPTED, 3: UNCHANGED}, self.adopt(2, 3))
-        self.assert_recorded(2, 'host3', None)
+        self.assertEqual('host3', self.owner(2))
 
     def test_service_that_gets_its_first_node_meanwhile_is_on_record(
         self,
@@ -157,26 +145,18 @@ class AdoptionTest(AdoptionCase):
 
     def test_node_of_a_registered_service_is_not_touched(self) -> None:
         epoch = self.register('host1')
-        self.assert_applied('host1', epoch, suite.claim(1))
+        self.applied('host1', suite.claim(1))
         self.give(1, 'stock')
         self.assertEqual({1: REFUSED, 2: ADOPTED}, self.adopt(1, 2))
-        self.assertIn('owned', self.details[suite.uuid(1)] or '')
-        self.assert_recorded(1, 'host1', None)
+        self.assertIn('owned', self.details[suite.uuid(1)])
+        self.assertEqual('host1', self.owner(1))
         # For the check that no row names another owner.
         self.port.repair('host1', epoch, [suite.uuid(1)])
 
-    def claim_from(
-        self, host: str, *numbers: int, seen_epoch: int
-    ) -> records.Outcome:
-        """Claim nodes of another service for ``host1``."""
-        return self.records.apply(
-            'host1',
-            self.service('host1').epoch,
-            [
-                suite.claim(n, seen_host=host, seen_epoch=seen_epoch)
-                for n in numbers
-            ],
-        )
+    def seen(self, number: int, host: str) -> records.Claim:
+        """Return the claim of a node from the service that has it now."""
+        epoch = self.service(host).epoch
+        return suite.claim(number, seen_host=host, seen_epoch=epoch)
 
     def test_no_service_takes_a_node_of_one_that_never_registered(
         self,
@@ -184,37 +164,30 @@ class AdoptionTest(AdoptionCase):
         self.add_instance(4)
         self.adopt(1, 2, 4)
         self.register('host1')
-        outcome = self.claim_from('stock', 1, 2, seen_epoch=0)
-        self.assertEqual((2, ()), (len(outcome.refused), outcome.fenced))
-        self.assertEqual('stock', self.cell.owners()[suite.uuid(1)])
+        self.refused('host1', self.seen(1, 'stock'), self.seen(2, 'stock'))
+        self.assertEqual(['stock'], self.in_cell(1))
         # An operator decides, in Nova, that it is gone.
         self.cell.set_service('stock', forced_down=True)
         self.assertEqual(['stock'], list(self.port.follow_settings('host1')))
-        fenced = self.service('stock').epoch
-        outcome = self.claim_from('stock', 1, 2, 4, seen_epoch=fenced)
-        # That with an instance stays nevertheless.
-        (refused,) = outcome.refused
-        self.assertEqual(suite.uuid(4), refused.uuid)
-        owners = self.cell.owners()
+        # A node with an instance stays nevertheless.
+        self.refused('host1', self.seen(4, 'stock'))
+        self.applied('host1', self.seen(1, 'stock'), self.seen(2, 'stock'))
         self.assertEqual(
-            ['Host1', 'Host1', 'stock', 'stock'],
-            [owners[suite.uuid(n)] for n in range(1, 5)],
+            ['Host1', 'Host1', 'stock', 'stock'], self.in_cell(1, 2, 3, 4)
         )
 
     def test_returned_service_is_one_that_never_registered(self) -> None:
         self.adopt(8, 9)
         epoch = self.register('host3')
         self.assertGreater(epoch, 0)
-        self.assert_applied('host3', epoch, suite.claim(8, seen_host='host3'))
+        self.applied('host3', suite.claim(8, seen_host='host3'))
         self.assertTrue(self.port.return_service('host3', 'operator'))
         self.assertFalse(self.port.return_service('host3', 'operator'))
         found = self.service('host3')
         self.assertTrue(found.never_registered and found.fenced)
-        with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host3', epoch, [records.Delete(suite.uuid(8))])
+        self.assert_fenced('host3', epoch)
         self.register('host1')
-        outcome = self.claim_from('host3', 8, seen_epoch=found.epoch)
-        self.assertEqual(1, len(outcome.refused))
+        self.refused('host1', self.seen(8, 'host3'))
         # Stock Nova moves it, and another adoption follows.
         self.give(8, 'stock')
         self.assertEqual({8: ADOPTED}, self.adopt(8))
@@ -224,19 +197,20 @@ class AdoptionTest(AdoptionCase):
         self.assertFalse(self.service('host3').never_registered)
 
     def test_rows_that_do_not_agree_are_found_and_refused(self) -> None:
-        self.assertEqual(set(), self.codes())
+        self.assertEqual({}, self.findings())
         self.add_instance(1, 'host3')
         self.add_instance(2)
         self.add_instance(2)
-        self.write(3, host='gone')
-        self.write(4, service_id=999)
-        self.write(5, host='Stock')
-        self.write(6, uuid=str(uuid_.uuid4()))
+        self.write(3, "host = 'gone'")
+        self.write(4, 'service_id = 999')
+        self.write(5, "host = 'Stock'")
+        self.write(6, f"uuid = '{uuid_.uuid4()}'")
         lasting = {
             *('half_moved', 'double_instances', 'no_service', 'uuid_differs'),
         }
         self.assertEqual(
-            lasting | {'service_id_differs', 'case_twins'}, self.codes()
+            lasting | {'service_id_differs', 'case_twins'},
+            self.findings().keys(),
         )
         self.assertEqual(
             {
@@ -245,7 +219,7 @@ class AdoptionTest(AdoptionCase):
             },
             self.adopt(*range(1, 8)),
         )
-        self.assertEqual(lasting, self.codes())
+        self.assertEqual(lasting, self.findings().keys())
         self.cell.query(
             f'UPDATE {self.cell.schema}.instances SET deleted = id'
         )
@@ -253,14 +227,9 @@ class AdoptionTest(AdoptionCase):
     def test_node_with_a_second_row_is_left_out_as_the_dry_run_says(
         self,
     ) -> None:
-        for number, host in ((1, "'host2'"), (2, 'NULL')):
-            stray = str(uuid_.uuid4())
-            self.cell.add_nodes('host3', [stray])
-            self.cell.query(
-                f'UPDATE {self.cell.schema}.compute_nodes SET host = {host}, '
-                f"hypervisor_hostname = '{suite.uuid(number)}' "
-                f"WHERE uuid = '{stray}'"
-            )
+        self.add_stray(1, 'host2')
+        self.add_stray(2, 'host3')
+        self.write(92, 'host = NULL')
         found = [
             one
             for one in check.CheckCell(self.port).run()
@@ -274,22 +243,15 @@ class AdoptionTest(AdoptionCase):
             {1: REFUSED, 2: REFUSED, 3: ADOPTED}, self.adopt(1, 2, 3)
         )
         for number in (1, 2):
-            detail = self.details[suite.uuid(number)] or ''
-            self.assertIn('uuid_differs', detail)
+            self.assertIn('uuid_differs', self.details[suite.uuid(number)])
             self.assertIsNone(self.find(number))
 
     def test_row_without_a_uuid_or_a_name_stops_nothing(self) -> None:
-        for number, column in ((1, 'uuid'), (2, 'hypervisor_hostname')):
-            self.cell.query(
-                f'UPDATE {self.cell.schema}.compute_nodes SET {column} = NULL '
-                f"WHERE uuid = '{suite.uuid(number)}'"
-            )
+        self.write(1, 'uuid = NULL')
+        self.write(2, 'hypervisor_hostname = NULL')
         # A row without a name is of no node.
         self.assertNotIn(None, [row.name for row in self.port.read().nodes])
-        (found,) = check.CheckCell(self.port).run()
-        self.assertEqual(
-            ('uuid_differs', (suite.uuid(1),)), (found.code, found.subjects)
-        )
+        self.assertEqual({'uuid_differs': {suite.uuid(1)}}, self.findings())
         self.assertEqual(
             [suite.uuid(1)], [row.name for row in self.port.stray_rows()]
         )
@@ -301,34 +263,33 @@ class FollowingTest(AdoptionCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.epoch = self.register('host1')
-        self.register('host2')
-        self.assert_applied(
-            'host1', self.epoch, *(suite.claim(n) for n in (1, 2))
-        )
+        for host in ('host1', 'host2'):
+            self.register(host)
+        self.applied('host1', suite.claim(1), suite.claim(2))
 
-    def repair(self, epoch: int) -> list[str]:
+    def repair(self, later: int = 0) -> list[str]:
+        epoch = self.epochs['host1'] + later
         return [*self.port.repair('host1', epoch, [suite.uuid(1)])]
 
     def test_free_row_is_corrected_by_its_owner(self) -> None:
         self.assertEqual([], list(self.port.drift('host1')))
-        self.write(1, host='stock')
+        self.write(1, "host = 'stock'")
         (found,) = self.port.drift('host1')
         self.assertEqual(cell.Drift(suite.uuid(1), 'host1', 'stock'), found)
-        self.assertIn('row_drifted', self.codes())
+        self.assertIn('row_drifted', self.findings())
         with self.assertRaises(exceptions.FencedError):
-            self.repair(self.epoch - 1)
-        self.assertEqual([suite.uuid(1)], self.repair(self.epoch))
+            self.repair(later=-1)
+        self.assertEqual([suite.uuid(1)], self.repair())
         self.assertEqual([], list(self.port.drift()))
-        self.assertEqual('Host1', self.cell.owners()[suite.uuid(1)])
+        self.assertEqual(['Host1'], self.in_cell(1))
 
     def test_row_with_an_instance_elsewhere_is_reported_only(self) -> None:
-        self.write(1, host='stock')
+        self.write(1, "host = 'stock'")
         instance = self.add_instance(1)
         (found,) = self.port.drift('host1')
         self.assertEqual(instance, found.instance_uuid)
-        self.assertIn('row_drifted_deployed', self.codes())
-        self.assertEqual([], self.repair(self.epoch))
+        self.assertIn('row_drifted_deployed', self.findings())
+        self.assertEqual([], self.repair())
         self.assertEqual(1, len(self.port.drift()))
 
     def follow(self) -> list[str]:
@@ -338,13 +299,11 @@ class FollowingTest(AdoptionCase):
         self.assertEqual([], self.follow())
         self.cell.set_service('host1', forced_down=True, disabled=True)
         # A process that does not read its row would still write.
-        self.assert_applied('host1', self.epoch, suite.claim(3))
+        self.applied('host1', suite.claim(3))
         self.assertEqual(['host1'], self.follow())
-        with self.assertRaises(exceptions.FencedError):
-            self.records.apply('host1', self.epoch, [suite.claim(4)])
-        events = self.records.events(
-            EventFilter(kinds=['service_forced_down']), limit=9
-        )
+        epoch = self.epochs['host1']
+        self.assert_fenced('host1', epoch)
+        events = self.events('service_forced_down')
         self.assertEqual(
             [('host2', 'host1')], [(e.actor, e.from_host) for e in events]
         )
@@ -352,7 +311,7 @@ class FollowingTest(AdoptionCase):
         # It is up again.
         self.cell.set_service('host1', forced_down=False, disabled=False)
         self.assertEqual(['host1'], self.follow())
-        self.assertGreater(self.register('host1'), self.epoch)
+        self.assertGreater(self.register('host1'), epoch)
         self.assertEqual([], self.follow())
         # Nova has deleted it.
         self.cell.query(

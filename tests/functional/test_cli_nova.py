@@ -1,7 +1,7 @@
-"""Coming from Nova by the command line: check, adopt, move, delete.
+"""Coming from Nova by the command line: adoption, and what hints advise.
 
 A real Ironic and MariaDB; the rows of the cell are as stock Nova leaves them.
-What hints advise is carried out.
+``test_nova_runbooks.py`` has the whole way, with a real Nova.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NovaCommandsTest(ironics.IronicTestCase):
             )
         )
 
-    def test_from_stock_nova_to_a_move_and_a_deletion(self) -> None:
+    def test_adoption_is_proposed_and_can_be_repeated(self) -> None:
         config = self.lab.configure('without')
         done = self.lab.run('nova', 'check', config=config)
         self.assertEqual(1, done.returncode)
@@ -90,25 +90,6 @@ class NovaCommandsTest(ironics.IronicTestCase):
         self.assertIn('No node has to be adopted', self.do('nova', 'adopt'))
         unchanged = self.run_json('nova', 'adopt', '--yes', '--all')
         self.assertEqual({'unchanged'}, {row['state'] for row in unchanged})
-        # An operator stops the service of stock Nova, and moves its nodes.
-        self.lab.serve('new', command_line.ALL)
-        self.do('service', 'set', 'stock', '--down')
-        self.assertEqual(
-            [(1,)],
-            self.cell.query(
-                f'SELECT forced_down FROM {self.cell.schema}.services '
-                "WHERE host = 'stock'"
-            ),
-        )
-        moved = self.run_json('service', 'drain', 'stock', '--yes')
-        self.assertEqual(['moved'] * 4, [row['state'] for row in moved])
-        self.assertEqual(dict.fromkeys(self.nodes, 'new'), self.cell.owners())
-        self.assertEqual(
-            dict.fromkeys(self.instances, 'new'),
-            self.cell.hosts_of_instances(),
-        )
-        self.assertEqual([], self.run_json('nova', 'check'))
-        self.do('service', 'delete', 'stock')
 
     def refusal(self, node: str) -> dict[str, str]:
         """Return the one gate that refuses the move of a node to ``new``."""
@@ -140,10 +121,12 @@ class NovaCommandsTest(ironics.IronicTestCase):
         refusal = self.refusal(deployed)
         self.assertEqual('is_ironic', refusal['gate'])
         self.carry_out_statement(refusal['hint'])
-        self.do(*move, deployed)
-        for node in (building, deployed):
-            self.assertEqual('new', self.cell.owners()[node])
-            self.assertEqual('new', self.cell.hosts_of_instances()[node])
+        moved = self.run_json('service', 'drain', 'stock', '--yes')
+        self.assertEqual(['moved'] * 3, [row['state'] for row in moved])
+        self.assertEqual(dict.fromkeys(self.nodes, 'new'), self.cell.owners())
+        self.assertEqual({'new'}, {*self.cell.hosts_of_instances().values()})
+        self.assertEqual([], self.run_json('nova', 'check'))
+        self.do('service', 'delete', 'stock')
 
     def drift(self) -> dict[str, dict[str, Any]]:
         done = self.lab.run('check', '-f', 'json', '--long')
