@@ -29,8 +29,6 @@ OPTIONS = (
         'etcd3+http:// (extra etcd)',
     ),
     ({'DEFAULT': {'log_file': '/nonexistent/x'}}, 'log_file'),
-    ({'ironic': {'endpoint_override': 'http://[::1'}}, 'endpoint_override'),
-    ({'database': {'connection': 'sqlite:////nonexistent/x'}}, 'Create /non'),
     ({'database': {'connection': SECRET}}, 'not a database URL'),
 )
 
@@ -48,7 +46,7 @@ class HostTest(unittest.TestCase):
         self.records = self.directory / 'records.sqlite'
         self.configure()
 
-    def configure(self, *sections: hosts.Sections, more: str = '') -> None:
+    def configure(self, *sections: hosts.Sections) -> None:
         good = {
             'DEFAULT': {'host': 'host1'},
             'database': {'connection': f'sqlite:///{self.records}'},
@@ -57,7 +55,7 @@ class HostTest(unittest.TestCase):
                 'endpoint_override': 'http://127.0.0.1:1',
             },
         }
-        self.file.write_text(hosts.text_of(hosts.FAST, good, *sections) + more)
+        self.file.write_text(hosts.text_of(hosts.FAST, good, *sections))
 
     def refuse(self, *words: str) -> None:
         """Start a host, and see it refuse to."""
@@ -81,10 +79,7 @@ class HostTest(unittest.TestCase):
     def test_files_that_cannot_be_used(self) -> None:
         self.records.write_text('my notes, and nothing else')
         self.refuse('not an SQLite database')
-        self.assertEqual(
-            'my notes, and nothing else', self.records.read_text()
-        )
-        self.configure(more='nonsense\n')
+        self.file.write_text('nonsense\n')
         self.refuse(str(self.file), 'nonsense')
         self.file.unlink()
         self.refuse(self.file.name)

@@ -164,11 +164,3 @@ class TestLaws(unittest.TestCase):
             self.assert_found('law 5')
         known = laws.Evidence(rings={*laws.RINGS, 'foreign'})
         self.assertEqual([], laws.violations(self.records, known))
-
-    def test_record_without_its_event_is_found(self) -> None:
-        self.database.write(
-            lambda c: c.execute(
-                sa.update(tables.compute_nodes).values(host='host2')
-            )
-        )
-        self.assert_found('its record says host2')

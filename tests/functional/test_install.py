@@ -1,6 +1,5 @@
 """Building and installing, from everything that a user may have at hand."""
 
-import configparser
 import pathlib
 import shutil
 import sys
@@ -8,6 +7,7 @@ import tarfile
 import tempfile
 import tomllib
 import zipfile
+from importlib import metadata
 
 import testtools
 
@@ -58,13 +58,7 @@ class InstallTest(testtools.TestCase):
         return installations.wheel_of(source, target)
 
     def test_clone_without_tags_installs_as_the_sdist_does(self) -> None:
-        target = pathlib.Path(tempfile.mkdtemp(dir=self.root))
-        installations.run(
-            *(sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--quiet'),
-            *('--wheel-dir', target, self.clone),
-            cwd=self.root,
-        )
-        (wheel,) = target.glob('*.whl')
+        wheel = self._built_from(self.clone)
         self.assertEqual(self.wheel.name, wheel.name)
         self.assertEqual(self._files(self.wheel), self._files(wheel))
         self.assertEqual(self._metadata(self.wheel), self._metadata(wheel))
@@ -144,29 +138,24 @@ class InstallTest(testtools.TestCase):
             programs / 'ironic-ownership', '--version', cwd=self.root
         )
         self.assertIn(self._version(self.wheel), said)
+        (installed,) = (self.root / 'venv').glob(
+            'lib/*/site-packages/ironic_ownership-*.dist-info'
+        )
         self.assertEqual(
             {
-                group: set(entries)
+                (group, name)
                 for group, entries in project['project'][
                     'entry-points'
                 ].items()
+                for name in entries
             },
-            self._entry_points(),
+            {
+                (one.group, one.name)
+                for one in metadata.Distribution.at(installed).entry_points
+                if one.group != 'console_scripts'
+            },
         )
         installations.pip(self.root / 'venv', 'check')
-
-    def _entry_points(self) -> dict[str, set[str]]:
-        parser = configparser.ConfigParser(delimiters=('=',))
-        parser.optionxform = str  # type: ignore[assignment,method-assign]
-        (listed,) = (self.root / 'venv').glob(
-            'lib/*/site-packages/ironic_ownership-*/entry_points.txt'
-        )
-        parser.read(listed)
-        return {
-            group: set(parser[group])
-            for group in parser.sections()
-            if group != 'console_scripts'
-        }
 
     @staticmethod
     def _version(wheel: pathlib.Path) -> str:
