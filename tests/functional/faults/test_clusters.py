@@ -25,20 +25,19 @@ class _OnCluster(incident.IncidentTestCase):
     """
 
     build: ClassVar[Callable[..., cluster.Cluster[Any]]]
+    on_disks: ClassVar[bool] = False
 
     def open_store(self) -> stores.Store:
         self.cluster = self.build(databases.temporary_directory('cluster'))
         self.addCleanup(self.cluster.close)
-        self.prepare()
+        for server in self.cluster.servers:
+            server.keeps_data = self.on_disks
         self.cluster.start()
         for name in BOTH:
             self.cluster.network.name(
                 name, functools.partial(self.process_of, name)
             )
         return stores.CoordinationStore(self.cluster.url)
-
-    def prepare(self) -> None:
-        """Set up the servers before they start."""
 
     def process_of(self, name: str) -> int | None:
         for host in self.deployment.hosts:
@@ -112,9 +111,7 @@ class _Faults(_OnCluster):
 class _OnDisks(_Faults):
     """A commit waits for the disks of a majority."""
 
-    def prepare(self) -> None:
-        for server in self.cluster.servers:
-            server.keeps_data = True
+    on_disks = True
 
     def faults(self) -> Iterator[None]:
         yield from super().faults()

@@ -7,14 +7,12 @@ deployment lives through all faults, one after the other.
 from __future__ import annotations
 
 import contextlib
-import signal
 from collections.abc import Callable, Iterator
 
-from ironic_ownership.contracts.moves import NodeState
 from lab import galera, process
 from tests.functional.faults.support import incident
 from tests.functional.faults.support.incident import BOTH
-from tests.functional.support import databases, move_case
+from tests.functional.support import databases
 
 
 def writer(lost: galera.Node | None = None) -> galera.Node:
@@ -72,29 +70,3 @@ class TestHostsBehindHAProxy(incident.IncidentTestCase):
             finally:
                 proxy.thaw()
             self.assert_all_is_well()
-
-
-class TestMoveBehindHAProxy(move_case.MoveTestCase):
-    """A move whose writer fails on the way is resumed on another one."""
-
-    def records_url(self) -> str:
-        return databases.HAPROXY.fresh()
-
-    def test_writer_isolated_within_a_batch(self) -> None:
-        child = self.drive(2, 'SIGSTOP', 'UPDATE reservations')
-        self.wait_until_stopped(child)
-        with failing(databases.GALERA.server.isolated):
-            child.send_signal(signal.SIGCONT)
-            _, stderr = child.communicate()
-            move = self.the_move()
-            self.assertEqual(1, child.returncode, stderr)
-            self.assertIn(f'move resume {move.request_id}', stderr)
-            self.assertNotIn('Traceback', stderr)
-            self.assertEqual(
-                {NodeState.MOVED: 2, NodeState.PLANNED: 2}, move.counts
-            )
-            self.assert_whole()
-            done = self.lab.run('move', 'resume', move.request_id, '--yes')
-            self.assertEqual(0, done.returncode, done.stderr)
-            self.assertEqual({'new'}, set(self.owners().values()))
-            self.assert_whole()

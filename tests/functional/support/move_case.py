@@ -25,17 +25,13 @@ class MoveTestCase(ironics.IronicTestCase):
         super().setUp()
         self.proxy = ironics.RecordingProxy(self.endpoint)
         self.addCleanup(self.proxy.stop)
-        self.lab = command_line.Deployment(self.proxy.url, self.records_url())
+        self.lab = command_line.Deployment(self.proxy.url)
         self.addCleanup(self.lab.close)
         self.bare_metal = ironics.open_ironic(self.server.endpoint)
         self.old = self.lab.serve('old', command_line.ALL, alive=False)
         self.new = self.lab.serve('new', command_line.ALL)
         self.nodes = self.enrol(4, instance_share=0.5)
         self.stop('old')
-
-    def records_url(self) -> str | None:
-        """Return the URL of the records; without one they are on SQLite."""
-        return None
 
     def enrol(self, count: int, owner: str = 'old', **where: Any) -> list[str]:
         uuids = self.enrolment.enrol(count, **where)

@@ -12,10 +12,10 @@ import pathlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 from ironic_ownership.cmd.host import main
-from ironic_ownership.contracts.records import Budget, Change, Outcome
 from ironic_ownership.db import records
 
 VARIABLE = 'STOP_IN_TRANSACTION'
@@ -26,26 +26,17 @@ def _interrupt() -> None:
     original = records.SqlRecords.apply
 
     def apply(
-        self: records.SqlRecords,
-        host: str,
-        epoch: int,
-        changes: Sequence[Change],
-        *,
-        confirm: Callable[[], object] | None = None,
-        budget: Budget,
-    ) -> Outcome:
+        *args: Any, confirm: Callable[[], object] = lambda: None, **how: Any
+    ) -> Any:
         def confirmed() -> None:
-            if confirm is not None:
-                confirm()
+            confirm()
             if wanted.exists():
                 wanted.unlink()
                 # To this very thread: sent to the process, another one would
                 # take it, and this one go on meanwhile.
                 signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
-        return original(
-            self, host, epoch, changes, confirm=confirmed, budget=budget
-        )
+        return original(*args, confirm=confirmed, **how)
 
     records.SqlRecords.apply = apply  # type: ignore[method-assign]
 
