@@ -19,11 +19,7 @@ from benchmarks.galera_choice import CommonCommit, Operation, Ports
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, StandingOrder
-from ironic_ownership.contracts.records import (
-    Budget,
-    Claim,
-    Release,
-)
+from ironic_ownership.contracts.records import Budget, Claim, Release
 from ironic_ownership.db import connection, outbox, schema, tables
 from lab import committed_order
 from tests.functional.support import databases, survived
@@ -43,7 +39,7 @@ def node(number: int) -> model.Node:
     )
 
 
-class RaceCase(unittest.TestCase):
+class TestPlannedWork(unittest.TestCase):
     """``one`` and ``two`` write through different nodes of one cluster."""
 
     def setUp(self) -> None:
@@ -86,10 +82,10 @@ class RaceCase(unittest.TestCase):
         ]
         return [one.result() for one in running]
 
-    def claim(self, host: str, *nodes: model.Node) -> None:
-        changes = [Claim(one, reasons.Reason.ASSIGNED) for one in nodes]
-        outcome = self.records.apply(host, self.epochs[host], changes)
-        self.assertEqual(len(nodes), len(outcome.applied))
+    def claim(self, host: str, one: model.Node) -> None:
+        claim = Claim(one, reasons.Reason.ASSIGNED)
+        outcome = self.records.apply(host, self.epochs[host], [claim])
+        self.assertEqual((claim,), outcome.applied)
 
     def releases(self, host: str, number: int, budget: Budget) -> Operation:
         return lambda ports: ports.records.apply(
@@ -99,8 +95,6 @@ class RaceCase(unittest.TestCase):
             budget=budget,
         )
 
-
-class TestOwners(RaceCase):
     def test_two_services_spend_a_budget_once(self) -> None:
         self.claim(ONE, node(0))
         self.claim(TWO, node(1))
@@ -115,13 +109,9 @@ class TestOwners(RaceCase):
             applied = [len(one.applied) for one in outcomes]
             delayed = [len(one.delayed) for one in outcomes]
             self.assertEqual([[0, 1]] * 2, [sorted(applied), sorted(delayed)])
-            if applied[0]:
-                self.claim(ONE, node(0))
-            else:
-                self.claim(TWO, node(1))
+            number = applied.index(1)
+            self.claim((ONE, TWO)[number], node(number))
 
-
-class TestStandingOrders(RaceCase):
     def plan_move(self, number: int) -> Operation:
         """Let ``dead`` own a deployed node; return the move of an order."""
         moved = node(number)

@@ -1,4 +1,7 @@
-"""The database, the store of the members, or the network to them fails."""
+"""The database, or the store of the members, fails for all or for one host.
+
+Slow, lossy and cut networks, and stores that forget, are in the simulation.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import ClassVar
 
 import psutil
 
-from lab import etcd, redis, server, zookeeper
+from lab import etcd, proxy, redis, server, zookeeper
 from tests.functional.faults.support import incident, stores
 from tests.functional.faults.support.incident import BOTH
-from tests.functional.support import databases
+from tests.functional.support import databases, hosts
 
 
-class _Database(incident.IncidentTestCase):
+class TestDatabase(incident.IncidentTestCase):
     """The members are with the records, as they are by default."""
 
     with_records = True
@@ -32,59 +35,7 @@ class _Database(incident.IncidentTestCase):
             self.assert_all_is_well()
 
 
-class TestPostgreSQL(_Database):
-    kind = databases.POSTGRESQL
-
-
-class TestMariaDB(_Database):
-    kind = databases.MARIADB
-
-
-class _PathsOfHost1(incident.IncidentTestCase):
-    """Only ``host1`` reaches store and database by networks that fail."""
-
-    def share_with_paths(self) -> list[str]:
-        """Let both share nodes, and return those that are free."""
-        database = self.deployment.database.engine.url.port
-        self.to_store = self.proxy_to(self.deployment.store.port)
-        self.to_database = self.proxy_to(int(database or 0))
-        self.running = [
-            self.deployment.launch(
-                'host1',
-                store_port=self.to_store.port,
-                database_port=self.to_database.port,
-            ),
-            self.deployment.launch('host2'),
-        ]
-        self.wait_for_members(*BOTH)
-        uuids = self.enrol()
-        self.wait_for_ring(uuids, BOTH)
-        return uuids[6:]
-
-
-class TestNetwork(_PathsOfHost1):
-    """The members are on MariaDB, the records on PostgreSQL."""
-
-    faults_survived = 2
-
-    def test_failing_network_of_a_member_moves_nothing(self) -> None:
-        self.deployment.live_for(incident.LONG)
-        self.share_with_paths()
-        with self.nothing_moves():
-            self.to_store.cut()
-            self.to_store.forward()
-            self.assert_all_is_well()
-            # Alive, but unable to write: no service may take its nodes, and
-            # it gets no more of them.
-            self.to_database.silence()
-            more = self.enrol()
-            self.wait_for_owner(self.share_of(more, 'host2'), 'host2')
-            self.assertEqual({*BOTH}, self.deployment.members())
-            self.to_database.forward()
-            self.wait_for_ring(more, BOTH)
-
-
-class _Stores(_PathsOfHost1):
+class _Stores(incident.IncidentTestCase):
     """The records are on PostgreSQL, which nothing happens to."""
 
     build: ClassVar[Callable[..., server.Server]]
@@ -106,6 +57,10 @@ class _Stores(_PathsOfHost1):
             self.store_server.url, self.store_server.port
         )
 
+    def launch(self, name: str) -> hosts.Host:
+        port = self.path_of_host1.port if name == 'host1' else None
+        return self.deployment.launch(name, store_port=port)
+
     def wait_for_work(self) -> None:
         """Wait until all processes have tried things, without success."""
         for host in self.running:
@@ -120,7 +75,9 @@ class _Stores(_PathsOfHost1):
 
     def test_store_fails_for_all_and_for_one(self) -> None:
         self.deployment.live_for(incident.STEADY)
-        free = self.share_with_paths()
+        self.path_of_host1 = proxy.Proxy(self.store_server.port)
+        self.addCleanup(self.path_of_host1.close)
+        free = self.share(*BOTH)
         with self.nothing_moves():
             self.store_server.stop()
             self.wait_for_fences()
@@ -134,13 +91,13 @@ class _Stores(_PathsOfHost1):
             self.assert_all_is_well()
         free += more[2:]
         before = self.deployment.last_event()
-        self.to_store.silence()
+        self.path_of_host1.silence()
         self.wait_for_owner(free, 'host2')
         self.wait_for_lapse('host1', before)
         # It sees these too, and reaches the database.
         more = self.enrol(8)
         self.wait_for_owner(more, 'host2')
-        self.to_store.forward()
+        self.path_of_host1.forward()
         self.wait_for_ring([*free, *more[2:]], BOTH)
 
 
@@ -156,4 +113,4 @@ class TestRedis(_Stores):
     build = redis.Redis
 
 
-del _Database, _PathsOfHost1, _Stores
+del _Stores

@@ -28,7 +28,12 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.lab = self.deploy()
+        self.lab = lab = command_line.Deployment(self.endpoint)
+        self.addCleanup(lab.close)
+        self.addCleanup(
+            lambda: self.assertEqual([], laws.violations(lab.records))
+        )
+        lab.config = lab.configure(more=self.placement_section())
         self.epoch = self.lab.serve('rack1', command_line.ALL, alive=False)
         self.nodes = self.enrolment.enrol(4)
         self.placement_server.provide(*self.nodes)
@@ -37,29 +42,15 @@ class DeletionTestCase(ironics.IronicTestCase, placements.PlacementTestCase):
         self.lab.claim('rack1', self.epoch, *filter(None, found))
         self.gone = self.lose('gone-1')
 
-    def deploy(
-        self, ironic: str | None = None, placement: str | None = None
-    ) -> command_line.Deployment:
-        """Configure the program, for other URLs of the servers perhaps."""
-        lab = command_line.Deployment(ironic or self.endpoint)
-        self.addCleanup(lab.close)
-        self.addCleanup(self.assert_lawful, lab)
-        lab.config = lab.configure(more=self.placement_section(placement))
-        return lab
-
-    def placement_section(self, url: str | None = None) -> str:
-        options = self.placement_server.options(url)
+    def placement_section(self) -> str:
+        options = self.placement_server.options()
         lines = [f'{name} = {value}' for name, value in options.items()]
         return '\n'.join(['[placement]', *lines])
 
-    def assert_lawful(self, lab: command_line.Deployment) -> None:
-        self.assertEqual([], laws.violations(lab.records))
-
-    def lose(self, name: str, *, provider: bool = True) -> str:
+    def lose(self, name: str) -> str:
         """Record a node that Ironic does not have."""
         uuid = str(uuid_.uuid4())
-        if provider:
-            self.placement_server.provide(uuid)
+        self.placement_server.provide(uuid)
         self.lab.claim('rack1', self.epoch, model.Node(uuid, name=name))
         return uuid
 

@@ -84,14 +84,13 @@ class MoveTestCase(ironics.IronicTestCase):
         signal: str,
         text: str = '',
         *,
-        to: str = 'new',
         lab: command_line.Deployment | None = None,
     ) -> subprocess.Popen[str]:
         """Begin to move all nodes of ``old``, with a signal on the way."""
         child = subprocess.Popen(
             [
                 *(sys.executable, '-m', DRIVER),
-                *_driven(lab or self.lab, number, signal, text, to),
+                *_driven(lab or self.lab, number, signal, text),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -133,13 +132,12 @@ def _driven(
     number: int,
     signal: str,
     text: str,
-    to: str = 'new',
 ) -> Sequence[str]:
     return (
         *(str(number), signal, text),
         *('--config-file', str(lab.config)),
         *('compute', 'node', 'move', '--all', '--from', 'old'),
-        *('--service', to, '--yes', '-f', 'json'),
+        *('--service', 'new', '--yes', '-f', 'json'),
     )
 
 

@@ -50,7 +50,6 @@ class Site:
         source: str,
         policies: dict[str, str] | None = None,
         backends: dict[str, str] | None = None,
-        version: str = '1.5',
     ) -> str:
         """Install a package.
 
@@ -61,18 +60,17 @@ class Site:
         module = distribution.replace('-', '_')
         text = self.head + textwrap.dedent(source)
         (self.path / f'{module}.py').write_text(text)
-        info = self.path / f'{module}-{version}.dist-info'
+        info = self.path / f'{module}-1.5.dist-info'
         info.mkdir()
         (info / 'METADATA').write_text(
-            f'Metadata-Version: 2.1\nName: {distribution}\n'
-            f'Version: {version}\n'
+            f'Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n'
         )
         lines = []
         for group, found in (('policies', policies), ('backends', backends)):
             lines.append(f'[ironic_ownership.{group}]')
             lines += [f'{k} = {module}:{v}' for k, v in (found or {}).items()]
         (info / 'entry_points.txt').write_text('\n'.join([*lines, '']))
-        return f'{distribution} {version}'
+        return f'{distribution} 1.5'
 
     def file(self, name: str) -> pathlib.Path:
         """Return the path of a file that plugins of a test look at."""

@@ -23,8 +23,7 @@ from ironic_ownership.contracts.events import EventKind
 from ironic_ownership.db import schema, tables
 from ironic_ownership.db.connection import Database, open_database
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.policies import peer_list
-from lab import faketime, proxy
+from lab import faketime
 from tests.functional.faults.support import observer, stores, writers
 from tests.functional.support import databases, hosts, laws, survived
 
@@ -255,11 +254,6 @@ class IncidentTestCase(hosts.HostsTestCase):
         )
         self.assertEqual([], list(found))
 
-    def proxy_to(self, port: int) -> proxy.Proxy:
-        made = proxy.Proxy(port)
-        self.addCleanup(made.close)
-        return made
-
     def launch(self, name: str) -> hosts.Host:
         return self.deployment.launch(name)
 
@@ -299,14 +293,6 @@ class IncidentTestCase(hosts.HostsTestCase):
         self, uuids: Collection[str], members: Collection[str]
     ) -> None:
         self.deployment.wait_for_ring(uuids, members)
-
-    def share_of(
-        self, uuids: Collection[str], host: str, of: Collection[str] = BOTH
-    ) -> list[str]:
-        """Return the nodes that the ring gives to one of several hosts."""
-        owners = peer_list.Ring(of).owners(uuids)
-        pairs = zip(uuids, owners, strict=True)
-        return [uuid for uuid, owner in pairs if owner == host]
 
     def wait_for_owner(self, uuids: Collection[str], host: str) -> None:
         """Wait until a host owns all of these nodes."""
