@@ -25,7 +25,6 @@ _IMPORTED_LATE = (
     'sqlalchemy.dialects.mysql.pymysql',
     'sqlalchemy.dialects.postgresql.psycopg2',
     'sqlalchemy.dialects.sqlite.pysqlite',
-    'tests.functional.support.move_driver',
 )
 
 

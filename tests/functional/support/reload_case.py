@@ -70,17 +70,15 @@ class ReloadsTestCase(hosts.HostsTestCase):
             f'refusal that names {words}',
         )
 
-    def registrations(self, host: str) -> int:
-        return sum(
-            event.kind == EventKind.SERVICE_REGISTERED and event.actor == host
+    def assert_never_left(self, host: hosts.Host) -> None:
+        """See one join, one registration, one epoch of a host."""
+        self.assertEqual(1, len(host.lines(' joined as ')))
+        registered = [
+            event.kind == EventKind.SERVICE_REGISTERED
+            and event.actor == host.name
             for event in self.deployment.events()
-        )
-
-    def assert_never_left(self, *names: hosts.Host) -> None:
-        """See one join, one registration, one epoch of each host."""
-        for host in names:
-            self.assertEqual(1, len(host.lines(' joined as ')))
-            self.assertEqual(1, self.registrations(host.name))
-            self.assertIsNone(host.process.returncode)
-            self.assertEqual('', host.output())
-            self.assertEqual([], host.lines('Traceback'))
+        ]
+        self.assertEqual(1, sum(registered))
+        self.assertIsNone(host.process.returncode)
+        self.assertEqual('', host.output())
+        self.assertEqual([], host.lines('Traceback'))

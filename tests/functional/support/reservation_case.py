@@ -32,13 +32,9 @@ LONG = lifecycle.TAKE_OVER_AFTER + 1
 class Reserving(testtools.TestCase):
     """Services that reserve nodes, with any kind of Ironic."""
 
-    def records_url(self) -> str | None:
-        """Return the URL of the records; without one they are on SQLite."""
-        return None
-
     def prepare(self, endpoint: str) -> None:
         """Configure services and commands for an Ironic."""
-        self.lab = command_line.Deployment(endpoint, self.records_url())
+        self.lab = command_line.Deployment(endpoint)
         self.addCleanup(self.lab.close)
         self.addCleanup(self.assert_history_is_lawful)
         self.lab.config = self.lab.configure(
@@ -134,13 +130,11 @@ class Reserving(testtools.TestCase):
 
 
 class ReservingTestCase(Reserving, ironics.IronicTestCase):
-    """``rack1`` and ``rack2`` reserve; Ironic has some free nodes."""
-
-    count = 4
+    """``rack1`` and ``rack2`` reserve; Ironic has four free nodes."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.nodes = self.enrolment.enrol(self.count)
+        self.nodes = self.enrolment.enrol(4)
         self.prepare(self.server.endpoint)
 
     def ask_ironic(self, method: str, path: str, json: Any = None) -> Any:
