@@ -1,424 +1,239 @@
+"""Decisions about one node, example by example."""
+
 from __future__ import annotations
 
 import unittest
+from collections.abc import Iterable
 
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Contest, Decision, Reason
-from ironic_ownership.engine.decision import decide as decision_decide
+from ironic_ownership.engine.decision import decide
 from tests.unit.engine import world
 
 CONFLICT, CONTESTED = Contest.CONFLICT, Contest.CONTESTED
+BOTH = ('host1', 'host2')
+A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
+GROUP = world.runs(conductor_group='g', peer_list=())
+FREE, DEPLOYED = world.node(1), world.node(1, instance_uuid='i')
+PEERS = world.members(world.RING, *BOTH)
+RESERVING = world.members(world.RESERVING, *BOTH)
+ALONE = world.members(world.RING, 'host1')
+
+
+def of(host: str | None, instance: str | None = None) -> model.ComputeNode:
+    """Return the record of node 1."""
+    return world.record(1, host, instance)
+
+
+def row(host: str, settings: model.MemberSettings, **more) -> model.Service:
+    return model.Service(host, settings=settings, **more)
 
 
 class DecideCase(unittest.TestCase):
-    def decide(
-        self, node, record=None, members=(), services=(), classes=world.CLASSES
-    ) -> Decision:
-        records = {} if record is None else {record.uuid: record}
-        peer_groups = world.assemble(members, services, classes)
-        return decision_decide.decide([node], records, peer_groups)[node.uuid]
+    """A ring of ``host1`` and ``host2`` gives node 1 to ``host2``."""
+
+    def check(
+        self,
+        expected: Decision,
+        alive: Iterable[model.Member],
+        node: model.Node = FREE,
+        record: model.ComputeNode | None = None,
+        *rows: model.Service,
+    ) -> None:
+        decided = decide.decide(
+            [node],
+            {} if record is None else {record.uuid: record},
+            world.assemble(alive, rows),
+        )
+        self.assertEqual({node.uuid: expected}, decided)
 
 
 class TestFreeNodes(DecideCase):
     def test_ring_spreads_what_it_admits_as_nova_does(self) -> None:
         for hosts, owners in (
-            (('host1', 'host2'), 'host2 host2 host2 host1'),
-            (('host1', 'host2', 'host3'), 'host2 host3 host2 host1'),
+            (BOTH, 'host2 host2 host2 host1'),
+            ((*BOTH, 'host3'), 'host2 host3 host2 host1'),
         ):
-            alive = world.members(world.RING, *hosts)
             for number, owner in enumerate(owners.split(), 1):
-                self.assertEqual(
+                self.check(
                     Decision(owner, Reason.ASSIGNED),
-                    self.decide(world.node(number), members=alive),
+                    world.members(world.RING, *hosts),
+                    world.node(number),
                 )
+
+    def test_node_of_a_peer_follows_the_ring(self) -> None:
+        self.check(
+            Decision('host2', Reason.ASSIGNED), PEERS, FREE, of('host1')
+        )
+        to_the_other = Decision('host1', Reason.ASSIGNED)
+        dead = row('host2', world.RING)
+        self.check(to_the_other, ALONE, FREE, of('host2'), dead)
+        disabled = row('host2', world.RING, disabled=True)
+        self.check(to_the_other, PEERS, FREE, of('host2'), disabled)
+
+    def test_node_that_leaves_the_group_of_several_is_let_go(self) -> None:
+        node = world.node(1, conductor_group='h')
+        for hosts, expected in (
+            (BOTH, Decision(None, Reason.NOT_ADMITTED)),
+            (
+                BOTH[:1],
+                Decision('host1', Reason.FILTERED_KEEPS, filtered=True),
+            ),
+        ):
+            alive = world.members(GROUP, *hosts)
+            self.check(expected, alive, node, of('host1'))
+
+    def test_unreadable_member_is_never_a_peer(self) -> None:
+        for runs in (world.UNKNOWN, world.NEWER):
+            alive = [*ALONE, world.member('host2', runs)]
+            self.check(Decision('host1', Reason.ASSIGNED), alive)
 
 
 class TestDeployedNodes(DecideCase):
     def test_one_without_an_owner_is_adopted_by_its_service(self) -> None:
-        alive = world.members(world.RING, 'host1', 'host2')
-        for record in (None, world.record(1, None)):
-            decision = self.decide(
-                world.node(1, instance_uuid='i'), record, alive
-            )
-            self.assertEqual(Decision('host2', Reason.ADOPTED), decision)
-
-    def test_one_that_an_unreadable_service_released_waits_for_it(
-        self,
-    ) -> None:
-        alive = world.members(world.RING, 'host1', 'host2')
-        services = [model.Service('host3', settings=world.UNKNOWN)]
-        for former, owner, reason in (
-            ('host3', None, Reason.RETURNED),
-            ('deleted', 'host2', Reason.ADOPTED),
-        ):
-            record = world.record(1, None, released_by=former)
-            decision = self.decide(
-                world.node(1, instance_uuid='i'), record, alive, services
-            )
-            self.assertEqual(
-                (owner, reason), (decision.owner, decision.reason)
-            )
+        adopted = Decision('host2', Reason.ADOPTED)
+        for record in (None, of(None)):
+            self.check(adopted, PEERS, DEPLOYED, record)
+        unreadable = row('host3', world.UNKNOWN)
+        released = world.record(1, None, released_by='deleted')
+        self.check(adopted, PEERS, DEPLOYED, released, unreadable)
+        # Only an unreadable service knows whether it admits the node.
+        released = world.record(1, None, released_by='host3')
+        self.check(
+            Decision(None, Reason.RETURNED, wanted_by='host2'),
+            *(PEERS, DEPLOYED, released, unreadable),
+        )
 
     def test_it_stays_with_its_owner_dead_or_alive(self) -> None:
-        services = [model.Service('host1', settings=world.RING)]
-        for hosts in (('host1', 'host2'), ('host2',)):
-            alive = world.members(world.RING, *hosts)
-            decision = self.decide(
-                world.node(1, instance_uuid='i'),
-                world.record(1, 'host1'),
-                alive,
-                services,
-            )
-            self.assertEqual(
-                ('host1', Reason.INSTANCE_STAYS, 'host2'),
-                (decision.owner, decision.reason, decision.wanted_by),
+        stays = Decision('host1', Reason.INSTANCE_STAYS, wanted_by='host2')
+        for alive in (PEERS, PEERS[1:]):
+            self.check(
+                stays, alive, DEPLOYED, of('host1'), row('host1', world.RING)
             )
 
     def test_one_that_leaves_the_scope_stays_and_is_marked(self) -> None:
-        decision = self.decide(
+        self.check(
+            Decision('host1', Reason.INSTANCE_STAYS, filtered=True),
+            [world.member('host1', A)],
             world.node(1, shard='b', instance_uuid='i'),
-            world.record(1, 'host1'),
-            [world.member('host1', world.runs(shard_key='a'))],
+            of('host1'),
         )
-        self.assertEqual(('host1', True), (decision.owner, decision.filtered))
 
 
 class TestExclusiveNodes(DecideCase):
     def test_one_outside_of_every_filter_stays_and_is_marked(self) -> None:
-        decision = self.decide(
+        self.check(
+            Decision('host1', Reason.FILTERED_KEEPS, filtered=True),
+            [world.member('host1', A)],
             world.node(1, shard='c'),
-            world.record(1, 'host1'),
-            [world.member('host1', world.runs(shard_key='a'))],
+            of('host1'),
         )
-        self.assertEqual(
-            Decision('host1', Reason.FILTERED_KEEPS, filtered=True), decision
-        )
-
-    def test_owner_whose_policies_are_unknown_is_not_marked(self) -> None:
+        # Without its policies no service knows whether it is.
         for owner in ('host1', 'stranger'):
-            decision = self.decide(
-                world.node(1),
-                world.record(1, owner),
+            self.check(
+                Decision(owner, Reason.FILTERED_KEEPS),
                 [world.member('host1', world.UNKNOWN)],
+                FREE,
+                of(owner),
             )
-            self.assertEqual(
-                (owner, False), (decision.owner, decision.filtered)
-            )
+
+    def test_service_without_peers_takes_nothing(self) -> None:
+        for owner, of_owner, taker in (
+            ('host2', None, world.RING),
+            ('host9', world.RING, world.ALL),
+            ('host9', world.RING, world.runs(odd=None)),
+            ('host9', world.RING, world.runs(peer_list=('host1',))),
+            ('host9', world.RING, world.runs(peer_list=('host1',), all=None)),
+        ):
+            with self.subTest(owner=owner, taker=taker):
+                self.check(
+                    Decision(owner, Reason.RECORD_KEEPS, wanted_by='host1'),
+                    [world.member('host1', taker)],
+                    FREE,
+                    of(owner),
+                    *([row(owner, of_owner)] if of_owner else []),
+                )
 
     def test_node_never_leaves_a_service_that_owns_it_exclusively(
         self,
     ) -> None:
-        """Also not for a ring that now admits it."""
-        services = [model.Service('host9', settings=world.ALL)]
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host9'),
-            world.members(world.RING, 'host1', 'host2'),
-            services,
+        """Also not for a ring that admits it, or for the policies."""
+        self.check(
+            Decision('host9', Reason.RECORD_KEEPS, wanted_by='host2'),
+            *(PEERS, FREE, of('host9'), row('host9', world.ALL)),
         )
-        self.assertEqual('host9', decision.owner)
-
-    def test_service_of_a_ring_of_one_takes_nothing(self) -> None:
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host2'),
-            world.members(world.RING, 'host1'),
-        )
-        self.assertEqual(
-            ('host2', 'host1'), (decision.owner, decision.wanted_by)
-        )
-
-    def test_service_without_peers_takes_nothing_from_another_ring(
-        self,
-    ) -> None:
-        services = [model.Service('host9', settings=world.RING)]
-        for runs in (
-            world.ALL,
-            world.runs(odd=None),
-            world.runs(peer_list=('host1',)),
-            world.runs(peer_list=('host1',), all=None),
-        ):
-            decision = self.decide(
-                world.node(1),
-                world.record(1, 'host9'),
-                [world.member('host1', runs)],
-                services,
-            )
-            self.assertEqual(
-                ('host9', 'host1'), (decision.owner, decision.wanted_by)
-            )
-
-    def test_service_without_peers_releases_nothing(self) -> None:
-        runs = world.runs(conductor_group='g', peer_list=())
-        decision = self.decide(
-            world.node(1, conductor_group='h'),
-            world.record(1, 'host1'),
-            world.members(runs, 'host1'),
-        )
-        self.assertEqual(
-            ('host1', Reason.FILTERED_KEEPS),
-            (decision.owner, decision.reason),
-        )
-
-    def test_record_keeps_it_when_the_policies_name_another(self) -> None:
-        services = [model.Service('host1', settings=world.runs(shard_key='a'))]
-        alive = [world.member('host2', world.runs(shard_key='b'))]
-        decision = self.decide(
-            world.node(1, shard='b'), world.record(1, 'host1'), alive, services
-        )
-        self.assertEqual(
+        self.check(
             Decision(
-                'host1',
-                Reason.RECORD_KEEPS,
-                filtered=True,
-                wanted_by='host2',
+                'host1', Reason.RECORD_KEEPS, filtered=True, wanted_by='host2'
             ),
-            decision,
+            [world.member('host2', B)],
+            world.node(1, shard='b'),
+            of('host1'),
+            row('host1', A),
         )
-
-
-class TestRebalancing(DecideCase):
-    def test_free_node_that_leaves_the_group_is_let_go(self) -> None:
-        runs = world.runs(conductor_group='g', peer_list=())
-        decision = self.decide(
-            world.node(1, conductor_group='h'),
-            world.record(1, 'host1'),
-            world.members(runs, 'host1', 'host2'),
-        )
-        self.assertIsNone(decision.owner)
-
-    def test_unreadable_member_is_never_a_peer(self) -> None:
-        for runs in (world.UNKNOWN, world.NEWER):
-            for number in range(1, 8):
-                decision = self.decide(
-                    world.node(number),
-                    members=[
-                        *world.members(world.RING, 'host1'),
-                        world.member('host2', runs),
-                    ],
-                )
-                self.assertEqual('host1', decision.owner)
-
-    def test_free_node_follows_the_ring(self) -> None:
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host1'),
-            world.members(world.RING, 'host1', 'host2'),
-        )
-        self.assertEqual(Decision('host2', Reason.ASSIGNED), decision)
-
-    def test_free_node_of_a_dead_peer_follows_the_ring(self) -> None:
-        services = [model.Service('host2', settings=world.RING)]
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host2'),
-            world.members(world.RING, 'host1'),
-            services,
-        )
-        self.assertEqual('host1', decision.owner)
-
-    def test_free_node_of_a_disabled_peer_follows_the_ring(self) -> None:
-        services = [model.Service('host2', disabled=True, settings=world.RING)]
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host2'),
-            world.members(world.RING, 'host1', 'host2'),
-            services,
-        )
-        self.assertEqual('host1', decision.owner)
 
 
 class TestReserving(DecideCase):
     def test_free_node_is_unowned(self) -> None:
-        alive = world.members(world.RESERVING, 'host1', 'host2')
-        for record in (None, world.record(1, None), world.record(1, 'host1')):
-            self.assertEqual(
-                Decision(None, Reason.UNASSIGNED),
-                self.decide(world.node(1), record, alive),
-            )
-
-    def test_owner_that_is_alone_or_disabled_lets_a_free_node_go(self) -> None:
-        disabled = model.Service(
-            'host1', disabled=True, settings=world.RESERVING
-        )
-        for hosts, services in (
-            (('host1',), ()),
-            (('host1', 'host2'), (disabled,)),
-        ):
-            alive = world.members(world.RESERVING, *hosts)
-            decision = self.decide(
-                world.node(1), world.record(1, 'host1'), alive, services
-            )
-            self.assertIsNone(decision.owner)
+        unowned = Decision(None, Reason.UNASSIGNED)
+        for record in (None, of(None), of('host1')):
+            self.check(unowned, RESERVING, FREE, record)
+        self.check(unowned, RESERVING[:1], FREE, of('host1'))
+        disabled = row('host1', world.RESERVING, disabled=True)
+        self.check(unowned, RESERVING, FREE, of('host1'), disabled)
 
     def test_reserved_node_stays_with_its_service(self) -> None:
-        alive = world.members(world.RESERVING, 'host1', 'host2')
         for node, record in (
-            (world.node(1, instance_uuid='i'), world.record(1, 'host1')),
-            (world.node(1), world.record(1, 'host1', 'i')),
+            (DEPLOYED, of('host1')),
+            (FREE, of('host1', 'i')),
         ):
-            decision = self.decide(node, record, alive)
-            self.assertEqual(
-                ('host1', Reason.INSTANCE_STAYS, None),
-                (decision.owner, decision.reason, decision.wanted_by),
+            self.check(
+                Decision('host1', Reason.INSTANCE_STAYS),
+                *(RESERVING, node, record),
             )
 
-    def test_service_without_the_policy_keeps_its_free_node(self) -> None:
-        alive = [
-            world.member('host1', world.RESERVING),
-            world.member('host2', world.runs(shard_key='a')),
-        ]
-        decision = self.decide(
-            world.node(1, shard='b'), world.record(1, 'host2'), alive
+    def test_other_service_keeps_or_contests_a_free_node(self) -> None:
+        alive = [RESERVING[0], world.member('host2', A)]
+        self.check(
+            Decision('host2', Reason.RECORD_KEEPS, filtered=True),
+            *(alive, world.node(1, shard='b'), of('host2')),
         )
-        self.assertEqual(
-            ('host2', Reason.RECORD_KEEPS), (decision.owner, decision.reason)
-        )
-
-    def test_disagreement_keeps_a_free_node_where_it_is(self) -> None:
-        alive = [
-            world.member('host1', world.RESERVING),
-            world.member('host2', world.runs(shard_key='a')),
-        ]
-        decision = self.decide(
-            world.node(1, shard='a'), world.record(1, 'host1'), alive
-        )
-        self.assertEqual(
-            ('host1', Reason.CONTESTED_KEEPS),
-            (decision.owner, decision.reason),
+        self.check(
+            Decision('host1', Reason.CONTESTED_KEEPS, BOTH, CONTESTED),
+            *(alive, world.node(1, shard='a'), of('host1')),
         )
 
 
 class TestDisagreement(DecideCase):
     def test_in_a_conflict_the_owner_on_record_keeps_it(self) -> None:
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host2'),
-            world.members(world.ALL, 'host1', 'host2'),
-        )
-        self.assertEqual(
-            ('host2', Reason.RECORD_KEEPS, CONFLICT),
-            (decision.owner, decision.reason, decision.contest),
-        )
-
-    def test_conflict_is_named_also_where_nothing_would_change(self) -> None:
-        decision = self.decide(
-            world.node(1),
-            world.record(1, 'host1'),
-            world.members(world.ALL, 'host1', 'host2'),
-        )
-        self.assertEqual(
-            ('host1', CONFLICT), (decision.owner, decision.contest)
-        )
-
-    def test_different_lists_leave_a_free_node_unowned(self) -> None:
-        alive = [
-            world.member('host1', world.ALL),
-            world.member('host2', world.RING),
-        ]
-        self.assertEqual(
+        alive = world.members(world.ALL, *BOTH)
+        self.check(
             Decision(
-                None,
-                Reason.CONTESTED_UNOWNED,
-                ('host1', 'host2'),
-                CONTESTED,
+                'host2',
+                Reason.RECORD_KEEPS,
+                *(BOTH, CONFLICT),
+                wanted_by='host1',
             ),
-            self.decide(world.node(1), members=alive),
+            *(alive, FREE, of('host2')),
         )
+        # The one that joined first has it, and would get it.
+        first = Decision('host1', Reason.CONFLICT_FIRST, BOTH, CONFLICT)
+        for record in (None, of('host1')):
+            self.check(first, alive[::-1], FREE, record)
 
-    def test_different_lists_leave_an_owned_node_with_its_owner(self) -> None:
-        alive = [
-            world.member('host1', world.ALL),
-            *world.members(world.RING, 'host2', 'host3'),
-        ]
-        for owner in ('host1', 'host2', 'dead'):
-            decision = self.decide(
-                world.node(1), world.record(1, owner), alive
-            )
-            self.assertEqual(
-                (owner, Reason.CONTESTED_KEEPS, CONTESTED),
-                (decision.owner, decision.reason, decision.contest),
-            )
-
-    def test_two_rings_that_admit_one_node_disagree(self) -> None:
-        alive = [
-            *world.members(
-                world.runs(peer_list=('host1', 'host2')), 'host1', 'host2'
-            ),
-            *world.members(world.runs(peer_list=('host3',)), 'host3'),
-        ]
-        self.assertIs(
-            CONTESTED, self.decide(world.node(1), members=alive).contest
-        )
-
-    def test_same_filter_twice_goes_to_the_one_that_joined_first(
-        self,
-    ) -> None:
-        alive = [
-            world.member('host1', joined_at=2.0),
-            world.member('host2', joined_at=1.0),
-        ]
-        self.assertEqual(
-            Decision(
-                'host2', Reason.CONFLICT_FIRST, ('host1', 'host2'), CONFLICT
-            ),
-            self.decide(world.node(1), members=alive),
-        )
-
-
-class Nonsense(policy.AssignerPolicy):
-    """Returns the result that a test sets."""
-
-    contract_version = 1
-    answer = staticmethod(lambda nodes, hosts: hosts)
-
-    def assign(self, nodes, hosts):
-        return self.answer(nodes, hosts)
-
-
-class TestNonsense(DecideCase):
-    def refused(self, answer) -> str:
-        class Fixed(Nonsense):
-            pass
-
-        Fixed.answer = staticmethod(answer)
-        with self.assertRaises(exceptions.PluginFaultError) as caught:
-            self.decide(
-                world.node(1),
-                members=world.members(world.runs(fixed=None), 'a', 'b'),
-                classes={'fixed': Fixed},
-            )
-        self.assertIn('Fixed', str(caught.exception))
-        return str(caught.exception)
-
-    def test_too_few_or_too_many_owners_are_a_fault(self) -> None:
-        self.assertIn('0 owners for 1', self.refused(lambda n, h: []))
-        self.assertIn('2 owners for 1', self.refused(lambda n, h: ['a', 'b']))
-
-    def test_owner_that_is_no_live_peer_is_a_fault(self) -> None:
-        self.assertIn("'c'", self.refused(lambda n, h: ['c']))
-        self.refused(lambda n, h: ['A'])
-
-    def test_result_that_is_no_list_of_owners_is_a_fault(self) -> None:
-        self.refused(lambda n, h: None)
-        self.refused(lambda n, h: [['a']])
-
-    def test_assigner_that_raises_is_a_fault(self) -> None:
-        def fail(nodes, hosts):
-            raise ZeroDivisionError('its own mistake')
-
-        self.assertIn('its own mistake', self.refused(fail))
-
-    def test_filter_that_raises_is_a_fault_that_names_it(self) -> None:
-        class Failing(policy.FilterPolicy):
-            contract_version = 1
-
-            def admits(self, node):
-                raise KeyError('its own mistake')
-
-        with self.assertRaisesRegex(exceptions.PluginFaultError, 'Failing'):
-            self.decide(
-                world.node(1),
-                members=world.members(world.runs(failing=None), 'a'),
-                classes={'failing': Failing},
-            )
+    def test_different_lists_move_nothing(self) -> None:
+        other = world.member('host3', world.ALL)
+        ring = world.member('host3', world.runs(peer_list=('host3',)))
+        listed = world.members(world.runs(peer_list=BOTH), *BOTH)
+        hosts = (*BOTH, 'host3')
+        for alive in ([*PEERS, other], [*listed, ring]):
+            for owner in (None, 'host1', 'host3', 'dead'):
+                reason = (
+                    Reason.CONTESTED_KEEPS
+                    if owner
+                    else Reason.CONTESTED_UNOWNED
+                )
+                self.check(
+                    Decision(owner, reason, hosts, CONTESTED),
+                    *(alive, FREE, of(owner)),
+                )

@@ -5,7 +5,7 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts import model, policy
 from ironic_ownership.engine.decision import policy_set
 from tests.unit.engine import world
 
@@ -30,125 +30,76 @@ _NODES = st.builds(
 
 class TestPolicySet(unittest.TestCase):
     @given(_RUNS, _NODES)
-    def test_node_is_admitted_when_every_filter_admits_it(
+    def test_admitted_node_is_in_the_scope_and_admitted_by_every_filter(
         self, runs, node
     ) -> None:
         policies = world.interpret(world.runs(**runs))
-        self.assertIs(
-            all(f.admits(node) for f in policies.filters),
-            policies.admits(node),
-        )
-
-    @given(_RUNS, _NODES)
-    def test_admitted_node_lies_in_the_scope(self, runs, node) -> None:
-        policies = world.interpret(world.runs(**runs))
-        if policies.admits(node):
-            self.assertTrue(
-                policies.scope.matches(node.shard, node.conductor_group)
-            )
+        admitted = policies.admits(node)
+        self.assertIs(all(f.admits(node) for f in policies.filters), admitted)
+        in_scope = policies.scope.matches(node.shard, node.conductor_group)
+        self.assertLessEqual(admitted, in_scope)
 
     def test_scopes_add_up(self) -> None:
         policies = world.interpret(
-            world.runs(shard_key='a', conductor_group='G', picky='ipmi')
+            world.runs(
+                all=None, shard_key='a', conductor_group='G', picky='ipmi'
+            )
         )
         self.assertEqual(
             model.Scope(shard='a', conductor_group='g'), policies.scope
         )
-
-    def test_only_filters_beyond_scopes_are_called_for_each_node(self) -> None:
-        policies = world.interpret(
-            world.runs(all=None, shard_key='a', picky='ipmi')
-        )
-        self.assertEqual(
-            [world.PickyPolicy], [type(f) for f in policies.beyond_scope]
-        )
-
-    def test_only_a_rebalancing_assigner_rebalances(self) -> None:
-        for runs, rebalancing in (
-            (world.ALL, False),
-            (world.runs(odd=None), False),
-            (world.RING, True),
-        ):
-            self.assertIs(rebalancing, world.interpret(runs).rebalancing)
+        # The others need not be asked about each node.
+        (asked,) = policies.beyond_scope
+        self.assertIsInstance(asked, world.PickyPolicy)
 
 
-class Alike:
-    """An object like a scope that is not one."""
-
-    shard = conductor_group = None
-    nothing = False
-
-
-class Fixed(policy.FilterPolicy):
-    """Returns the result that a test sets."""
+class Fails(policy.FilterPolicy):
+    """Exits when it is asked for its scope, and about nodes; sound later."""
 
     contract_version = 1
-    answer: object = True
+    sound = False
 
-    def scope(self):
-        return self.answer if isinstance(self.answer, Alike) else model.Scope()
+    def scope(self) -> model.Scope:
+        if self.sound:
+            return model.Scope(shard='b')
+        raise SystemExit(0)
 
-    def admits(self, node):
-        return self.answer
-
-
-PEERS = policy.Peer('a'), policy.Peer('b')
-
-
-class FixedAssigner(world.OddPolicy):
-    answer: object = frozenset()
-
-    def peers(self, host, candidates, scope):
-        return self.answer
-
-    def assign(self, nodes, hosts):
-        nodes.reverse()
-        return super().assign(nodes, hosts)
+    def admits(self, node: model.Node) -> bool:
+        raise SystemExit(0)
 
 
-def origin(target: type[policy.Policy]) -> str:
-    return f"policy 'x' from {target.__name__.lower()} 1.0"
+class Answers(Fails):
+    """Exits when it is asked for its scope, and admits nodes of shard b."""
+
+    def admits(self, node: model.Node) -> bool:
+        return node.shard == 'b'
 
 
-class TestAnswers(unittest.TestCase):
-    def fault(self, ask) -> str:
-        with self.assertRaises(exceptions.PluginFaultError) as caught:
-            ask()
-        return str(caught.exception)
+class TestMayAdmit(unittest.TestCase):
+    """Nodes that a failing policy refuses are decided without it."""
 
-    def test_filter_answers_true_or_false_or_breaks_its_contract(self) -> None:
-        fixed = Fixed({})
-        policies = policy_set.PolicySet.of([fixed], origin)
-        for answer in (True, False):
-            fixed.answer = answer
-            self.assertIs(answer, policies.admits(world.node(1)))
-        for answer in (None, 1, 0, 'no', []):
-            fixed.answer = answer
-            text = self.fault(lambda: policies.admits(world.node(1)))
-            for part in ("policy 'x' from fixed 1.0", 'Fixed.admits'):
-                self.assertIn(part, text)
+    def check(
+        self,
+        policies: policy_set.PolicySet,
+        place: dict[str, bool],
+        node: dict[str, bool],
+    ) -> None:
+        """Ask about places, and about nodes."""
+        for shard, may in place.items():
+            self.assertIs(may, policies.may_admit(shard, ''))
+        for shard, may in node.items():
+            asked = world.node(1, shard=shard)
+            self.assertIs(may, policies.may_admit(shard, '', asked))
 
-    def test_scope_of_another_type_breaks_the_contract(self) -> None:
-        fixed = Fixed({})
-        fixed.answer = Alike()
-        policies = policy_set.PolicySet.of([fixed], origin)
-        self.assertIn('Fixed.scope', self.fault(lambda: policies.scope))
-
-    def test_peers_are_a_set_of_names(self) -> None:
-        fixed = FixedAssigner({})
-        policies = policy_set.PolicySet.of([fixed], origin)
-        self.assertEqual({'a'}, policies.peers('a', ['a', 'b']))
-        for answer in (None, 'all', ['a'], frozenset({1})):
-            fixed.answer = answer
-            text = self.fault(lambda: policies.peers('a', ['a', 'b']))
-            for part in ('from fixedassigner 1.0', 'FixedAssigner.peers'):
-                self.assertIn(part, text)
-
-    def test_order_of_the_nodes_cannot_be_changed_by_a_policy(self) -> None:
-        policies = policy_set.PolicySet.of([FixedAssigner({})], origin)
-        nodes = [world.node(2), world.node(1)]
-        self.assertIn(
-            'FixedAssigner.assign',
-            self.fault(lambda: policies.choose(nodes, PEERS, {})),
-        )
-        self.assertEqual([world.node(2), world.node(1)], nodes)
+    def test_filter_that_still_answers_about_nodes(self) -> None:
+        every, only_b = {'a': True, 'b': True}, {'a': False, 'b': True}
+        self.check(policy_set.PolicySet((Answers({}),)), every, only_b)
+        known: list[model.Scope] = []
+        failing = policy_set.PolicySet((Fails({}),), known_scope=known)
+        self.check(failing, every, every)
+        # Its scope is known from others with the same settings.
+        sound = Fails({})
+        sound.sound = True
+        found = policy_set.PolicySet((sound,), known_scope=known)
+        self.check(found, only_b, only_b)
+        self.check(failing, only_b, only_b)
