@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.calls import new_request_id
+from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.moves import SqlMoves
@@ -20,47 +22,30 @@ from tests.contract.suites import fake_bare_metal, placement
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
+NUMBERS = range(1, 31)
+INTERVAL = 10.0
+"""Seconds between two refreshes of a service, as it reports them."""
 
-class MoveCase(sqlite.SqliteCase):
-    """``old`` is disabled and owns 30 nodes in two shards; ``new`` lives.
 
-    :cvar settings: of ``new``.
-    """
-
-    settings = world.ALL
+class ChangeCase(sqlite.SqliteCase):
+    """Thirty nodes of one service, and the operation that moves them."""
 
     def setUp(self) -> None:
         super().setUp()
         database = self.open_with_schema()
-        self.records = SqlRecords(database)
-        self.moves = SqlMoves(database)
-        self.ironic = fake_bare_metal.FakeBareMetal(
-            world.node(
-                number,
-                shard='a' if number % 2 else 'b',
-                instance_uuid=f'i{number}' if number % 3 == 0 else None,
-            )
-            for number in range(1, 31)
-        )
+        self.records, self.moves = SqlRecords(database), SqlMoves(database)
+        self.ironic = fake_bare_metal.FakeBareMetal(map(self.node, NUMBERS))
         self.backend = memory.MemoryBackend(
             {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
         )
-        self.backend.join('new', 'one', self.settings)
-        epoch = self.records.register('old', world.ALL)
-        self.records.register('new', self.settings)
-        self.records.apply(
-            'old',
-            epoch,
-            [
-                Claim(node, reasons.Reason.EXCLUSIVE)
-                for node in self.ironic.nodes.values()
-            ],
-        )
-        self.records.set_service('old', actor='test', disabled=True)
         self.ports = ports.Ports(
             self.records, self.ironic, self.backend, world.interpret
         )
         self.operation = self.operation_with(None)
+
+    def node(self, number: int) -> model.Node:
+        """Return a node of the fake Ironic."""
+        raise NotImplementedError
 
     def operation_with(
         self, fake: placement.FakePlacement | None
@@ -70,14 +55,88 @@ class MoveCase(sqlite.SqliteCase):
             ports_, self.moves, sharded=False, permission_lifetime=0.0
         )
 
-    def propose(self, **selection) -> Proposal:
-        order = Move(new_request_id(), 'new', 'operator')
-        selection.setdefault('source', 'old')
-        return self.operation.propose(order, Selection(**selection))
+    def serve(self, host: str, settings: model.MemberSettings) -> int:
+        """Start a service, and return its epoch."""
+        self.backend.join(host, 'one', settings)
+        return self.records.register(host, settings)
+
+    def claim(
+        self,
+        host: str,
+        epoch: int,
+        *nodes: model.Node,
+        owner: str | None = None,
+    ) -> list[str]:
+        """Claim nodes as a service; return those that it may not.
+
+        :param owner: on record.
+        """
+        claims = [
+            Claim(node, reasons.Reason.EXCLUSIVE, owner) for node in nodes
+        ]
+        outcome = self.records.apply(host, epoch, claims)
+        return [one.uuid for one in outcome.refused]
+
+    def change(self, uuid: str, **values: object) -> None:
+        """Change a node in Ironic."""
+        node = self.ironic.nodes[uuid]
+        self.ironic.put(dataclasses.replace(node, **values))
+
+    def refreshes(
+        self, host: str = 'new', succeeded: float = 60.0, **more: object
+    ) -> None:
+        """Report a refresh, some seconds after this moment."""
+        refresh = Condition(Loop.REFRESH.value, succeeded, took=1.0)
+        self.records.report_conditions(
+            host,
+            'one',
+            [dataclasses.replace(refresh, **more)],
+            interval=INTERVAL,
+            at=0.0,
+        )
 
     def execute(self, proposal: Proposal, **more) -> Proposal:
         (result,) = self.operation.execute_all([proposal], **more)
         return result
+
+    def unfinished(self) -> Sequence[Move]:
+        return self.moves.moves(unfinished=True)
+
+    def resume(self) -> list[Proposal]:
+        """Propose the rest of all moves, then carry it out."""
+        rest = [
+            self.operation.propose_rest(move, 'other')
+            for move in self.unfinished()
+        ]
+        return [self.execute(one) for one in rest]
+
+
+class MoveCase(ChangeCase):
+    """``old`` is disabled and owns the nodes in two shards; ``new`` lives.
+
+    :cvar settings: of ``new``.
+    """
+
+    settings = world.ALL
+
+    def setUp(self) -> None:
+        super().setUp()
+        epoch = self.records.register('old', world.ALL)
+        self.serve('new', self.settings)
+        self.claim('old', epoch, *self.ironic.nodes.values())
+        self.records.set_service('old', actor='test', disabled=True)
+
+    def node(self, number: int) -> model.Node:
+        return world.node(
+            number,
+            shard='a' if number % 2 else 'b',
+            instance_uuid=f'i{number}' if number % 3 == 0 else None,
+        )
+
+    def propose(self, **selection) -> Proposal:
+        order = Move(new_request_id(), 'new', 'operator')
+        selection.setdefault('source', 'old')
+        return self.operation.propose(order, Selection(**selection))
 
     def plan(self, **selection) -> Proposal:
         proposal = self.propose(**selection)

@@ -7,9 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from unittest import mock
 
-from ironic_ownership.backends import memory
-from ironic_ownership.contracts import exceptions, model, reasons
-from ironic_ownership.contracts.conditions import Condition, Loop
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import (
     HandOver,
     Move,
@@ -17,24 +15,22 @@ from ironic_ownership.contracts.moves import (
     NodeState,
     Trial,
 )
-from ironic_ownership.contracts.records import Claim
 from ironic_ownership.contracts.refusals import UnfinishedMoveError
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine import ports
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import Proposal
-from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.shards import Conditions
-from tests.contract.suites import fake_bare_metal
-from tests.unit.db import sqlite
 from tests.unit.engine import world
+from tests.unit.engine.changes import move_case
 
 ORDER = Move('req-plan', '', 'operator')
+OWNERS = {'s1': 'a', 's2': 'b', 's3': 'c'}
+EVEN = dict.fromkeys(OWNERS, 10)
+RELEASE = SqlMoves.release
 
 
-class ShardCase(sqlite.SqliteCase):
+class ShardCase(move_case.ChangeCase):
     """``a`` owns 30 nodes in shard s1; ``b`` and ``c`` have empty shards.
 
     Every fifth node has an instance.
@@ -42,49 +38,19 @@ class ShardCase(sqlite.SqliteCase):
 
     def setUp(self) -> None:
         super().setUp()
-        database = self.open_with_schema()
-        self.records, self.moves = SqlRecords(database), SqlMoves(database)
-        self.ironic = fake_bare_metal.FakeBareMetal(
-            world.node(
-                number,
-                shard='s1',
-                conductor_group=f'g{number % 2}',
-                properties={'rack': f'r{number // 6}'},
-                instance_uuid=None if number % 5 else f'i{number}',
-            )
-            for number in range(1, 31)
-        )
-        self.backend = memory.MemoryBackend(
-            {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
-        )
         self.epochs = {
-            host: self.serve(host, shard)
-            for host, shard in (('a', 's1'), ('b', 's2'), ('c', 's3'))
+            host: self.serve(host, world.runs(shard_key=shard))
+            for shard, host in OWNERS.items()
         }
-        self.claim('a', *self.ironic.nodes.values())
-        self.operation = MoveNodes(
-            ports.Ports(
-                self.records, self.ironic, self.backend, world.interpret
-            ),
-            self.moves,
-            sharded=False,
-            permission_lifetime=0.0,
-        )
+        self.claim('a', self.epochs['a'], *self.ironic.nodes.values())
 
-    def serve(self, host: str, shard: str) -> int:
-        settings = world.runs(shard_key=shard)
-        epoch = self.records.register(host, settings)
-        backend = memory.MemoryBackend(
-            {}, member_ttl=3600, call_timeout=5, store=self.backend._store
-        )
-        backend.join(host, host, settings)
-        return epoch
-
-    def claim(self, host: str, *nodes: model.Node) -> None:
-        self.records.apply(
-            host,
-            self.epochs[host],
-            [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
+    def node(self, number: int) -> model.Node:
+        return world.node(
+            number,
+            shard='s1',
+            conductor_group=f'g{number % 2}',
+            properties={'rack': f'r{number // 6}'},
+            instance_uuid=None if number % 5 else f'i{number}',
         )
 
     def propose(
@@ -97,12 +63,14 @@ class ShardCase(sqlite.SqliteCase):
             trial=trial,
         )
 
-    def execute(self, proposal: Proposal) -> Proposal:
-        (result,) = self.operation.execute_all([proposal])
-        return result
-
     def apply(self, **conditions: object) -> list[Proposal]:
         return self.operation.execute_all(self.propose(**conditions).moves)
+
+    def unlabel(self) -> None:
+        """Take the shards of all nodes away, and add an unowned node."""
+        for uuid in list(self.ironic.nodes):
+            self.change(uuid, shard=None)
+        self.ironic.put(world.node(40, shard=None))
 
     def shards(self) -> dict[str | None, int]:
         return collections.Counter(n.shard for n in self.ironic.nodes.values())
@@ -112,22 +80,21 @@ class ShardCase(sqlite.SqliteCase):
             record.host for record in self.records.compute_nodes()
         )
 
-    def assert_agrees(self) -> None:
+    def assert_agrees(self, shards: dict[str, int] | None = None) -> None:
         """Prove that the owner of each node is the service of its shard."""
-        owner = {'s1': 'a', 's2': 'b', 's3': 'c'}
         for record in self.records.compute_nodes():
             node = self.ironic.nodes[record.uuid]
-            self.assertEqual(owner[node.shard or ''], record.host)
+            self.assertEqual(OWNERS[node.shard or ''], record.host)
             self.assertEqual(node.instance_uuid, record.instance_uuid)
+        if shards is not None:
+            self.assertEqual(shards, self.shards())
 
 
 class PlanTest(ShardCase):
     def test_proposal_writes_nothing(self) -> None:
         before = self.records.compute_nodes(), dict(self.ironic.nodes)
         found = self.propose()
-        self.assertEqual(
-            {'s1': 10, 's2': 10, 's3': 10}, dict(found.plan.after)
-        )
+        self.assertEqual(EVEN, dict(found.plan.after))
         self.assertEqual((20, 20), (len(found.plan.moves), found.plan.needed))
         self.assertEqual(
             [('b', 's2'), ('c', 's3')],
@@ -140,63 +107,50 @@ class PlanTest(ShardCase):
 
     def test_nodes_with_an_instance_stay_unless_they_may_move(self) -> None:
         self.apply(weights={'a': 0})
-        self.assertEqual({'s1': 6, 's2': 12, 's3': 12}, self.shards())
-        self.assert_agrees()
+        self.assert_agrees({'s1': 6, 's2': 12, 's3': 12})
         found = self.propose(weights={'A': 0}, deployed=True)
         self.assertEqual(6, len(found.plan.moves))
         refused = [n for one in found.moves for n in one.refused]
         self.assertEqual(6, len(refused))
         self.records.set_service('a', actor='test', forced_down=True)
         self.apply(weights={'a': 0}, deployed=True)
-        self.assertEqual({'s2': 15, 's3': 15}, self.shards())
-        self.assert_agrees()
+        self.assert_agrees({'s2': 15, 's3': 15})
         self.assertEqual([], list(self.moves.separated()))
 
     def test_racks_and_groups_stay_together(self) -> None:
-        self.apply(together=['properties.rack'])
-        racks = collections.defaultdict(set)
-        for node in self.ironic.nodes.values():
-            racks[node.properties['rack']].add(node.shard)
-        # Their deployed nodes keep them where they are.
-        self.assertEqual({('s1',)}, set(map(tuple, racks.values())))
+        # Their deployed nodes keep the racks where they are.
+        found = self.propose(together=['properties.rack'])
+        self.assertEqual({}, found.plan.moves)
         found = self.propose(spread=['conductor_group'])
-        now = self.ironic.nodes
         counts = collections.Counter(
             (found.plan.moves.get(uuid, 's1'), node.conductor_group)
-            for uuid, node in now.items()
+            for uuid, node in self.ironic.nodes.items()
         )
         self.assertEqual({5}, set(counts.values()))
 
     def test_other_deployments_and_unknown_fields_are_left_alone(self) -> None:
         self.ironic.put(world.node(31, shard='elsewhere'))
         self.ironic.put(world.node(32, shard=None), world.node(33, shard='s3'))
-        self.records.register('stopped', world.ALL)
-        self.epochs['stopped'] = self.records.register('stopped', world.ALL)
-        self.claim('stopped', self.ironic.nodes[world.uuid(33)])
+        epoch = self.records.register('stopped', world.ALL)
+        self.claim('stopped', epoch, self.ironic.nodes[world.uuid(33)])
         found = self.propose()
-        self.assertEqual({1}, set(found.left.values()))
-        self.assertEqual(2, len(found.left))
+        self.assertEqual([1, 1], [*found.left.values()])
         self.assertIn(world.uuid(32), found.plan.moves)
         with self.assertRaises(exceptions.NotFoundError):
             self.propose(weights={'d': 2})
         for name in ('colour', 'driver_info', 'driver_info.ipmi_password'):
             with self.assertRaises(exceptions.NotFoundError):
                 _ = Conditions(spread=[name]).fields
-        self.assertEqual(
-            {'extra', 'owner'},
-            Conditions(
-                together=['extra.row', 'properties.rack'], spread=['owner']
-            ).fields,
+        wanted = Conditions(
+            together=['extra.row', 'properties.rack'], spread=['owner']
         )
-
-    def test_second_plan_is_empty(self) -> None:
-        self.apply()
-        found = self.propose()
-        self.assertEqual(({}, []), (found.plan.moves, list(found.moves)))
+        self.assertEqual({'extra', 'owner'}, wanted.fields)
 
 
 class ApplyTest(ShardCase):
     def test_shard_is_set_before_the_record_changes(self) -> None:
+        # Its shard was set by hand, and takes its record along.
+        self.change(world.uuid(1), shard='s2')
         seen = []
         carry_out = self.moves.carry_out
 
@@ -208,49 +162,36 @@ class ApplyTest(ShardCase):
             self.apply()
         # Released by their live owner, they wait for the new one.
         self.assertEqual([(20, 20), (10, 10)], seen)
-        self.assert_agrees()
+        self.assert_agrees(EVEN)
+        # A second plan is empty.
+        found = self.propose()
+        self.assertEqual(({}, []), (found.plan.moves, list(found.moves)))
 
     def test_labels_nodes_that_keep_their_owner(self) -> None:
-        for node in list(self.ironic.nodes.values()):
-            self.ironic.put(dataclasses.replace(node, shard=None))
-        new = world.node(40, shard=None)
-        self.ironic.put(new)
+        self.unlabel()
         results = self.apply(limit=1)
-        self.assertEqual(31, sum(self.shards().values()))
-        self.assertEqual(
-            {'s1': 30}, {s: n for s, n in self.shards().items() if s == 's1'}
-        )
-        self.assertIn(self.ironic.nodes[new.uuid].shard, ('s2', 's3'))
+        shard = self.ironic.nodes[world.uuid(40)].shard
+        self.assertIn(shard, ('s2', 's3'))
+        self.assertEqual({'s1': 30, shard: 1}, self.shards())
         states = {n.node.state.value for one in results for n in one.nodes}
         self.assertEqual({'unchanged'}, states)
         self.assertEqual({'a': 30}, self.owners())
 
     def test_interrupted_between_batches_it_resumes(self) -> None:
+        calls = iter((False, False, True))
         with mock.patch.object(move_nodes, 'BATCH', 3):
-            asked: list[bool] = []
-
-            def stopping() -> bool:
-                asked.append(True)
-                return len(asked) > 2
-
-            found = self.propose()
             results = self.operation.execute_all(
-                found.moves, stopping=stopping
+                self.propose().moves, stopping=lambda: next(calls, True)
             )
         self.assertEqual(1, len(results))
         self.assertTrue(results[0].planned)
         partly = self.shards()
         self.assertTrue(0 < partly['s2'] < 10, partly)
         self.assert_agrees()
-        (stored,) = self.moves.moves(unfinished=True)
+        (stored,) = self.unfinished()
         self.assertEqual('s2', stored.shard)
-        rest = self.operation.propose_rest(stored, 'other')
-        self.execute(rest)
-        self.assertEqual(10, self.shards()['s2'])
-        self.assert_agrees()
-        self.apply()
-        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
-        self.assert_agrees()
+        self.resume()
+        self.assert_agrees({'s1': 20, 's2': 10})
 
     def test_killed_between_ironic_and_the_records_it_resumes(self) -> None:
         found = self.propose()
@@ -261,24 +202,11 @@ class ApplyTest(ShardCase):
             self.assertRaises(KeyboardInterrupt),
         ):
             self.operation.execute_all(found.moves)
-        self.assertEqual(10, self.shards()['s2'])
-        self.assertEqual(0, self.owners()['b'])
-        (stored,) = self.moves.moves(unfinished=True)
+        self.assertEqual((10, 0), (self.shards()['s2'], self.owners()['b']))
         self.ironic.calls.clear()
-        self.execute(self.operation.propose_rest(stored, 'other'))
-        self.assertEqual(
-            [], [one for one in self.ironic.calls if one[0] == 'set_shard']
-        )
-        self.assertEqual(10, self.owners()['b'])
-        self.assert_agrees()
-
-    def test_shards_that_were_set_by_hand_take_their_records_along(
-        self,
-    ) -> None:
-        node = self.ironic.nodes[world.uuid(1)]
-        self.ironic.put(dataclasses.replace(node, shard='s2'))
-        self.apply()
-        self.assert_agrees()
+        self.resume()
+        self.assertNotIn('set_shard', [name for name, _ in self.ironic.calls])
+        self.assert_agrees({'s1': 20, 's2': 10})
 
     def test_failing_ironic_stops_and_the_rest_resumes(self) -> None:
         found = self.propose()
@@ -296,28 +224,20 @@ class ApplyTest(ShardCase):
         ):
             self.operation.execute_all(found.moves)
         self.assertEqual({'a': 30}, self.owners())
-        (stored,) = self.moves.moves(unfinished=True)
-        self.execute(self.operation.propose_rest(stored, 'other'))
+        self.resume()
         self.apply()
-        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
-        self.assert_agrees()
+        self.assert_agrees(EVEN)
 
     def test_node_that_is_refused_keeps_or_gets_back_its_shard(self) -> None:
         found = self.propose()
         busy, deployed = (n.uuid for n in found.moves[0].planned[:2])
-        for uuid, more in (
-            (busy, {'reservation': 'conductor-1'}),
-            (deployed, {'instance_uuid': 'i99'}),
-        ):
-            self.ironic.put(
-                dataclasses.replace(self.ironic.nodes[uuid], **more)
-            )
+        self.change(busy, reservation='conductor-1')
+        self.change(deployed, instance_uuid='i99')
         result, _ = self.operation.execute_all(found.moves)
-        refused = {n.node.uuid: n.node.detail for n in result.refused}
-        self.assertEqual({busy, deployed}, set(refused))
-        for uuid in (busy, deployed):
-            self.assertEqual('s1', self.ironic.nodes[uuid].shard)
-        self.assertEqual(8, self.shards()['s2'])
+        self.assertEqual(
+            {busy, deployed}, {n.node.uuid for n in result.refused}
+        )
+        self.assertEqual({'s1': 12, 's2': 8, 's3': 10}, self.shards())
 
 
 class TrialTest(ShardCase):
@@ -326,16 +246,13 @@ class TrialTest(ShardCase):
     def setUp(self) -> None:
         super().setUp()
         self.refreshing = {'b', 'c'}
-        self.seen: list[tuple[dict[str | None, int], ...]] = []
+        self.seen: list[int] = []
         self.operation = dataclasses.replace(self.operation, pause=self.pause)
 
     def pause(self, seconds: float) -> None:
-        self.seen.append((self.shards(), self.owners()))
+        self.seen.append(self.shards()['s1'])
         for host in self.refreshing:
-            done = Condition(Loop.REFRESH.value, 60.0, took=1.0)
-            self.records.report_conditions(
-                host, 'one', [done], interval=10.0, at=0.0
-            )
+            self.refreshes(host)
 
     def try_first(self, number: int, **conditions: object) -> list[Proposal]:
         return self.operation.execute_all(
@@ -343,20 +260,16 @@ class TrialTest(ShardCase):
         )
 
     def assert_back(self) -> None:
-        self.assertEqual({'s1': 30}, self.shards())
+        self.assert_agrees({'s1': 30})
         self.assertEqual({'a': 30}, self.owners())
-        self.assert_agrees()
-        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+        self.assertEqual([], list(self.unfinished()))
 
     def test_others_follow_the_nodes_of_all_trials(self) -> None:
         results = self.try_first(3)
         # At each release: of the trials, and then of the others.
-        self.assertEqual(
-            [27, 24, 17, 10], [shards['s1'] for shards, _ in self.seen]
-        )
-        self.assertEqual({'s1': 10, 's2': 10, 's3': 10}, self.shards())
+        self.assertEqual([27, 24, 17, 10], self.seen)
+        self.assert_agrees(EVEN)
         self.assertEqual([[], []], [list(one.findings) for one in results])
-        self.assert_agrees()
 
     def test_one_that_fails_gives_all_shards_and_nodes_back(self) -> None:
         for deployed in (False, True):
@@ -370,54 +283,45 @@ class TrialTest(ShardCase):
                 self.assertIn('trial failed', str(result.findings))
 
     def test_interrupted_at_any_step_back_it_goes_on(self) -> None:
+        self.refreshing = set()
         for kind, name in (
             (type(self.ironic), 'set_shard'),
-            (SqlMoves, 'release'),
-            (SqlMoves, 'carry_out'),
-            (SqlMoves, 'refuse'),
+            *((SqlMoves, name) for name in ('release', 'carry_out', 'refuse')),
         ):
-            self.refreshing = set()
-            real, asked = getattr(kind, name), []
-
-            def dies(
-                *args: object,
-                name: str = name,
-                asked: list[object] = asked,
-                real: Callable[..., object] = real,
-                **more: object,
-            ) -> object:
-                (stored, *_) = [*self.moves.moves(unfinished=True), None]
-                parts = {
-                    node.trial
-                    for node in (
-                        self.moves.nodes(stored.request_id) if stored else ()
-                    )
-                }
-                if Trial.BACK in parts:
-                    asked.append(name)
-                    if len(asked) == 2:
-                        raise KeyboardInterrupt
-                return real(*args, **more)
-
             with (
                 self.subTest(name),
-                mock.patch.object(kind, name, dies),
+                mock.patch.object(kind, name, self.dying(kind, name)),
                 self.assertRaises(KeyboardInterrupt),
             ):
                 self.try_first(3)
             self.resume()
             self.assert_back()
 
+    def dying(self, kind: type, name: str) -> Callable[..., object]:
+        """Return a method that ends the process at the second way back."""
+        real, asked = getattr(kind, name), []
+
+        def dies(*args: object, **more: object) -> object:
+            (stored, *_) = [*self.unfinished(), None]
+            nodes = self.moves.nodes(stored.request_id) if stored else ()
+            if Trial.BACK in {node.trial for node in nodes}:
+                asked.append(name)
+                if len(asked) == 2:
+                    raise KeyboardInterrupt
+            return real(*args, **more)
+
+        return dies
+
     def test_two_processes_give_the_same_nodes_back(self) -> None:
         self.refreshing = set()
-        real, before = SqlMoves.release, [self.stop, self.resume]
+        before = [self.stop, self.resume]
 
         def release(
             moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
         ) -> Mapping[str, str]:
             if hand_over.deployed and before:
                 before.pop(0)()
-            return real(moves, nodes, hand_over)
+            return RELEASE(moves, nodes, hand_over)
 
         with mock.patch.object(SqlMoves, 'release', release):
             with self.assertRaises(KeyboardInterrupt):
@@ -430,24 +334,17 @@ class TrialTest(ShardCase):
     def stop(self) -> None:
         raise KeyboardInterrupt
 
-    def resume(self) -> None:
-        """Propose the rest of all moves, then carry it out."""
-        moves = self.moves.moves(unfinished=True)
-        for rest in [self.operation.propose_rest(m, 'other') for m in moves]:
-            self.execute(rest)
-
     def test_failure_on_the_way_back_names_the_move_to_resume(self) -> None:
         self.refreshing = set()
         found = self.propose(trial=2)
         last = found.moves[-1].order.request_id
-        release = SqlMoves.release
 
         def failing(
             moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
         ) -> Mapping[str, str]:
             if hand_over.deployed and hand_over.request_id == last:
                 raise exceptions.RecordsUnavailableError('down')
-            return release(moves, nodes, hand_over)
+            return RELEASE(moves, nodes, hand_over)
 
         with (
             mock.patch.object(SqlMoves, 'release', failing),
@@ -456,48 +353,38 @@ class TrialTest(ShardCase):
             self.operation.execute_all(found.moves)
         self.assertIn(f'move resume {last}"', caught.exception.hint)
         self.assertIn('move list --unfinished', caught.exception.hint)
-        (left,) = self.moves.moves(unfinished=True)
+        (left,) = self.unfinished()
         self.assertEqual(last, left.request_id)
-        self.execute(self.operation.propose_rest(left, 'other'))
+        self.resume()
         self.assert_back()
 
     def test_busy_node_stays_with_the_shard_of_its_owner(self) -> None:
         self.refreshing = set()
         found = self.propose(trial=2)
         busy, taken = (node.uuid for node in found.moves[0].trial)
-        release = SqlMoves.release
 
         def late(
             moves: SqlMoves, nodes: Sequence[NodeMove], hand_over: HandOver
         ) -> Mapping[str, str]:
-            refused = release(moves, nodes, hand_over)
+            refused = RELEASE(moves, nodes, hand_over)
             if hand_over.deployed and taken in {n.uuid for n in nodes}:
                 moves.end_release(hand_over.request_id, [taken])
-                self.epochs['b'] = self.records.register(
-                    'b', world.runs(shard_key='s2')
-                )
-                self.claim('b', self.ironic.nodes[taken])
+                epoch = self.records.register('b', world.runs(shard_key='s2'))
+                self.claim('b', epoch, self.ironic.nodes[taken])
                 return {**refused, taken: 'it was taken'}
             return refused
 
         def reserve(seconds: float) -> None:
-            node = self.ironic.nodes[busy]
             if self.owners()['b'] == 2:
-                self.ironic.put(
-                    dataclasses.replace(node, reservation='conductor-1')
-                )
+                self.change(busy, reservation='conductor-1')
 
         self.operation = dataclasses.replace(self.operation, pause=reserve)
         with mock.patch.object(SqlMoves, 'release', late):
             self.operation.execute_all(found.moves)
-        self.assertEqual({'s1': 28, 's2': 2}, +self.shards())
-        self.assertEqual({'a': 28, 'b': 2}, +self.owners())
-        self.assert_agrees()
+        self.assert_agrees({'s1': 28, 's2': 2})
 
     def test_nodes_that_keep_their_owner_are_in_no_trial(self) -> None:
-        for node in list(self.ironic.nodes.values()):
-            self.ironic.put(dataclasses.replace(node, shard=None))
-        self.ironic.put(world.node(40, shard=None))
+        self.unlabel()
         found = self.propose(trial=2)
         self.assertEqual(
             {'s1': 0, 's2': 2, 's3': 2},
@@ -507,6 +394,6 @@ class TrialTest(ShardCase):
             {'a'}, {n.source for one in found.moves for n in one.trial}
         )
         self.operation.execute_all(found.moves)
-        self.assertEqual([], list(self.moves.moves(unfinished=True)))
+        self.assertEqual([], list(self.unfinished()))
         self.assertEqual(31, sum(self.shards().values()))
         self.assertNotIn(None, self.shards())
