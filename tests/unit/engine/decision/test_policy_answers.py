@@ -220,11 +220,10 @@ class TestAnswers(unittest.TestCase):
             ).choose(nodes, PEERS, {})
 
     def test_attribute_that_is_code(self) -> None:
-        """When the class is loaded; attributes are plain values."""
-
         def exits(self: object) -> None:
             raise SystemExit(0)
 
+        # It would run when the class is loaded.
         for kind, name in (
             *((Assigner, 'rebalancing'), (Assigner, 'node_by_node')),
             *((Assigner, 'reads_owners'), (Assigner, 'releases_free')),
