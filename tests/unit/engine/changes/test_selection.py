@@ -12,67 +12,41 @@ from tests.unit.engine import world
 
 NUMBERS = range(1, 61)
 UUIDS = [world.uuid(number) for number in NUMBERS]
-SHARDS = {'old'}
+OLD, NEW = (('scan', model.Scope(shard=shard)) for shard in ('old', 'new'))
+ALL = 'scan', model.Scope()
+FIRST, *LATER = (('get', uuid) for uuid in UUIDS)
 
 
 class TestReadNodes(unittest.TestCase):
-    """Sixty nodes, all of them recorded in the shard ``old``."""
+    """Sixty nodes, recorded in one shard and found in one."""
 
-    def read(
-        self, shard: str | None, *, sharded: bool
-    ) -> list[tuple[str, object]]:
-        """Read the nodes, which Ironic has in one shard; return the calls."""
-        ironic = fake_bare_metal.FakeBareMetal(
-            world.node(number, shard=shard) for number in NUMBERS
-        )
-        found = self.reader(ironic, sharded).read_nodes(UUIDS, SHARDS)
-        self.assertEqual(ironic.nodes, found)
-        return ironic.calls
-
-    def reader(
-        self, ironic: fake_bare_metal.FakeBareMetal, sharded: bool
-    ) -> selection.NodeReader:
-        ports = mock.Mock(spec=['ironic'], ironic=ironic)
-        return selection.NodeReader(ports, sharded=sharded)
-
-    def test_nodes_of_a_shard_are_one_list(self) -> None:
-        old = model.Scope(shard='old')
-        for sharded in (False, True):
-            self.assertEqual(
-                [('scan', old)], self.read('old', sharded=sharded)
-            )
-
-    def test_nodes_of_a_renamed_shard_are_one_more_list(self) -> None:
-        for sharded in (False, True):
-            self.assertEqual(
-                [
-                    ('scan', model.Scope(shard='old')),
-                    ('get', UUIDS[0]),
-                    ('scan', model.Scope(shard='new')),
-                ],
-                self.read('new', sharded=sharded),
-            )
-
-    def test_nodes_that_lost_their_shard_are_in_the_list_of_all(self) -> None:
-        self.assertEqual(
-            [
-                ('scan', model.Scope(shard='old')),
-                ('get', UUIDS[0]),
-                ('scan', model.Scope()),
-            ],
-            self.read(None, sharded=False),
-        )
-
-    def test_no_list_is_without_a_shard_if_each_has_to_name_one(self) -> None:
-        self.assertEqual(
-            [
-                ('scan', model.Scope(shard='old')),
-                *(('get', uuid) for uuid in UUIDS),
-            ],
-            self.read(None, sharded=True),
-        )
+    def test_nodes_are_read_by_their_shards(self) -> None:
+        for recorded, shard, sharded, calls in (
+            ({'old'}, 'old', False, [OLD]),
+            ({'old'}, 'old', True, [OLD]),
+            # They are in another one, and one more list has them all.
+            ({'old'}, 'new', False, [OLD, FIRST, NEW]),
+            ({'old'}, 'new', True, [OLD, FIRST, NEW]),
+            ({'old'}, None, False, [OLD, FIRST, ALL]),
+            # With a shard key set every list names a shard.
+            ({'old'}, None, True, [OLD, FIRST, *LATER]),
+            ({'old', None}, 'old', True, [OLD]),
+            ({'old', None}, 'old', False, [ALL]),
+            ({'old', 'new'}, 'old', False, [NEW, OLD]),
+            ({'old', *map(str, range(10))}, 'old', False, [ALL]),
+        ):
+            with self.subTest(recorded=recorded, shard=shard, sharded=sharded):
+                nodes = [world.node(number, shard=shard) for number in NUMBERS]
+                ironic = fake_bare_metal.FakeBareMetal(nodes)
+                ports = mock.Mock(spec=['ironic'], ironic=ironic)
+                reader = selection.NodeReader(ports, sharded=sharded)
+                found = reader.read_nodes(UUIDS, recorded)
+                self.assertEqual(ironic.nodes, found)
+                self.assertEqual(calls, ironic.calls)
 
     def test_nodes_that_ironic_does_not_have_are_asked_for(self) -> None:
         ironic = fake_bare_metal.FakeBareMetal(())
-        found = self.reader(ironic, False).read_nodes(UUIDS, SHARDS)
+        ports = mock.Mock(spec=['ironic'], ironic=ironic)
+        reader = selection.NodeReader(ports, sharded=False)
+        found = reader.read_nodes(UUIDS, {'old'})
         self.assertEqual(dict.fromkeys(UUIDS), found)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import unittest
 from unittest import mock
 
-import hypothesis
-from hypothesis import strategies as st
-
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.bare_metal import Enforcement
-from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
 from ironic_ownership.contracts.moves import Move, NodeMove, StandingOrder
 from ironic_ownership.db.moves import SqlMoves
@@ -28,7 +26,6 @@ from tests.unit.engine import service, world
 
 OPERATOR = Origin('alice', 'req-order')
 NODES = range(1, 16)
-SETTLED = Liveness(settled=True)
 DEPLOYED = [number for number in NODES if number % 2]
 
 
@@ -36,106 +33,57 @@ def order(after: int = 0, to: str | None = None) -> StandingOrder:
     return StandingOrder(after, 'alice', 'on call', to)
 
 
+NOTHING, NOTE, MOVE = ([], []), (['host1'], []), ([], ['host1'])
+LIVES = {
+    'unsettled': Liveness(),
+    'present': Liveness(True, present=frozenset({'host1'})),
+    'suspect': Liveness(True, suspect=frozenset({'host1'})),
+    'dead': Liveness(True),
+}
+FLAGS = ('ordered', 'away', 'down', 'registered', 'fenced', 'noted', 'due')
+
+
 class TestDecide(unittest.TestCase):
-    dead = model.Service(
-        'host1', 7, order=order(), settings=world.ALL, registered_at=1.0
-    )
-    noted = dataclasses.replace(
-        dead, fenced=True, fence_epoch=7, fence_seen_at=1.0
-    )
-    due = dataclasses.replace(noted, order_due=True)
+    def test_nodes_move_only_from_a_noted_fence_of_one_that_is_gone(
+        self,
+    ) -> None:
+        for life, *values in itertools.product(
+            LIVES, *[(False, True)] * len(FLAGS)
+        ):
+            flags = dict(zip(FLAGS, values, strict=True))
+            row = model.Service(
+                'host1',
+                7,
+                order=order() if flags['ordered'] else None,
+                away=flags['away'],
+                forced_down=flags['down'],
+                registered_at=1.0 if flags['registered'] else None,
+                fenced=flags['fenced'],
+                fence_epoch=7 if flags['noted'] else 6,
+                order_due=flags['due'],
+            )
+            # The operator who forces it down knows more than the members,
+            # and one that never registered is not known to be dead.
+            gone = flags['down'] or (life == 'dead' and flags['registered'])
+            expected = NOTHING
+            if flags['ordered'] and gone and not flags['away']:
+                # A note counts for one epoch only.
+                expected = NOTE
+                if flags['fenced'] and flags['noted']:
+                    expected = MOVE if flags['due'] else NOTHING
+            with self.subTest(life=life, **flags):
+                self.assertEqual(expected, self.decide(row, life))
+                own = dataclasses.replace(row, host='host2')
+                self.assertEqual(NOTHING, self.decide(own, life))
 
     def decide(
-        self,
-        row: model.Service,
-        liveness: Liveness = SETTLED,
-        **changed,
+        self, row: model.Service, life: str
     ) -> tuple[list[str], list[str]]:
-        row = dataclasses.replace(row, **changed)
-        to_note, due = decide('host2', [row], liveness)
-        return [r.host for r in to_note], [r.host for r in due]
-
-    def test_fence_is_noted_before_anything_is_due(self) -> None:
-        self.assertEqual((['host1'], []), self.decide(self.dead))
-        self.assertEqual(([], []), self.decide(self.noted))
-        self.assertEqual(([], ['host1']), self.decide(self.due))
-
-    def test_note_counts_for_one_epoch_only(self) -> None:
-        self.assertEqual((['host1'], []), self.decide(self.due, epoch=8))
-
-    def test_nothing_happens_without_an_order(self) -> None:
-        for row in (self.dead, self.due):
-            self.assertEqual(([], []), self.decide(row, order=None))
-
-    def test_service_that_may_be_alive_keeps_its_nodes(self) -> None:
-        for liveness in (
-            Liveness(),
-            Liveness(True, present=frozenset({'host1'})),
-            Liveness(True, suspect=frozenset({'host1'})),
-        ):
-            for row in (self.dead, self.due):
-                self.assertEqual(([], []), self.decide(row, liveness))
-            # The operator who forced it down knows more.
-            self.assertEqual(
-                ([], ['host1']),
-                self.decide(self.due, liveness, forced_down=True),
-            )
-
-    def test_service_that_is_expected_back_keeps_its_nodes(self) -> None:
-        for row in (self.dead, self.due):
-            self.assertEqual(([], []), self.decide(row, away=True))
-
-    def test_service_that_never_registered_is_not_known_to_be_dead(
-        self,
-    ) -> None:
-        self.assertEqual(
-            ([], []),
-            self.decide(
-                self.dead,
-                registered_at=None,
-                settings=model.MemberSettings(()),
-            ),
-        )
-
-    def test_service_does_nothing_about_itself(self) -> None:
-        self.assertEqual(([], []), self.decide(self.due, host='host2'))
-
-    @hypothesis.given(
-        st.builds(
-            model.Service,
-            host=st.sampled_from(('host1', 'host2')),
-            epoch=st.integers(6, 8),
-            fenced=st.booleans(),
-            forced_down=st.booleans(),
-            away=st.booleans(),
-            order=st.sampled_from((None, order(5))),
-            fence_epoch=st.sampled_from((None, 6, 7)),
-            fence_seen_at=st.just(1.0),
-            order_due=st.booleans(),
-            registered_at=st.sampled_from((None, 1.0)),
-        ),
-        st.builds(
-            Liveness,
-            st.booleans(),
-            *(st.frozensets(st.just('host1')) for _ in range(3)),
-        ),
-    )
-    def test_nodes_move_only_from_a_noted_fence_of_one_that_is_gone(
-        self, row: model.Service, liveness: Liveness
-    ) -> None:
-        to_note, due = decide('host2', [row], liveness)
-        for one in due:
-            self.assertIsNotNone(one.order)
-            self.assertTrue(one.order_due and one.fenced)
-            self.assertEqual(one.epoch, one.fence_epoch)
-            self.assertFalse(one.away)
-        for one in (*to_note, *due):
-            self.assertTrue(one.forced_down or liveness.is_dead(one.host))
-            self.assertEqual('host1', one.host)
-        self.assertFalse({*map(id, due)} & {*map(id, to_note)})
+        to_note, due = decide('host2', [row], LIVES[life])
+        return [one.host for one in to_note], [one.host for one in due]
 
 
-class OrderCase(service.ServiceCase):
+class TestOrders(service.ServiceCase):
     """Three services share nodes, half of them deployed; host1 dies."""
 
     settings = world.RING
@@ -184,13 +132,19 @@ class OrderCase(service.ServiceCase):
     def give(self, after: int = 0, to: str | None = None) -> None:
         self.records.give_order('host1', order(after, to), OPERATOR)
 
-    def die(self) -> None:
+    def give_and_die(self, after: int = 0, to: str | None = None) -> None:
+        self.give(after, to)
         # The second time passes between its last heartbeat and the proof.
         self.settle(self.host, self.other)
         self.settle(self.host, self.other)
         for one in (self.host, self.other):
             one.beat()
             one.refresh()
+
+    def note(self, after: int = 0, to: str | None = None) -> None:
+        """Give the order, and note the fence after the death."""
+        self.give_and_die(after, to)
+        self.step()
 
     def step(self, *workers: StandingOrders) -> None:
         for one in workers or (self.worker(self.host),):
@@ -199,22 +153,12 @@ class OrderCase(service.ServiceCase):
     def taken(self) -> set[int]:
         return {n for n in self.left if self.owners()[n] != 'host1'}
 
-    def kinds(self) -> list[str]:
-        found = self.records.events(EventFilter(), limit=1000)
-        return [event.kind for event in found]
-
-
-class TestOrders(OrderCase):
-    def test_without_an_order_deployed_nodes_stay(self) -> None:
-        self.die()
-        before = self.state()
-        self.step()
-        self.assertEqual(before, self.state())
+    def condition(self, of: service.Service) -> Condition:
+        (found,) = of.conditions.of_loops([Loop.ORDERS])
+        return found
 
     def test_deployed_nodes_move_to_where_their_ring_says(self) -> None:
-        self.give()
-        self.die()
-        self.step()
+        self.note()
         self.assertEqual(set(), self.taken())
         instances = self.instances()
         self.step()
@@ -241,67 +185,35 @@ class TestOrders(OrderCase):
 
     def test_service_that_came_back_unseen_is_not_fenced(self) -> None:
         """The members were read before it did, and its row after that."""
-        self.give()
-        self.die()
+        self.give_and_die()
         self.dead.beat()
         self.assertTrue(self.host.member.liveness().is_dead('host1'))
         self.step()
         self.assertTrue(self.dead.context.fence.may_act)
         self.assertFalse(self.records.service('host1').fenced)
 
-    def test_order_names_the_service_that_gets_them(self) -> None:
-        self.give(to='host3')
-        self.die()
-        self.step()
-        self.step()
-        self.assertEqual(
-            {'host3'}, {self.owners()[number] for number in self.left}
-        )
-
-    def test_nothing_moves_before_the_time_of_the_order(self) -> None:
-        self.give(600)
-        self.die()
-        for _ in range(3):
-            self.step()
-        self.assertEqual(set(), self.taken())
-        self.operator(
-            'UPDATE services SET fence_seen_at = fence_seen_at - 600'
-        )
-        self.step()
-        self.assertEqual(self.left, self.taken())
-
     def test_pause_holds_the_nodes_in_its_scope(self) -> None:
-        self.give()
-        self.die()
-        self.step()
-        self.records.begin_pause(OPERATOR, 600.0, 'cables')
-        self.step()
-        self.assertEqual((set(), []), (self.taken(), [*self.moves.moves()]))
-        self.records.end_pauses(OPERATOR, ['req-order'])
-        self.step()
-        self.assertEqual(self.left, self.taken())
-
-    def test_pause_holds_nodes_that_have_come_into_its_scope(self) -> None:
-        self.give()
-        self.die()
-        self.step()
+        self.note()
         # The dead service has not recorded where it is now.
         came = min(self.left)
         self.ironic.put(
             world.node(came, shard='a', instance_uuid=f'instance-{came}')
         )
-        self.records.begin_pause(OPERATOR, 600.0, 'cables', shard='a')
-        self.step()
-        self.assertEqual(self.left - {came}, self.taken())
-        self.records.end_pauses(OPERATOR, ['req-order'])
+        for scope, moved in (
+            ({}, set()),
+            ({'shard': 'a'}, self.left - {came}),
+        ):
+            self.records.begin_pause(OPERATOR, 600.0, 'cables', **scope)
+            self.step()
+            self.assertEqual(moved, self.taken())
+            self.assertEqual(bool(moved), bool(self.moves.moves()))
+            self.records.end_pauses(OPERATOR, ['req-order'])
         self.step()
         self.assertEqual(self.left, self.taken())
 
     def hold_what_was_decided(self) -> None:
         """Let a pause begin between the decision and its transaction."""
-        self.give()
-        self.die()
-        self.step()
+        self.note()
         read, begin = self.records.pauses, self.records.begin_pause
 
         def pauses() -> object:
@@ -315,13 +227,10 @@ class TestOrders(OrderCase):
 
     def test_pause_that_begins_later_holds_what_was_decided(self) -> None:
         self.hold_what_was_decided()
-        self.records.end_pauses(OPERATOR, ['req-order'])
-        self.step()
-        self.assertEqual(self.left, self.taken())
-        self.assertEqual([], [*self.moves.moves(unfinished=True)])
-
-    def test_many_newer_moves_do_not_hide_what_was_held(self) -> None:
-        self.hold_what_was_decided()
+        with self.assertNoLogs(service.LOGGER, 'WARNING'):
+            self.step()
+        self.assertEqual(set(), self.taken())
+        # Many newer moves do not hide it.
         planned = [NodeMove('no-such-node', None, None, None)]
         for number in range(100):
             move = Move(f'req-{number}', 'new', 'operator', None)
@@ -333,27 +242,22 @@ class TestOrders(OrderCase):
         self.assertEqual(100, len(left))
 
     def test_nothing_moves_while_ironic_does_not_enforce(self) -> None:
-        self.give()
-        self.die()
-        self.step()
+        self.note()
         worker = self.worker(self.host)
         for state in (Enforcement.ABSENT, Enforcement.NO_RECORDS):
             self.ironic.middleware = state
             worker.run_step()
-            (found,) = self.host.conditions.of_loops([Loop.ORDERS])
-            self.assertEqual('not_enforced', found.code)
+            self.assertEqual('not_enforced', self.condition(self.host).code)
         self.assertEqual(set(), self.taken())
         self.ironic.middleware = Enforcement.ENFORCED
         # The one that failed let the other have the turn.
         self.step(self.worker(self.other))
         self.assertEqual(self.left, self.taken())
         self.step(worker)
-        (found,) = self.host.conditions.of_loops([Loop.ORDERS])
-        self.assertIsNone(found.code)
+        self.assertIsNone(self.condition(self.host).code)
 
     def test_gate_keeps_a_node_and_the_service_says_so(self) -> None:
-        self.give()
-        self.die()
+        self.give_and_die()
         busy = min(self.left)
         self.ironic.put(
             world.node(
@@ -365,27 +269,16 @@ class TestOrders(OrderCase):
         worker = self.worker(self.host)
         self.step(worker, worker)
         self.assertEqual(self.left - {busy}, self.taken())
-        (found,) = self.host.conditions.of_loops([Loop.ORDERS])
+        found = self.condition(self.host)
         self.assertEqual('order_refused', found.code)
         self.assertIn('no_operation_in_progress', found.error)
         self.ironic.put(world.node(busy, instance_uuid=f'instance-{busy}'))
         self.step(worker, worker)
         self.assertEqual(self.left, self.taken())
-        (found,) = self.host.conditions.of_loops([Loop.ORDERS])
-        self.assertIsNone(found.code)
-
-    def test_one_service_at_a_time_carries_them_out(self) -> None:
-        self.give()
-        self.die()
-        one, two = self.worker(self.host), self.worker(self.other)
-        self.step(one, two, two)
-        self.assertEqual(set(), self.taken())
-        self.step(one)
-        self.assertEqual(self.left, self.taken())
+        self.assertIsNone(self.condition(self.host).code)
 
     def test_another_service_resumes_the_move_of_one_that_died(self) -> None:
-        self.give(to='host3')
-        self.die()
+        self.give_and_die(to='host3')
         worker = self.worker(self.host)
         self.step(worker)
         with (
@@ -401,20 +294,16 @@ class TestOrders(OrderCase):
             worker.run_step()
         (move,) = self.moves.moves(unfinished=True)
         heir = self.worker(self.other)
+        # One service at a time carries the orders out.
         self.step(heir)
         self.assertEqual(set(), self.taken())
         self.operator('UPDATE outbox SET sender_until = 0')
         self.step(heir)
-        self.assertEqual(self.left, self.taken())
+        owners = self.owners()
+        self.assertEqual({'host3'}, {owners[number] for number in self.left})
         (after,) = self.moves.moves()
         self.assertEqual(move.request_id, after.request_id)
         self.assertEqual([], [*self.moves.moves(unfinished=True)])
-
-    def test_unfinished_move_waits_for_the_end_of_a_pause(self) -> None:
-        self.hold_what_was_decided()
-        with self.assertNoLogs(service.LOGGER, 'WARNING'):
-            self.step()
-        self.assertEqual(set(), self.taken())
 
     def test_rest_of_a_revoked_order_stays(self) -> None:
         self.hold_what_was_decided()
@@ -425,8 +314,7 @@ class TestOrders(OrderCase):
         self.assertEqual([], [*self.moves.moves(unfinished=True)])
 
     def test_sharded_service_lists_no_nodes_without_a_shard(self) -> None:
-        self.give()
-        self.die()
+        self.give_and_die()
         worker = self.worker(self.host)
         self.step(worker)
         self.records.advertise(
@@ -438,17 +326,14 @@ class TestOrders(OrderCase):
         self.assertTrue(worker.moves.sharded)
 
     def test_fenced_service_carries_nothing_out(self) -> None:
-        self.give()
-        self.die()
+        self.give_and_die()
         self.host.fence.drop()
         before = self.state()
         self.step()
         self.assertEqual(before, self.state())
 
     def test_service_that_returns_says_what_it_lost(self) -> None:
-        self.give()
-        self.die()
-        self.step()
+        self.note()
         self.step()
         self.settle(self.host, self.other)
         back = self.start('host1', self.settings)
@@ -457,7 +342,7 @@ class TestOrders(OrderCase):
         with self.assertLogs(service.LOGGER, 'WARNING') as logged:
             self.step(worker, worker)
         self.assertEqual(1, len(logged.output))
-        (found,) = back.conditions.of_loops([Loop.ORDERS])
+        found = self.condition(back)
         self.assertEqual('nodes_taken', found.code)
         self.assertIn(f'{len(self.left)} deployed nodes moved', found.error)
         for one in (back, self.host) * 2:
@@ -465,18 +350,14 @@ class TestOrders(OrderCase):
         self.assertEqual(self.left, self.taken())
         self.give()
         self.step(worker)
-        (found,) = back.conditions.of_loops([Loop.ORDERS])
-        self.assertIsNone(found.code)
+        self.assertIsNone(self.condition(back).code)
 
     def test_service_that_returned_in_time_lost_nothing(self) -> None:
-        self.give(600)
-        self.die()
-        self.step()
+        self.note(600)
         back = self.start('host1', self.settings)
         self.settle(back, self.host, self.other)
         self.step(self.worker(back))
-        (found,) = back.conditions.of_loops([Loop.ORDERS])
-        self.assertIsNone(found.code)
+        self.assertIsNone(self.condition(back).code)
 
     def test_order_needs_a_key_and_the_middleware(self) -> None:
         for key, state in (('', Enforcement.ENFORCED), ('k', None)):

@@ -14,68 +14,69 @@ from tests.contract.suites import placement
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
 
+FIRST, SECOND, THIRD = map(world.uuid, (1, 2, 3))
+
 
 class VerificationTest(move_case.MoveCase):
     def setUp(self) -> None:
         super().setUp()
-        self.uuids = [r.uuid for r in self.records.compute_nodes()]
-        self.placement = placement.FakePlacement(self.uuids)
+        self.placement = placement.FakePlacement(self.ironic.nodes)
 
-    def compare(self, *nodes: NodeMove) -> list[str]:
-        verification = Verification(self.operation)
+    def compare(self, *nodes: NodeMove) -> Sequence[str]:
         order = Move('req-1', 'new', 'operator')
         move = Proposal(order, [PlannedNode(node) for node in nodes])
-        (result,) = verification.compare([move])
-        return list(result.findings)
+        (result,) = Verification(self.operation).compare([move])
+        return result.findings
 
     def move(self, change: Callable[[], None] = lambda: None) -> Sequence[str]:
-        """Move all nodes, with a change before the comparison.
-
-        :returns: the findings.
-        """
+        """Move all nodes, with a change before the comparison."""
 
         def progress(done: int, total: int) -> None:
             if done == total:
                 change()
 
-        operation = self.operation_with(self.placement)
-        (result,) = operation.execute_all([self.propose()], progress=progress)
+        self.operation = self.operation_with(self.placement)
+        result = self.execute(self.propose(), progress=progress)
         self.assertEqual(30, result.count(NodeState.MOVED))
         return result.findings
 
-    def test_differences_from_ironic_are_found(self) -> None:
+    def test_differences_from_the_records_are_found(self) -> None:
         moved = self.execute(self.propose()).moved
-        del self.ironic.nodes[world.uuid(1)]
-        self.ironic.put(world.node(2, shard='b', instance_uuid='new one'))
-        found = self.compare(*moved)
-        self.assertEqual(2, len(found), found)
+        new = 'new one'
+        differs = f'its record has instance none, Ironic has {new}'
+        del self.ironic.nodes[FIRST]
+        self.change(SECOND, instance_uuid=new)
+        self.assertEqual(
+            [
+                f'node {FIRST}: Ironic does not have it',
+                f'node {SECOND}: {differs}',
+            ],
+            self.compare(*moved),
+        )
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
         self.assertIn('could not be compared', self.compare(*moved)[0])
-
-    def test_node_without_an_owner_is_found(self) -> None:
         gone = NodeMove('x', 'old', state=NodeState.MOVED)
         self.assertIn('its owner is no service', self.compare(gone)[0])
 
-    def test_unchanged_providers_are_no_finding(self) -> None:
-        self.assertEqual([], self.move())
-
     def test_changed_provider_is_found(self) -> None:
         def change() -> None:
-            self.placement.put_traits(self.uuids[0], ['CUSTOM_NEW'])
-            del self.placement.providers[self.uuids[1]]
+            self.placement.put_traits(FIRST, ['CUSTOM_NEW'])
+            del self.placement.providers[SECOND]
 
-        found = self.move(change)
-        self.assertEqual(2, len(found), found)
+        changed = 'its Placement provider has changed'
+        self.assertEqual(
+            [f'node {uuid}: {changed}' for uuid in (FIRST, SECOND)],
+            self.move(change),
+        )
 
     def test_change_that_the_new_owner_has_reported_is_no_finding(
         self,
     ) -> None:
-        first, second, third, *_ = self.uuids
-        del self.placement.providers[third]
+        del self.placement.providers[THIRD]
 
         def change() -> None:
             epoch = self.records.register('new', model.MemberSettings())
-            for uuid in (first, second, third):
+            for uuid in (FIRST, SECOND, THIRD):
                 self.placement.put_provider(uuid, uuid)
                 self.placement.put_traits(uuid, ['CUSTOM_NEW'])
                 digest = inventory_diff.wanted(
@@ -84,10 +85,10 @@ class VerificationTest(move_case.MoveCase):
                 report = Report(uuid, digest)
                 outcome = self.records.apply('new', epoch, [report])
                 self.assertEqual((), outcome.refused)
-            self.placement.providers[second].consumers.add('an instance')
+            self.placement.providers[SECOND].consumers.add('an instance')
 
         (found,) = self.move(change)
-        self.assertIn(second, found)
+        self.assertIn(SECOND, found)
 
     def test_outage_of_placement_stops_no_move(self) -> None:
         self.placement.fail_with = exceptions.PlacementUnavailableError('down')
