@@ -52,34 +52,31 @@ def subjects(code: str, deployment: Deployment) -> list[tuple[str, ...]]:
 
 
 class TestStandbys(unittest.TestCase):
-    def find(self, *processes: Process) -> list[tuple[str, ...]]:
-        assert host_problems
-        return subjects('standby_on_same_machine', seen(*processes))
-
     def test_processes_of_one_machine_are_found_by_machine(self) -> None:
-        self.assertEqual(
-            [('host1', 'host2'), ('host3',)],
-            self.find(
-                *(('host1', 'one', A), ('host1', 'one', A)),
-                *(('host2', 'one', B), ('host2', 'one', B)),
-                *(('host3', 'two', B), ('host3', 'two', B)),
+        assert host_problems
+        for processes, expected in (
+            (
+                [
+                    *[('host1', 'one', A)] * 2,
+                    *[('host2', 'one', B)] * 2,
+                    *[('host3', 'two', B)] * 2,
+                ],
+                [('host1', 'host2'), ('host3',)],
             ),
-        )
-
-    def test_standby_elsewhere_or_none_is_fine(self) -> None:
-        self.assertEqual(
-            [],
-            self.find(
-                *(('host1', 'one', A), ('host1', 'one', A)),
-                *(('host1', 'two', A), ('host2', 'one', B)),
+            # Another standby is elsewhere, or there is none.
+            (
+                [
+                    *[('host1', 'one', A)] * 2,
+                    *(('host1', 'two', A), ('host2', 'one', B)),
+                ],
+                [],
             ),
-        )
-
-    def test_unknown_machine_is_not_a_problem(self) -> None:
-        self.assertEqual(
-            [], self.find(('host1', 'one', A), ('host1', None, A))
-        )
-        self.assertEqual([], self.find(('host1', None, A), ('host1', None, A)))
+            # An unknown machine may be another one.
+            ([('host1', 'one', A), ('host1', None, A)], []),
+            ([('host1', None, A)] * 2, []),
+        ):
+            found = subjects('standby_on_same_machine', seen(*processes))
+            self.assertEqual(expected, found, processes)
 
 
 class TestSingleMachines(unittest.TestCase):
@@ -91,38 +88,23 @@ class TestSingleMachines(unittest.TestCase):
         self.assertEqual([('host1',), ('host2',)], self.find(*alone))
         self.assertEqual([('host2',)], self.find(*alone, owners='host2'))
         self.assertEqual([('host2',)], self.find(*alone, ('host1', 'two', A)))
-
-    def test_peer_elsewhere_takes_its_nodes(self) -> None:
-        ring = world.RING
-        self.assertEqual(
-            [], self.find(('host1', 'one', ring), ('host2', 'two', ring))
-        )
-        # Both are lost with that machine.
-        self.assertEqual(
-            [('host1', 'host2')],
-            self.find(
-                *(('host1', 'one', ring), ('host2', 'one', ring)),
-                ('host3', 'two', A),
-            ),
-        )
-        # Without an assigner no service takes the nodes of another one.
-        self.assertEqual(
-            [('host1',), ('host2',)],
-            self.find(
-                ('host1', 'one', world.ALL), ('host2', 'two', world.ALL)
-            ),
-        )
-
-    def test_deployment_of_one_machine_is_left_alone(self) -> None:
+        # One on an unknown machine is not known to be alone.
+        alone[0] = ('host1', None, A)
+        third = ('host3', 'one', A)
+        self.assertEqual([('host2',)], self.find(*alone, third))
+        # A deployment of one machine is left alone.
         self.assertEqual(
             [], self.find(('host1', 'one', A), ('host2', 'one', B))
         )
 
-    def test_unknown_machine_is_not_a_problem(self) -> None:
-        self.assertEqual(
-            [('host2',)],
-            self.find(
-                *(('host1', None, A), ('host2', 'two', B)),
-                ('host3', 'one', A),
-            ),
-        )
+    def test_peer_elsewhere_takes_its_nodes(self) -> None:
+        third = ('host3', 'two', A)
+        for settings, machine, more, found in (
+            (world.RING, 'two', [], []),
+            # Both are lost with that machine.
+            (world.RING, 'one', [third], [('host1', 'host2')]),
+            # Without an assigner no service takes the nodes of another one.
+            (world.ALL, 'two', [], [('host1',), ('host2',)]),
+        ):
+            pair = ('host1', 'one', settings), ('host2', machine, settings)
+            self.assertEqual(found, self.find(*pair, *more))

@@ -72,43 +72,34 @@ class TestValidate(unittest.TestCase):
     def test_driver_without_a_conductor_is_refused_with_the_nearest(
         self,
     ) -> None:
-        (fault,) = faults({**GOOD, 'driver': 'ipmmi'})
-        self.assertEqual('driver_unknown', fault.code)
-        self.assertIs(node_validation.FaultSeverity.REFUSED, fault.severity)
-        self.assertIn("'ipmmi'", fault.what)
-        self.assertIn('Did you mean ipmi', fault.hint)
-        self.assertEqual(('[0]', 'n1'), (fault.entry.place, fault.entry.label))
-
-    def test_driver_of_another_group_is_refused(self) -> None:
-        (fault,) = faults(
-            {**GOOD, 'driver': 'redfish', 'conductor_group': 'rack-a'}
-        )
-        self.assertEqual('driver_not_in_group', fault.code)
-        self.assertIn('c3', fault.hint)
-
-    def test_unknown_group_is_refused(self) -> None:
-        (fault,) = faults({**GOOD, 'conductor_group': 'rack-b'})
-        self.assertEqual('conductor_group_unknown', fault.code)
-        self.assertIn('rack-a', fault.hint)
+        refused, warned = node_validation.FaultSeverity
+        for values, code, severity, hint in (
+            ({'driver': 'ipmmi'}, 'driver_unknown', refused, 'you mean ipmi'),
+            (
+                {'driver': 'redfish', 'conductor_group': 'rack-a'},
+                *('driver_not_in_group', refused, 'c3'),
+            ),
+            (
+                {'conductor_group': 'rack-b'},
+                *('conductor_group_unknown', refused, 'rack-a'),
+            ),
+            ({'shard': 'x'}, 'not_admitted', warned, ''),
+        ):
+            (fault,) = faults({**GOOD, **values})
+            self.assertEqual((code, severity), (fault.code, fault.severity))
+            self.assertIn(hint, fault.hint)
+            self.assertEqual(
+                ('[0]', 'n1'), (fault.entry.place, fault.entry.label)
+            )
 
     def test_without_any_live_conductor_every_node_is_refused(self) -> None:
-        for some in (
-            [],
-            [model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)],
-        ):
-            (fault,) = faults(
-                GOOD,
-                deployment=dataclasses.replace(
-                    DEPLOYMENT, conductors=availability.Conductors.of(some)
-                ),
-            )
+        dead = model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)
+        for some in ([], [dead]):
+            found = availability.Conductors.of(some)
+            deployment = dataclasses.replace(DEPLOYMENT, conductors=found)
+            (fault,) = faults(GOOD, deployment=deployment)
             self.assertEqual('driver_unknown', fault.code)
         self.assertIn('c9', fault.hint)
-
-    def test_what_is_missing_is_named(self) -> None:
-        self.assertEqual(
-            ['driver_missing', 'resource_class_missing'], codes({'name': 'n'})
-        )
 
     def test_names_and_uuids_are_compared_with_ironic_and_the_file(
         self,
@@ -131,16 +122,18 @@ class TestValidate(unittest.TestCase):
         self.assertIn('Ironic', found[0].what)
         self.assertIn('[1]', found[1].what)
 
-    def test_what_ironic_takes_for_no_name_or_uuid_is_refused(self) -> None:
+    def test_what_is_missing_or_invalid_is_named(self) -> None:
+        self.assertEqual(
+            ['driver_missing', 'resource_class_missing'], codes({'name': 'n'})
+        )
         for name in ('a b', 'a/b', '', 'ü', world.uuid(3), 'x' * 256):
             self.assertEqual(['name_invalid'], codes({**GOOD, 'name': name}))
         for uuid in ('x', 7, ''):
             self.assertEqual(['uuid_invalid'], codes({**GOOD, 'uuid': uuid}))
-
-    def test_shard_that_no_service_admits_is_a_warning_only(self) -> None:
-        (fault,) = faults({**GOOD, 'shard': 'x'})
-        self.assertEqual('not_admitted', fault.code)
-        self.assertIs(node_validation.FaultSeverity.WARNING, fault.severity)
+        self.assertEqual(
+            ['not_a_node', 'not_a_node', 'driver_unknown'],
+            codes('x', None, {**GOOD, 'driver': 'x'}),
+        )
 
     def test_without_services_no_policy_is_evaluated(self) -> None:
         deployment = dataclasses.replace(
@@ -150,14 +143,6 @@ class TestValidate(unittest.TestCase):
         )
         self.assertEqual(
             [], faults({**GOOD, 'shard': 'x'}, deployment=deployment)
-        )
-
-    def test_invalid_entries_are_refused_and_the_others_validated(
-        self,
-    ) -> None:
-        self.assertEqual(
-            ['not_a_node', 'not_a_node', 'driver_unknown'],
-            codes('x', None, {**GOOD, 'driver': 'x'}),
         )
 
     @hypothesis.given(
@@ -188,11 +173,6 @@ class TestValidate(unittest.TestCase):
 
 
 class TestEntries(unittest.TestCase):
-    def places(self, document: Any) -> list[str]:
-        entries = node_validation.entries_of(document)
-        assert entries is not None
-        return [entry.place for entry in entries]
-
     def test_forms_of_the_file(self) -> None:
         for document, places in (
             ([GOOD, GOOD], ['[0]', '[1]']),
@@ -205,9 +185,12 @@ class TestEntries(unittest.TestCase):
                 ['nodes[0]', 'chassis[0].nodes[0]', 'chassis[2].nodes[0]'],
             ),
             ({'nodes': []}, []),
+            # Those have no nodes at all.
+            *((nothing, None) for nothing in (None, 'text', 7, {})),
+            ({'node': []}, None),
         ):
-            self.assertEqual(places, self.places(document))
-
-    def test_what_has_no_nodes_at_all_is_none(self) -> None:
-        for document in (None, 'text', 7, {}, {'node': []}):
-            self.assertIsNone(node_validation.entries_of(document))
+            found = node_validation.entries_of(document)
+            self.assertEqual(
+                places,
+                found if found is None else [one.place for one in found],
+            )

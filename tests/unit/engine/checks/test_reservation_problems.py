@@ -35,29 +35,22 @@ class TestReservations(test_runner.CheckCase):
         self.assertEqual(('host1',), found.services)
         self.assertIn('2 reservations', found.what)
         self.assertIn('reservation delete', found.hint)
-
-    def test_one_that_would_expire_is_named_with_it(self) -> None:
+        self.reservations.append(dataclasses.replace(one, host='host3'))
+        services = [p.services for p in self.check() if p.code == CODE]
+        self.assertEqual([('host1',), ('host3',)], services)
+        # One that would expire is named with it.
         self.states(State.ACTIVE, expires_at=1.0)
         self.assertIn('1 reservation ', self.found(CODE).what)
 
-    def test_one_that_is_settled_is_no_problem(self) -> None:
+    def test_one_that_is_or_will_be_settled_is_no_problem(self) -> None:
         self.states(State.ACTIVE, State.CLOSED)
         self.assertNotIn(CODE, self.codes())
         self.states(State.ACTIVE, expires_at=1.0, confirmed=True)
         self.assertNotIn(CODE, self.codes())
-
-    def test_each_service_has_its_own(self) -> None:
-        other = dataclasses.replace(
-            samples.wanted(2, state=State.PENDING), host='host3'
-        )
-        self.reservations.append(other)
-        found = [p.services for p in self.check() if p.code == CODE]
-        self.assertEqual([('host1',), ('host3',)], found)
-
-    def test_live_service_settles_its_own(self) -> None:
-        self.members = self.alive
-        self.assertNotIn(CODE, self.codes())
-
-    def test_service_that_is_expected_back_will_settle_them(self) -> None:
+        # By its service that is expected back, or alive.
+        self.states(State.PENDING)
         self.row('host1', away=True)
+        self.assertNotIn(CODE, self.codes())
+        self.row('host1', away=False)
+        self.members = self.alive
         self.assertNotIn(CODE, self.codes())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import unittest
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -25,6 +24,13 @@ A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 
 
 T = TypeVar('T')
+
+
+GROUP_G, GROUP_H = (
+    world.runs(conductor_group=group, peer_list=()) for group in 'gh'
+)
+NAMED = world.runs(conductor_group='g', peer_list=('host1', 'host2'))
+NODES = [world.uuid(number) for number in range(5)]
 
 
 class _OneSided(world.OddPolicy):
@@ -104,6 +110,17 @@ class CheckCase(unittest.TestCase):
     def companion(self) -> Any:
         return None
 
+    def run_with(self, *settings: model.MemberSettings) -> None:
+        """Let services with these settings run, without nodes."""
+        self.members = [
+            world.member(f'host{number}', text, float(number))
+            for number, text in enumerate(settings, start=1)
+        ]
+        self.services = [
+            model.Service(m.host, settings=m.settings) for m in self.members
+        ]
+        self.nodes, self.records = [], []
+
     def codes(self) -> list[str]:
         return sorted({found.code for found in self.check()})
 
@@ -120,32 +137,36 @@ class CheckCase(unittest.TestCase):
 
 
 class TestNodes(CheckCase):
-    def test_each_problem_names_its_nodes_and_services(self) -> None:
-        for code, change, number, services in (
-            (
-                'unowned',
-                lambda: self.nodes.append(world.node(3, shard='c')),
-                *(3, ()),
-            ),
-            ('unclaimed', lambda: self.records.pop(1), 2, ('host2',)),
-            (
-                'conflict',
-                lambda: self.members.append(world.member('host3', A, 9.0)),
-                *(1, ('host1', 'host3')),
-            ),
+    def test_each_problem_names_its_subjects_and_services(self) -> None:
+        one, two, three = NODES[1:4]
+        pair = ('host1', 'host2')
+        for code, change, subjects, services in (
+            ('unowned', self.add_a_node, (three,), ()),
+            ('unclaimed', lambda: self.records.pop(1), (two,), ('host2',)),
+            ('conflict', self.add_a_service, (one,), ('host1', 'host3')),
             (
                 'record_keeps',
                 lambda: self.records.append(world.record(2, 'host1')),
-                *(2, ('host1', 'host2')),
+                *((two,), pair),
             ),
-            ('filtered', self.leave_its_shard, 2, ('host2',)),
-            ('misplaced', self.share, 1, ('host1', 'host2')),
+            ('filtered', self.leave_its_shard, (two,), ('host2',)),
+            ('misplaced', self.share, (one,), pair),
+            ('shard_without_nodes', self.nodes_of_a, ('b',), ('host2',)),
+            ('shard_case', self.shard_in_capitals, ('A', 'a'), ('host1',)),
+            ('peer_unknown', self.misspell, ('hots2',), ('host1',)),
+            ('view_differs', self.differ, ('host2',), ('host2',)),
         ):
             with self.subTest(code):
                 self.setUp()
                 change()
-                found = self.assert_found(code, world.uuid(number))
+                found = self.assert_found(code, *subjects)
                 self.assertEqual(services, found.services)
+
+    def add_a_node(self) -> None:
+        self.nodes.append(world.node(3, shard='c'))
+
+    def add_a_service(self) -> None:
+        self.members.append(world.member('host3', A, 9.0))
 
     def leave_its_shard(self) -> None:
         self.nodes[1] = world.node(2, shard='a', instance_uuid='i')
@@ -156,35 +177,49 @@ class TestNodes(CheckCase):
         self.nodes = [world.node(1), world.node(6)]
         self.records = [world.record(1, 'host1'), world.record(6, 'host1')]
 
-    def test_node_that_the_assigner_withholds_is_no_problem(self) -> None:
-        odd = world.runs(odd=None)
-        self.members = world.members(odd, 'host1', 'host2')
+    def nodes_of_a(self) -> None:
+        self.nodes.pop()
+
+    def shard_in_capitals(self) -> None:
+        self.nodes[0] = world.node(1, shard='A')
+
+    def misspell(self) -> None:
+        self.run_with(world.runs(peer_list=('host1', 'hots2')))
+
+    def differ(self) -> None:
+        # That of a dead service does not count, nor one that is unknown.
+        self.services.append(model.Service('dead', view_checksum='0' * 16))
+        current = model.View.of(self.members).checksum
+        self.row('host1', view_checksum=current)
+        self.assertEqual([], self.codes())
+        self.row('host2', view_checksum='0123456789abcdef')
+
+    def test_nodes_that_wait_for_no_service_are_no_problem(self) -> None:
+        # Stock Nova keeps it.
+        self.records[1] = world.record(2, 'stock')
+        self.services.append(model.Service('stock', up_in_nova=True))
+        self.assertEqual([], self.codes())
+        # The assigner withholds it.
+        self.run_with(*[world.runs(odd=None)] * 2)
         self.nodes = [world.node(2)]
-        self.records = []
         self.assertEqual([], self.codes())
 
     def test_services_that_disagree_contest_a_node(self) -> None:
         self.members.append(world.member('host3', world.ALL))
         found = [p for p in self.check() if p.code == 'contested']
         self.assertEqual(
-            [('host1', 'host3'), ('host2', 'host3')],
-            [p.services for p in found],
+            [
+                (('host1', 'host3'), (NODES[1],)),
+                (('host2', 'host3'), (NODES[2],)),
+            ],
+            [(p.services, p.subjects) for p in found],
         )
-        self.assertEqual(
-            [(world.uuid(1),), (world.uuid(2),)], [p.subjects for p in found]
-        )
-
-    def test_node_that_stock_nova_keeps_is_no_problem(self) -> None:
-        self.records[1] = world.record(2, 'stock')
-        self.services.append(model.Service('stock', up_in_nova=True))
-        self.assertEqual([], self.codes())
 
     def test_orphans_are_those_that_ironic_denied(self) -> None:
         self.records += [world.record(3, 'host1'), world.record(4, 'host1')]
-        self.gone = {world.uuid(3)}
-        self.unverified = {world.uuid(4)}
-        self.assert_found('orphan', world.uuid(3))
-        found = self.assert_found('orphan_not_verified', world.uuid(4))
+        self.gone, self.unverified = {NODES[3]}, {NODES[4]}
+        self.assert_found('orphan', NODES[3])
+        found = self.assert_found('orphan_not_verified', NODES[4])
         self.assertEqual('unknown', found.severity)
 
     def test_nodes_that_may_not_be_listed_are_reported(self) -> None:
@@ -198,23 +233,21 @@ class TestOwners(CheckCase):
         self.nodes.append(world.node(3, shard='a', instance_uuid='i'))
         self.records.append(world.record(3, 'host1', 'i'))
 
-    def assert_left(self, code: str, severities: tuple[str, str]) -> None:
-        deployed = self.assert_found(f'{code}_with_instance', world.uuid(3))
-        free = self.assert_found(code, world.uuid(1))
+    def assert_left(self, code: str, *severities: str) -> None:
+        deployed = self.assert_found(f'{code}_with_instance', NODES[3])
+        free = self.assert_found(code, NODES[1])
         self.assertEqual(severities, (deployed.severity, free.severity))
         self.assertEqual(('host1',), free.services)
 
     def test_each_state_of_an_owner_has_a_code(self) -> None:
-        for code, severities, alive, row in (
-            ('owner_dead', ('error', 'warning'), False, {}),
-            ('owner_gone', ('error', 'error'), False, None),
-            ('owner_away', ('warning', 'warning'), False, {'away': True}),
-            *(
-                ('owner_forced_down', ('error', 'warning'), alive, row)
-                for alive in (True, False)
-                for row in ({'forced_down': True},)
-            ),
-            ('owner_disabled', ('warning',) * 2, True, {'disabled': True}),
+        down = {'forced_down': True}
+        for code, deployed, free, alive, row in (
+            ('owner_dead', 'error', 'warning', False, {}),
+            ('owner_gone', 'error', 'error', False, None),
+            ('owner_away', 'warning', 'warning', False, {'away': True}),
+            ('owner_forced_down', 'error', 'warning', True, down),
+            ('owner_forced_down', 'error', 'warning', False, down),
+            ('owner_disabled', 'warning', 'warning', True, {'disabled': True}),
         ):
             with self.subTest(code, alive=alive):
                 self.setUp()
@@ -223,7 +256,7 @@ class TestOwners(CheckCase):
                     del self.services[0]
                 else:
                     self.row('host1', **row)
-                self.assert_left(code, severities)
+                self.assert_left(code, deployed, free)
 
     def test_owner_that_stock_nova_serves_is_alive(self) -> None:
         del self.members[0]
@@ -231,60 +264,44 @@ class TestOwners(CheckCase):
         self.row('host1', **never, up_in_nova=True)
         self.assertEqual([], self.codes())
         self.row('host1', disabled=True)
-        self.assert_left('owner_disabled', ('warning', 'warning'))
+        self.assert_left('owner_disabled', 'warning', 'warning')
         self.row('host1', disabled=False, up_in_nova=False)
-        self.assert_left('owner_unregistered', ('warning', 'warning'))
+        self.assert_left('owner_unregistered', 'warning', 'warning')
         # With the driver its membership counts.
         self.row('host1', registered_at=1.0, up_in_nova=True)
-        self.assert_left('owner_dead', ('error', 'warning'))
+        self.assert_left('owner_dead', 'error', 'warning')
 
 
 class TestPlaces(CheckCase):
-    def test_shard_of_a_dead_or_disabled_service_has_none(self) -> None:
-        self.row('host1', disabled=True)
-        self.assert_found('shard_without_service', 'a')
-        self.row('host1', disabled=False)
-        del self.members[0]
-        self.assert_found('shard_without_service', 'a')
-
-    def test_conductor_group_without_a_service(self) -> None:
-        self.members = [world.member('host1', world.runs(conductor_group='g'))]
-        self.nodes = [
-            world.node(1, conductor_group='g'),
-            world.node(2, conductor_group='h'),
-        ]
-        found = self.assert_found('conductor_group_without_service', 'h')
-        self.assertEqual('conductor_group', found.kind)
-
-    def test_service_of_another_conductor_group_serves_no_shard(self) -> None:
-        self.nodes.append(world.node(3, shard='c'))
-        self.members.append(
-            world.member('host3', world.runs(conductor_group='g'))
+    def test_place_without_a_service_is_named_once(self) -> None:
+        shard, group = (
+            f'{place}_without_service'
+            for place in ('shard', 'conductor_group')
         )
-        self.assert_found('shard_without_service', 'c')
-        self.nodes.append(world.node(4, shard='c', conductor_group='g'))
-        self.assertNotIn('shard_without_service', self.codes())
-
-    def test_group_of_shards_without_a_service_is_reported_once(self) -> None:
+        self.row('host1', disabled=True)
+        self.assert_found(shard, 'a')
         self.members = []
-        self.assert_found('shard_without_service', 'a', 'b')
-        self.assertNotIn('conductor_group_without_service', self.codes())
+        self.assert_found(shard, 'a', 'b')
+        self.assertNotIn(group, self.codes())
         self.nodes.append(world.node(3))
-        self.assert_found('conductor_group_without_service', '')
-
-    def test_group_is_served_if_one_of_its_nodes_is(self) -> None:
+        self.assert_found(group, '')
+        # A group is served if one of its nodes is.
+        self.setUp()
         self.nodes.append(world.node(3))
         self.assertEqual(['unowned'], self.codes())
 
-    def test_shard_key_without_nodes(self) -> None:
-        self.nodes.pop()
-        found = self.assert_found('shard_without_nodes', 'b')
-        self.assertEqual(('host2',), found.services)
-
-    def test_shard_and_shard_key_that_differ_in_case(self) -> None:
-        self.nodes[0] = world.node(1, shard='A')
-        found = self.assert_found('shard_case', 'A', 'a')
-        self.assertEqual(('host1',), found.services)
+    def test_conductor_groups_are_places_of_their_own(self) -> None:
+        other = world.member('host3', world.runs(conductor_group='g'))
+        self.members.append(other)
+        self.nodes += [
+            world.node(3, shard='c'),
+            world.node(4, conductor_group='h'),
+        ]
+        self.assert_found('shard_without_service', 'c')
+        found = self.assert_found('conductor_group_without_service', 'h')
+        self.assertEqual('conductor_group', found.kind)
+        self.nodes.append(world.node(5, shard='c', conductor_group='g'))
+        self.assertNotIn('shard_without_service', self.codes())
 
     def test_two_shards_that_differ_in_case(self) -> None:
         self.nodes.append(world.node(3, shard='A'))
@@ -292,50 +309,27 @@ class TestPlaces(CheckCase):
 
 
 class TestServices(CheckCase):
-    def run_with(self, *settings: model.MemberSettings) -> None:
-        self.members = [
-            world.member(f'host{number}', text, float(number))
-            for number, text in enumerate(settings, start=1)
-        ]
-        self.services = [
-            model.Service(m.host, settings=m.settings) for m in self.members
-        ]
-        self.nodes, self.records = [], []
-
-    def test_lists_of_peers_that_disagree(self) -> None:
-        self.run_with(
-            world.runs(conductor_group='g', peer_list=('host1', 'host2')),
-            world.runs(
-                conductor_group='g', peer_list=('host1', 'host2', 'host3')
-            ),
+    def test_services_that_are_no_peers_differ_in_settings(self) -> None:
+        three = world.runs(
+            conductor_group='g', peer_list=('host1', 'host2', 'host3')
         )
-        found = self.assert_found('settings_differ', 'host1', 'host2')
-        self.assertIn('[host1,host2,host3]', found.what)
-        self.assertNotIn('conductor_group', found.what)
+        for one, other, named, unnamed in (
+            (NAMED, three, '[host1,host2,host3]', 'conductor_group'),
+            # It is enough that one names the other.
+            (NAMED, GROUP_H, 'conductor_group.conductor_group=h', 'policies='),
+            (world.RING, world.ALL, 'policies=peer_list', 'group'),
+            (GROUP_G, GROUP_H, None, ''),
+        ):
+            self.run_with(one, other)
+            if named is None:
+                self.assertNotIn('settings_differ', self.codes())
+                continue
+            found = self.assert_found('settings_differ', 'host1', 'host2')
+            self.assertIn(named, found.what)
+            self.assertNotIn(unnamed, found.what)
 
-    def test_one_sided_naming_is_enough(self) -> None:
-        self.run_with(
-            world.runs(conductor_group='g', peer_list=('host1', 'host2')),
-            world.runs(conductor_group='h', peer_list=()),
-        )
-        self.assert_found('settings_differ', 'host1', 'host2')
-
-    def test_different_policies_on_one_scope(self) -> None:
-        self.run_with(world.RING, world.ALL)
-        found = self.assert_found('settings_differ', 'host1', 'host2')
-        self.assertIn('policies=peer_list', found.what)
-
-    def test_different_scopes_are_no_peers(self) -> None:
-        self.run_with(
-            world.runs(conductor_group='g', peer_list=()),
-            world.runs(conductor_group='h', peer_list=()),
-        )
-        self.assertNotIn('settings_differ', self.codes())
-
-    def test_peer_that_was_never_seen(self) -> None:
+    def test_peer_that_has_a_row_was_seen(self) -> None:
         self.run_with(world.runs(peer_list=('host1', 'hots2')))
-        found = self.assert_found('peer_unknown', 'hots2')
-        self.assertEqual(('host1',), found.services)
         self.services.append(model.Service('hots2'))
         self.assertEqual([], self.codes())
 
@@ -348,61 +342,41 @@ class TestServices(CheckCase):
         self.assertEqual(['contested', 'filter_shared'], self.codes())
         found = self.assert_found('filter_shared', 'host1', 'host2')
         self.assertIn('do not name each other as peers', found.what)
-        found = self.assert_found('contested', world.uuid(1))
+        found = self.assert_found('contested', NODES[1])
         self.assertNotIn('settings', found.what)
 
     def test_shard_is_shared_unless_conductor_groups_divide_it(self) -> None:
-        self.run_with(A, world.runs(conductor_group='g', shard_key='a'))
-        self.assert_found('shard_shared', 'host1', 'host2')
-        self.run_with(
-            world.runs(conductor_group='g', shard_key='a'),
-            world.runs(conductor_group='h', shard_key='a'),
+        in_g, in_h = (
+            world.runs(conductor_group=group, shard_key='a') for group in 'gh'
         )
-        self.assertNotIn('shard_shared', self.codes())
-
-    def test_ring_on_one_shard_is_shared(self) -> None:
-        # With a shard key every service is alone in its ring.
-        self.run_with(*[world.runs(shard_key='a', peer_list=())] * 2)
-        found = self.assert_found('shard_shared', 'host1', 'host2')
-        self.assertIn('peer_list has no effect', found.hint)
-
-    def test_services_on_one_shard_get_one_advice(self) -> None:
-        self.run_with(
-            world.runs(shard_key='a', peer_list=('host1', 'host2')),
-            world.runs(shard_key='a'),
-        )
-        found = self.assert_found('shard_shared', 'host1', 'host2')
-        self.assertIn('give each its own shard_key', found.hint)
-        self.assertNotIn('settings_differ', self.codes())
-
-    def test_view_that_differs_is_named_once_it_was_reported(self) -> None:
-        current = model.View.of(self.members).checksum
-        self.row('host1', view_checksum=current)
-        self.assertEqual([], self.codes())
-        self.row('host2', view_checksum='0123456789abcdef')
-        self.assert_found('view_differs', 'host2')
-
-    def test_view_of_a_dead_service_does_not_count(self) -> None:
-        self.services.append(model.Service('dead', view_checksum='0' * 16))
-        self.assertEqual([], self.codes())
+        of_two = world.runs(shard_key='a', peer_list=('host1', 'host2'))
+        no_effect = 'peer_list has no effect'
+        for one, other, hint in (
+            (A, in_g, ''),
+            (in_g, in_h, None),
+            # With a shard key every service is alone in its ring.
+            (*[world.runs(shard_key='a', peer_list=())] * 2, no_effect),
+            (of_two, A, 'give each its own shard_key'),
+        ):
+            self.run_with(one, other)
+            self.assertNotIn('settings_differ', self.codes())
+            if hint is None:
+                self.assertNotIn('shard_shared', self.codes())
+            else:
+                found = self.assert_found('shard_shared', 'host1', 'host2')
+                self.assertIn(hint, found.hint)
 
     def test_unreadable_settings_are_reported_and_are_no_peers(self) -> None:
         self.members += [
             world.member('host3', world.UNKNOWN),
             world.member('host4', world.NEWER),
         ]
-        one, other = [
+        one, other = (
             p for p in self.check() if p.code == 'settings_unreadable'
-        ]
+        )
         self.assertIn("'of_another_site'", one.what)
         self.assertIn('contract version 99', other.what)
         self.assertEqual(['settings_unreadable'], self.codes())
-
-    def test_refused_configuration(self) -> None:
-        self.row('host1', config_error='[ironic] peer_list: half')
-        self.assertIn('half', self.assert_found('config_error', 'host1').what)
-        del self.members[0]
-        self.assertNotIn('config_error', self.codes())
 
     def test_uneven_ring(self) -> None:
         self.run_with(world.RING, world.RING)
@@ -412,6 +386,40 @@ class TestServices(CheckCase):
         self.assertIn('1.60 times', found.what)
         self.records = self.records[3:]
         self.assertNotIn('imbalance', self.codes())
+
+
+class TestReports(CheckCase):
+    def test_condition_that_services_report_is_one_problem(self) -> None:
+        for loop, code, found, hosts in (
+            (Loop.CLOCKS, CLOCK_SKEW, 'clock_skew', ('host1',)),
+            (
+                *(Loop.COMMITS, LOST_COMMITS, 'records_rewound'),
+                ('host1', 'host2'),
+            ),
+        ):
+            self.setUp()
+            for host in hosts:
+                self.report(host, loop, code, 'that of host2')
+            self.assertIn(
+                'that of host2', self.assert_found(found, *hosts).what
+            )
+            self.assertEqual([found], self.codes())
+        self.row('host2', forced_down=True)
+        self.assert_found('records_rewound', 'host1')
+
+    def test_fault_and_configuration_of_a_live_service(self) -> None:
+        self.row('host1', config_error='peer_list: half')
+        self.report('host1', Loop.REFRESH, 'plugin_fault', 'P.assign failed')
+        fault = self.assert_found('plugin_fault', 'host1')
+        self.assertIn('P.assign failed', fault.what)
+        self.assertNotIn('half', fault.what)
+        self.assertIs(problem.Severity.ERROR, fault.severity)
+        error = self.assert_found('config_error', 'host1')
+        self.assertIn('half', error.what)
+        self.assertNotIn('assign', error.what)
+        self.assertEqual(['config_error', 'plugin_fault'], self.codes())
+        del self.members[0]
+        self.assertNotIn('config_error', self.codes())
 
 
 class Failing(policy.FilterPolicy):
@@ -425,37 +433,7 @@ class Failing(policy.FilterPolicy):
         raise LookupError('its own mistake')
 
 
-class TestReports(CheckCase):
-    def test_skew_that_services_noticed_is_one_problem(self) -> None:
-        text = 'that of host2 is 5.0 s ahead'
-        self.report('host1', Loop.CLOCKS, CLOCK_SKEW, text)
-        found = self.assert_found('clock_skew', 'host1')
-        self.assertIn(text, found.what)
-        self.assertEqual(['clock_skew'], self.codes())
-
-    def test_loss_that_services_noticed_is_one_problem(self) -> None:
-        for host in ('host1', 'host2'):
-            self.report(host, Loop.COMMITS, LOST_COMMITS, '2 changes of host2')
-        found = self.assert_found('records_rewound', 'host1', 'host2')
-        self.assertIn('2 changes of host2', found.what)
-        self.assertEqual(['records_rewound'], self.codes())
-        self.row('host2', forced_down=True)
-        self.assert_found('records_rewound', 'host1')
-
-
 class TestPolicies(CheckCase):
-    def test_fault_that_a_service_reported_is_found(self) -> None:
-        self.row('host1', config_error='peer_list: half')
-        self.report('host1', Loop.REFRESH, 'plugin_fault', 'P.assign failed')
-        fault = self.assert_found('plugin_fault', 'host1')
-        self.assertIn('P.assign failed', fault.what)
-        self.assertNotIn('half', fault.what)
-        self.assertIs(problem.Severity.ERROR, fault.severity)
-        error = self.assert_found('config_error', 'host1')
-        self.assertIn('half', error.what)
-        self.assertNotIn('assign', error.what)
-        self.assertEqual(['config_error', 'plugin_fault'], self.codes())
-
     def test_node_of_a_service_that_cannot_be_read_is_not_unserved(
         self,
     ) -> None:
@@ -475,52 +453,57 @@ class TestPolicies(CheckCase):
 
     def test_policy_that_fails_here_leaves_the_other_checks(self) -> None:
         Failing.asked.clear()
-        world_classes = {**world.CLASSES, 'failing': Failing}
         self.members.append(
             world.member('host3', world.runs(failing=None, shard_key='b'))
         )
         self.row('host1', config_error='half')
-        with mock.patch.object(
-            world,
-            'interpret',
-            functools.partial(world.interpret, classes=world_classes),
-        ):
+        with mock.patch.dict(world.CLASSES, {'failing': Failing}):
             found = {one.code: one for one in self.check()}
-        self.assertIn('Failing.admits', found['plugin_fault'].what)
-        self.assertIn('its own mistake', found['plugin_fault'].what)
-        self.assertIn('contested nodes', found['plugin_fault'].hint)
-        self.assertIs(problem.Severity.UNKNOWN, found['plugin_fault'].severity)
+        fault = found['plugin_fault']
+        self.assertIn('Failing.admits', fault.what)
+        self.assertIn('its own mistake', fault.what)
+        self.assertIn('contested nodes', fault.hint)
+        self.assertIs(problem.Severity.UNKNOWN, fault.severity)
         self.assertIn('config_error', found)
         self.assertEqual(1, len(Failing.asked))
 
 
 class TestUnread(CheckCase):
-    def without(self, part: Part) -> problem.Problem:
-        self.unread = {
-            part: exceptions.IronicUnavailableError('no answer', hint='Wait')
-        }
-        (found,) = self.check()
-        self.assertEqual('unknown', found.severity)
-        self.assertEqual((str(part),), found.subjects)
-        return found
+    def test_what_does_not_need_a_part_is_checked_without_it(self) -> None:
+        for part, code, skipped, kept, change, found in (
+            (
+                *(Part.IRONIC, 'ironic_unavailable'),
+                *('unowned nodes', 'balance'),
+                *(lambda: self.members.pop(0), 'owner_dead'),
+            ),
+            (
+                *(Part.MEMBERSHIP, 'ironic_unavailable'),
+                *('owners', 'orphan'),
+                *(lambda: self.gone.add(NODES[1]), 'orphan'),
+            ),
+            (
+                *(Part.RECORDS, 'ironic_unavailable'),
+                *('owners', 'settings of peers'),
+                *(self.add_a_service, 'shard_shared'),
+            ),
+        ):
+            with self.subTest(part):
+                self.setUp()
+                self.unread = {
+                    part: exceptions.IronicUnavailableError('no answer')
+                }
+                (one,) = self.check()
+                self.assertEqual(
+                    (code, 'unknown', (str(part),)),
+                    (one.code, one.severity, one.subjects),
+                )
+                self.assertIn(skipped, one.hint)
+                self.assertNotIn(kept, one.hint)
+                change()
+                self.assertIn(found, self.codes())
 
-    def test_without_ironic_the_rest_is_checked(self) -> None:
-        found = self.without(Part.IRONIC)
-        self.assertEqual('ironic_unavailable', found.code)
-        self.assertIn('unowned nodes', found.hint)
-        self.assertNotIn('balance', found.hint)
-        del self.members[0]
-        self.assertIn('owner_dead', self.codes())
-
-    def test_without_membership_no_owner_is_dead(self) -> None:
-        self.assertIn('owners', self.without(Part.MEMBERSHIP).hint)
-        self.gone = {world.uuid(1)}
-        self.assertIn('orphan', self.codes())
-
-    def test_without_records_settings_are_checked(self) -> None:
-        self.assertNotIn('settings of peers', self.without(Part.RECORDS).hint)
+    def add_a_service(self) -> None:
         self.members.append(world.member('host3', A))
-        self.assertIn('shard_shared', self.codes())
 
     def test_without_anything_nothing_is_guessed(self) -> None:
         self.unread = dict.fromkeys(
