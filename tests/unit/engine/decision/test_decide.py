@@ -12,7 +12,7 @@ from tests.unit.engine import world
 
 CONFLICT, CONTESTED = Contest.CONFLICT, Contest.CONTESTED
 BOTH = ('host1', 'host2')
-A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
+A = world.runs(shard_key='a')
 GROUP = world.runs(conductor_group='g', peer_list=())
 FREE, DEPLOYED = world.node(1), world.node(1, instance_uuid='i')
 PEERS = world.members(world.RING, *BOTH)
@@ -83,11 +83,6 @@ class TestFreeNodes(DecideCase):
             alive = world.members(GROUP, *hosts)
             self.check(expected, alive, node, of('host1'))
 
-    def test_unreadable_member_is_never_a_peer(self) -> None:
-        for runs in (world.UNKNOWN, world.NEWER):
-            alive = [*ALONE, world.member('host2', runs)]
-            self.check(Decision('host1', Reason.ASSIGNED), alive)
-
 
 class TestDeployedNodes(DecideCase):
     def test_one_without_an_owner_is_adopted_by_its_service(self) -> None:
@@ -154,24 +149,6 @@ class TestExclusiveNodes(DecideCase):
                     *([row(owner, of_owner)] if of_owner else []),
                 )
 
-    def test_node_never_leaves_a_service_that_owns_it_exclusively(
-        self,
-    ) -> None:
-        """Also not for a ring that admits it, or for the policies."""
-        self.check(
-            Decision('host9', Reason.RECORD_KEEPS, wanted_by='host2'),
-            *(PEERS, FREE, of('host9'), row('host9', world.ALL)),
-        )
-        self.check(
-            Decision(
-                'host1', Reason.RECORD_KEEPS, filtered=True, wanted_by='host2'
-            ),
-            [world.member('host2', B)],
-            world.node(1, shard='b'),
-            of('host1'),
-            row('host1', A),
-        )
-
 
 class TestReserving(DecideCase):
     def test_free_node_is_unowned(self) -> None:
@@ -191,17 +168,6 @@ class TestReserving(DecideCase):
                 Decision('host1', Reason.INSTANCE_STAYS),
                 *(RESERVING, node, record),
             )
-
-    def test_other_service_keeps_or_contests_a_free_node(self) -> None:
-        alive = [RESERVING[0], world.member('host2', A)]
-        self.check(
-            Decision('host2', Reason.RECORD_KEEPS, filtered=True),
-            *(alive, world.node(1, shard='b'), of('host2')),
-        )
-        self.check(
-            Decision('host1', Reason.CONTESTED_KEEPS, BOTH, CONTESTED),
-            *(alive, world.node(1, shard='a'), of('host1')),
-        )
 
 
 class TestDisagreement(DecideCase):

@@ -3,11 +3,10 @@ from __future__ import annotations
 import dataclasses
 import unittest
 from collections.abc import Callable
-from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Reason
-from ironic_ownership.contracts.records import Delete, SeenOwner
+from ironic_ownership.contracts.records import SeenOwner
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch
@@ -35,7 +34,6 @@ class RemovalCase(service.ServiceCase):
         seen = gates.fact(True, 'seen')
         self.round = Batch({'no_mass_loss': seen, 'sees_all_nodes': seen})
         self.done: list[str] = []
-        self.missing: list[str] = []
 
     def remove(
         self,
@@ -49,23 +47,25 @@ class RemovalCase(service.ServiceCase):
         return Remover(ports).remove(
             self.record,
             self.round,
-            begin=begin or self.begin,
+            begin=begin or (lambda: self.done.append('mark')),
             delete=delete or self.delete,
         )
-
-    def begin(self) -> None:
-        self.assertIn(GONE, {*self.placement.providers, *self.missing})
-        self.done.append('mark')
 
     def delete(self) -> bool:
         self.done.append('record')
         return True
 
     def assert_refused(
-        self, *codes: str, begins: bool = False
+        self,
+        gate: str,
+        detail: str = '',
+        removal: NodeDeletion | None = None,
+        begins: bool = False,
     ) -> NodeDeletion:
-        removal = self.remove()
-        self.assertEqual(list(codes), [r.gate for r in removal.refused])
+        removal = removal or self.remove()
+        (refused,) = removal.refused
+        self.assertEqual(gate, refused.gate)
+        self.assertIn(detail, refused.detail)
         self.assertFalse(removal.deleted or removal.provider_deleted)
         self.assertEqual(['mark'] if begins else [], self.done)
         self.done.clear()
@@ -75,83 +75,78 @@ class RemovalCase(service.ServiceCase):
 
 class TestRemover(RemovalCase):
     def test_mark_then_provider_then_record(self) -> None:
+        def begin() -> None:
+            self.assertIn(GONE, self.placement.providers)
+            self.done.append('mark')
+
         def delete() -> bool:
             self.assertNotIn(GONE, self.placement.providers)
             return self.delete()
 
-        removal = self.remove(delete)
+        self.ironic.calls.clear()
+        removal = self.remove(delete, begin)
         self.assertTrue(removal.deleted and removal.provider_deleted)
         self.assertEqual(['mark', 'record'], self.done)
-
-    def test_record_that_cannot_be_deleted_keeps_its_provider(self) -> None:
-        removal = self.remove(begin=lambda: 'the cell has an instance on it')
-        (refusal,) = removal.refused
-        self.assertEqual(
-            ('still_owner', 'the cell has an instance on it'),
-            (refusal.gate, refusal.detail),
-        )
-        self.assertEqual([], self.done)
-        self.assertIn(GONE, self.placement.providers)
-
-    def test_ironic_is_asked_last_and_right_before(self) -> None:
-        self.ironic.calls.clear()
-        self.remove()
+        # Ironic is asked last.
         self.assertEqual([('get', GONE)], self.ironic.calls)
         self.assertEqual(
             [('consumers', GONE), ('delete_provider', GONE)],
             self.placement.calls,
         )
+        # A provider that is gone already is no obstacle.
+        removal = self.remove()
+        self.assertTrue(removal.deleted)
+        self.assertFalse(removal.provider_deleted)
 
-    def test_node_that_came_back_is_kept(self) -> None:
-        self.ironic.put(world.node(1))
-        self.assert_refused('node_is_gone')
+    def test_record_that_cannot_be_deleted_keeps_its_provider(self) -> None:
+        why = 'the cell has an instance on it'
+        self.assert_refused('still_owner', why, self.remove(begin=lambda: why))
 
-    def test_instance_since_then_keeps_it(self) -> None:
-        self.ironic.put(world.node(1, instance_uuid='i1'))
-        self.host.refresh()
-        del self.ironic.nodes[GONE]
-        (refused,) = self.assert_refused('no_instance').refused
-        self.assertIn('i1', refused.detail)
-
-    def test_allocation_keeps_it(self) -> None:
-        self.placement.providers[GONE].consumers |= {'c2', 'c1'}
-        (refused,) = self.assert_refused('no_allocation').refused
-        self.assertIn('c1, c2', refused.detail)
-
-    def test_other_owner_since_then_keeps_it(self) -> None:
-        self.operator('UPDATE compute_nodes SET host = NULL')
-        removal = self.assert_refused('still_owner')
-        self.assertIn('now no service', removal.refused[0].detail)
-
-    def test_record_deleted_by_another_keeps_the_provider(self) -> None:
-        self.operator('UPDATE compute_nodes SET deleted_at = 1')
-        self.assert_refused('still_owner')
-
-    def test_mass_loss_and_a_narrow_credential_keep_it(self) -> None:
-        self.round.found = {'no_mass_loss': gates.fact(False, 'seen')}
-        self.assert_refused('no_mass_loss', 'sees_all_nodes')
-
-    def test_caller_that_may_not_write_deletes_no_provider(self) -> None:
         def fenced() -> str | None:
             raise exceptions.FencedError('fenced')
 
         self.assertRaises(exceptions.FencedError, self.remove, begin=fenced)
         self.assertIn(GONE, self.placement.providers)
 
-    def test_placement_down_is_unknown_and_asked_once_a_round(self) -> None:
-        self.placement.fail_with = DOWN
-        for _ in range(3):
-            removal = self.assert_refused('no_allocation')
-            self.assertIs(Outcome.UNKNOWN, removal.refused[0].outcome)
-            self.assertIn('is down', removal.refused[0].detail)
-        self.assertEqual([('consumers', GONE)], self.placement.calls)
+    def test_node_that_came_back_is_kept(self) -> None:
+        self.ironic.put(world.node(1))
+        self.assert_refused('node_is_gone')
+        # With an instance, it is kept also when it is gone again.
+        self.ironic.put(world.node(1, instance_uuid='i1'))
+        self.host.refresh()
+        del self.ironic.nodes[GONE]
+        self.assert_refused('no_instance', 'i1')
 
-    def test_ironic_down_is_unknown_and_asked_once_a_round(self) -> None:
-        self.ironic.fail_with = SILENT
+    def test_allocation_keeps_it(self) -> None:
+        self.placement.providers[GONE].consumers |= {'c2', 'c1'}
+        self.assert_refused('no_allocation', 'c1, c2')
+
+    def test_other_owner_since_then_keeps_it(self) -> None:
+        self.operator('UPDATE compute_nodes SET host = NULL')
+        self.assert_refused('still_owner', 'now no service')
+        self.operator('UPDATE compute_nodes SET deleted_at = 1')
+        self.assert_refused('still_owner')
+
+    def test_mass_loss_and_a_narrow_credential_keep_it(self) -> None:
+        self.round.found = {'no_mass_loss': gates.fact(False, 'seen')}
+        refused = [r.gate for r in self.remove().refused]
+        self.assertEqual(['no_mass_loss', 'sees_all_nodes'], refused)
+        self.assertIn(GONE, self.placement.providers)
+
+    def test_outage_is_unknown_and_asked_once_a_round(self) -> None:
         self.ironic.calls.clear()
-        for _ in range(3):
-            self.assert_refused('node_is_gone')
-        self.assertEqual([('get', GONE)], self.ironic.calls)
+        for server, error, gate, call in (
+            (self.placement, DOWN, 'no_allocation', 'consumers'),
+            (self.ironic, SILENT, 'node_is_gone', 'get'),
+        ):
+            server.fail_with = error
+            for _ in range(3):
+                removal = self.assert_refused(gate, 'is down')
+                self.assertIs(Outcome.UNKNOWN, removal.refused[0].outcome)
+            self.assertEqual([(call, GONE)], server.calls)
+            server.fail_with = None
+            self.round.silent.clear()
+            self.ironic.calls.clear()
 
     def test_provider_that_cannot_be_deleted_keeps_the_record(self) -> None:
         for error in (
@@ -161,15 +156,7 @@ class TestRemover(RemovalCase):
         ):
             self.placement.failures['delete_provider'] = error
             self.round.silent.clear()
-            removal = self.assert_refused('no_allocation', begins=True)
-            self.assertIn(str(error), removal.refused[0].detail)
-
-    def test_provider_that_is_gone_already_is_no_obstacle(self) -> None:
-        del self.placement.providers[GONE]
-        self.missing.append(GONE)
-        removal = self.remove()
-        self.assertTrue(removal.deleted)
-        self.assertFalse(removal.provider_deleted)
+            self.assert_refused('no_allocation', str(error), begins=True)
 
     def test_without_placement_the_record_goes_alone(self) -> None:
         removal = self.remove(uses=False)
@@ -213,25 +200,6 @@ class TestRefreshWithPlacement(RemovalCase):
             self.assertIsNone(self.recorded())
             self.assertEqual({}, self.placement.providers)
 
-    def test_failure_of_the_last_step_is_resumed(self) -> None:
-        error = exceptions.RecordsUnavailableError('down')
-        apply = self.records.apply
-
-        def fails(host, epoch, changes, **how):
-            if isinstance(changes[0], Delete):
-                raise error
-            return apply(host, epoch, changes, **how)
-
-        with (
-            mock.patch.object(self.records, 'apply', fails),
-            self.assertRaises(exceptions.RecordsUnavailableError),
-        ):
-            self.host.refresh()
-        self.assertEqual({}, self.placement.providers)
-        self.assertIs(Reason.BEING_DELETED, self.recorded())
-        self.host.refresh()
-        self.assertIsNone(self.recorded())
-
     def test_node_that_ironic_has_again_takes_the_mark_back(self) -> None:
         self.begin_deletion()
         self.ironic.put(world.node(1))
@@ -273,56 +241,67 @@ class TestMassLoss(unittest.TestCase):
         self.owned = [world.record(n, 'host1', shard='s') for n in range(500)]
 
     def evaluate(self, scope: model.Scope | None = None) -> Batch:
+        self.ironic.calls.clear()
         return missing_nodes.evaluate(
             self.ironic, self.LIMITS, scope or model.Scope(), self.owned
         )
 
-    def is_lost(self, scope: model.Scope | None = None) -> bool:
-        found = self.evaluate(scope).found['no_mass_loss']
+    def check(
+        self,
+        lost: bool,
+        scope: model.Scope | None = None,
+        *,
+        lists: list[model.Scope],
+        looked_up: int,
+    ) -> None:
+        batch = self.evaluate(scope)
+        found = batch.found['no_mass_loss']
         self.assertIn('of 500 nodes of host1 are', found.detail)
-        return found.outcome is Outcome.FAILED
+        self.assertIs(lost, found.outcome is Outcome.FAILED)
+        self.assertTrue(batch.found['sees_all_nodes'].outcome.passed)
+        calls = self.ironic.calls
+        self.assertEqual(
+            lists, [what for name, what in calls if name == 'scan']
+        )
+        self.assertEqual(looked_up, [name for name, _ in calls].count('get'))
 
     def put(self, first: int, shard: str | None = 's') -> None:
+        self.ironic.nodes.clear()
         self.ironic.put(
             *(world.node(n, shard=shard) for n in range(first, 500))
         )
 
     def test_share_of_the_owner_is_what_counts(self) -> None:
-        for first, lost in ((0, False), (125, False), (126, True)):
-            self.ironic.nodes.clear()
+        # A certain loss is not looked up to its end.
+        for first, lost, looked_up in (
+            *((0, False, 0), (125, False, 125), (126, True, 126)),
+            (500, True, 126),
+        ):
             self.put(first)
-            self.assertIs(lost, self.is_lost())
+            self.check(lost, lists=[model.Scope()], looked_up=looked_up)
 
     def test_nodes_elsewhere_are_looked_up_and_not_lost(self) -> None:
-        self.put(0, shard='other')
         scope = model.Scope(shard='s')
-        self.assertIs(False, self.is_lost(scope))
-        listed = [a for m, a in self.ironic.calls if m == 'scan']
-        self.assertEqual([scope], listed)
-
-    def test_with_a_shard_only_shards_are_listed(self) -> None:
+        self.put(0, shard='other')
+        self.check(False, scope, lists=[scope], looked_up=500)
+        # With a shard only shards are listed.
         self.put(0)
-        found = self.evaluate(model.Scope(shard='mine', conductor_group='g'))
-        listed = [a for m, a in self.ironic.calls if m == 'scan']
-        self.assertEqual(
-            [model.Scope(shard='mine'), model.Scope(shard='s')], listed
+        self.check(
+            False,
+            model.Scope(shard='mine', conductor_group='g'),
+            lists=[model.Scope(shard='mine'), scope],
+            looked_up=0,
         )
-        self.assertTrue(found.found['sees_all_nodes'].outcome.passed)
-
-    def test_certain_loss_is_not_looked_up_to_its_end(self) -> None:
-        self.assertIs(True, self.is_lost())
-        looked_up = [a for m, a in self.ironic.calls if m == 'get']
-        self.assertEqual(126, len(looked_up))
 
     def test_outage_leaves_both_gates_unknown(self) -> None:
-        for method in ('scan', 'get', 'shard_counts'):
+        for method, gate in (
+            ('scan', 'no_mass_loss'),
+            ('get', 'no_mass_loss'),
+            ('shard_counts', 'sees_all_nodes'),
+        ):
             self.ironic.failures = {method: SILENT}
-            found = self.evaluate()
-            gate = 'no_mass_loss'
-            if method == 'shard_counts':
-                gate = 'sees_all_nodes'
-            unknown = found.found[gate].outcome
-            self.assertIs(Outcome.UNKNOWN, unknown, method)
+            found = self.evaluate().found[gate]
+            self.assertIs(Outcome.UNKNOWN, found.outcome, method)
 
     def test_shard_with_the_name_of_none_is_counted(self) -> None:
         # Ironic counts nodes without a shard under the same name.
@@ -334,9 +313,7 @@ class TestMassLoss(unittest.TestCase):
 
     def test_fewer_listed_than_counted_fails(self) -> None:
         self.put(0)
-        counted = {'s': 501}
-        self.ironic.shard_counts = lambda: counted  # type: ignore
-        found = self.evaluate()
-        outcome, detail, _ = found.found['sees_all_nodes']
+        self.ironic.shard_counts = lambda: {'s': 501}  # type: ignore
+        outcome, detail, _ = self.evaluate().found['sees_all_nodes']
         self.assertIs(Outcome.FAILED, outcome)
         self.assertIn('500 nodes listed, 501 counted', detail)
