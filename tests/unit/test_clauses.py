@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import pathlib
 import re
 import unittest
 
-TABLE = (
-    pathlib.Path(__file__).parents[2] / 'doc/source/contributor/clauses.rst'
-)
+from tests.unit.checkout import CONTRIBUTOR
+
+TABLE = CONTRIBUTOR / 'clauses.rst'
 ELSEWHERE = 'Not here: '
 CLAUSES = {'G': 20, 'S': 43, 'O': 9, 'M': 15}
 """Number of the clauses of each document, by its letter."""

@@ -8,14 +8,14 @@ own upper constraints of these releases are not in a package.
 from __future__ import annotations
 
 import pathlib
-import tomllib
 import unittest
 from collections.abc import Iterator
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-_CHECKOUT = pathlib.Path(__file__).parents[2]
+from tests.unit.checkout import pyproject
+
 _CONSTRAINTS = pathlib.Path(__file__).with_name('constraints')
 
 CONFLICTS = {
@@ -27,8 +27,7 @@ CONFLICTS = {
 
 def _requirements() -> Iterator[Requirement]:
     for directory in ('.', 'nova_driver'):
-        text = (_CHECKOUT / directory / 'pyproject.toml').read_text()
-        project = tomllib.loads(text)['project']
+        project = pyproject(directory)['project']
         extras = project['optional-dependencies'].values()
         for group in (project['dependencies'], *extras):
             yield from map(Requirement, group)

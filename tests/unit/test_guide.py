@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import inspect
-import pathlib
 import sys
 import tempfile
 import textwrap
@@ -11,16 +10,19 @@ import unittest
 
 from ironic_ownership import contracts
 from ironic_ownership_plugin_kit import policy
+from tests.unit.checkout import CONTRIBUTOR
 
-_CHECKOUT = pathlib.Path(__file__).parents[2]
+_EXAMPLES = CONTRIBUTOR / 'examples'
 # Another process has to be able to import them, too.
-sys.path.append(str(_CHECKOUT / 'doc' / 'source' / 'contributor' / 'examples'))
+sys.path.append(str(_EXAMPLES))
 
 import building  # noqa: E402 - from that directory
 import member_weights  # noqa: E402 - from that directory
 import racks  # noqa: E402 - from that directory
 import weights  # noqa: E402 - from that directory
 import zone_racks  # noqa: E402 - from that directory
+
+HOSTS = ('host1', 'host2', 'host3')
 
 
 def _node(number: int, **values: object) -> contracts.Node:
@@ -59,6 +61,17 @@ class TestRacks(policy.AssignerPolicyContract):
 
     policy_class = racks.RackPolicy
 
+    def test_nodes_of_one_rack_have_one_owner(self) -> None:
+        """Each service has some of the racks."""
+        nodes = [
+            _node(number, properties={'rack': f'r{number % 50}'})
+            for number in range(500)
+        ]
+        owners = racks.RackPolicy({}).assign(nodes, HOSTS)
+        self.assertEqual(set(HOSTS), set(owners))
+        found = zip((n.properties['rack'] for n in nodes), owners, strict=True)
+        self.assertEqual(50, len(set(found)))
+
 
 class TestWeights(policy.AssignerPolicyContract):
     """The assigner by weights of the guide."""
@@ -68,9 +81,8 @@ class TestWeights(policy.AssignerPolicyContract):
 
     def test_nodes_are_shared_by_the_weights(self) -> None:
         """Twice the weight is about twice the nodes."""
-        hosts = ('host1', 'host2', 'host3')
         owners = self.build({'weights': ('host1=2',)}).assign(
-            [_node(number) for number in range(2000)], hosts
+            [_node(number) for number in range(2000)], HOSTS
         )
         counted = collections.Counter(owners)
         self.assertAlmostEqual(1000, counted['host1'], delta=100)
@@ -107,26 +119,6 @@ class TestZoneRacks(policy.FilterPolicyContract):
         self.assertEqual(('r1', 'r2'), racks)
 
 
-class RackTest(unittest.TestCase):
-    def test_nodes_of_one_rack_have_one_owner(self) -> None:
-        nodes = [
-            _node(number, properties={'rack': f'r{number % 50}'})
-            for number in range(500)
-        ]
-        hosts = ('host1', 'host2', 'host3')
-        owners = racks.RackPolicy({}).assign(nodes, hosts)
-        self.assertEqual(set(hosts), set(owners))
-        self.assertEqual(
-            50,
-            len(
-                {
-                    (n.properties['rack'], o)
-                    for n, o in zip(nodes, owners, strict=True)
-                }
-            ),
-        )
-
-
 _KINDS = (
     contracts.FilterPolicy,
     contracts.AssignerPolicy,
@@ -161,16 +153,13 @@ def _of(member) -> str:
 
 class GuideTest(unittest.TestCase):
     def test_reference_has_every_signature_as_it_is(self) -> None:
-        directory = pathlib.Path(building.__file__).parent.parent
-        page = (directory / 'plugins-reference.rst').read_text()
+        page = (CONTRIBUTOR / 'plugins-reference.rst').read_text()
         shown = textwrap.indent(_signatures().rstrip(), '   ')
         self.assertIn(f'\n{shown}\n', page)
 
     def test_every_example_is_shown_and_tested(self) -> None:
-        directory = pathlib.Path(building.__file__).parent
-        shown = ''.join(
-            page.read_text() for page in directory.parent.glob('plugins*.rst')
-        )
-        for example in directory.glob('*.py'):
+        pages = CONTRIBUTOR.glob('plugins*.rst')
+        shown = ''.join(page.read_text() for page in pages)
+        for example in _EXAMPLES.glob('*.py'):
             self.assertIn(f'examples/{example.name}', shown)
             self.assertIn(example.stem, sys.modules)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pathlib
 import signal
 import subprocess
 import sys
 import unittest
 
-_CHECKOUT = pathlib.Path(__file__).parents[2]
+from tests.unit.checkout import ROOT
+
 _WITHOUT_IRONIC = """
 import signal
 import sys
@@ -36,7 +36,7 @@ class TestLabCommand(unittest.TestCase):
     def start(self, *words: str) -> subprocess.Popen[str]:
         running = subprocess.Popen(
             [sys.executable, '-c', _WITHOUT_IRONIC, *words],
-            cwd=_CHECKOUT,
+            cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -94,7 +94,7 @@ class TestLabCommand(unittest.TestCase):
 
     def test_help_installs_nothing(self) -> None:
         done = subprocess.run(
-            [str(_CHECKOUT / 'tools' / 'ironic'), '--help'],
+            [str(ROOT / 'tools' / 'ironic'), '--help'],
             capture_output=True,
             text=True,
             check=True,

@@ -5,22 +5,16 @@ What they name has to exist. An image is not built here.
 
 from __future__ import annotations
 
-import pathlib
 import re
-import tomllib
 import unittest
-from typing import Any
 
 import yaml
 from oslo_config import iniparser
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.unit.checkout import ROOT, pyproject
+
 _ETC = ROOT / 'etc' / 'ironic_ownership'
 _FILE = _ETC / 'container' / 'Containerfile'
-
-
-def _project(directory: str = '.') -> dict[str, Any]:
-    return tomllib.loads((ROOT / directory / 'pyproject.toml').read_text())
 
 
 class TestManualPages(unittest.TestCase):
@@ -31,7 +25,7 @@ class TestManualPages(unittest.TestCase):
         return path.read_text().replace('\\-', '-').replace('\\', '')
 
     def test_every_program_has_a_page_that_is_installed(self) -> None:
-        project = _project()
+        project = pyproject()
         programs = set(project['project']['scripts'])
         pages = {p.stem for p in (ROOT / 'doc' / 'man').iterdir()}
         self.assertEqual(programs, pages)
@@ -44,7 +38,7 @@ class TestManualPages(unittest.TestCase):
     def test_every_command_and_its_options_are_described(self) -> None:
         page = ' '.join(self.page('ironic-ownership').split())
         for directory in ('.', 'nova_driver', 'plugin_kit'):
-            entry_points = _project(directory)['project']['entry-points']
+            entry_points = pyproject(directory)['project']['entry-points']
             for name in entry_points['ironic_ownership.cli']:
                 self.assertIn(name, page.lower(), 'run tools/genman')
         for option in ('--new-services', '--skip-invalid', '--request-id'):
@@ -54,18 +48,15 @@ class TestManualPages(unittest.TestCase):
 class TestFilesForDeployments(unittest.TestCase):
     """Files that operators of kolla, Helm and packages copy."""
 
-    def test_each_directory_is_installed(self) -> None:
-        data = _project()['tool']['setuptools']['data-files']
+    def test_each_file_is_installed_and_has_its_format(self) -> None:
+        data = pyproject()['tool']['setuptools']['data-files']
         listed = {name for names in data.values() for name in names}
-        for name in ('examples', 'kayobe', 'kolla', 'openstack-helm'):
-            self.assertIn(f'etc/ironic_ownership/{name}/*', listed)
-        self.assertIn('etc/ironic_ownership/packages/*', listed)
-
-    def test_each_file_can_be_read_by_its_format(self) -> None:
         read = {'.conf': _sections, '.yml': yaml.safe_load}
         read['.yaml'] = read['.yml']
         seen = 0
+        self.assertIn('etc/ironic_ownership/examples/*', listed)
         for name in ('kayobe', 'kolla', 'openstack-helm', 'packages'):
+            self.assertIn(f'etc/ironic_ownership/{name}/*', listed)
             for path in (_ETC / name).iterdir():
                 if path.suffix in read:
                     seen += 1
@@ -86,28 +77,19 @@ class TestFilesForDeployments(unittest.TestCase):
 
     def test_launcher_of_the_unit_is_a_program_of_the_driver(self) -> None:
         unit = (_ETC / 'packages/nova-compute.service.d.conf').read_text()
-        (program,) = _project('nova_driver')['project']['scripts']
+        (program,) = pyproject('nova_driver')['project']['scripts']
         self.assertIn(f'/bin/{program} ', unit)
-
-
-class _Sections(iniparser.BaseParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, str]] = []
-        self.section = ''
-
-    def new_section(self, section: str) -> None:
-        self.section = section
-
-    def assignment(self, key: str, value: list[str]) -> None:
-        self.found.append((self.section, key))
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
     """Return the options of a configuration, as OpenStack reads it."""
-    parser = _Sections()
+    found: list[tuple[str, str]] = []
+    sections = ['']
+    parser = iniparser.BaseParser()
+    parser.new_section = sections.append
+    parser.assignment = lambda key, value: found.append((sections[-1], key))
     parser.parse(text.splitlines())
-    return parser.found
+    return found
 
 
 class TestContainerFile(unittest.TestCase):
@@ -142,7 +124,7 @@ class TestContainerFile(unittest.TestCase):
         )
 
     def test_what_it_names_exists(self) -> None:
-        project = _project()['project']
+        project = pyproject()['project']
         (command,) = self.values('CMD')
         program, *words = re.findall('"([^"]+)"', command)
         self.assertIn(program, project['scripts'])
@@ -172,7 +154,7 @@ class TestContainerFile(unittest.TestCase):
 def _supported() -> set[str]:
     return {
         text.rpartition(' ')[2]
-        for text in _project()['project']['classifiers']
+        for text in pyproject()['project']['classifiers']
         if re.search(r'Python :: 3\.\d+$', text)
     }
 
@@ -181,7 +163,7 @@ class TestPythonVersions(unittest.TestCase):
     def test_all_places_name_the_same_versions(self) -> None:
         found = sorted(_supported(), key=lambda v: int(v.split('.')[1]))
         self.assertEqual(['3.11', '3.12', '3.13'], found)
-        project = _project()
+        project = pyproject()
         self.assertEqual(
             f'>={found[0]}', project['project']['requires-python']
         )

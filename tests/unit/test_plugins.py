@@ -58,16 +58,7 @@ BREAKING = (
 
 
 class TestOurs(third_party.ThirdPartyCase):
-    def test_our_own_are_found_with_their_distribution(self) -> None:
-        found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
-        self.assertLessEqual(
-            {'all', 'conductor_group', 'shard_key', 'peer_list'}, set(found)
-        )
-        self.assertIs(filters.ShardKeyPolicy, found['shard_key'].target)
-        self.assertIn('ironic-ownership ', found['shard_key'].distribution)
-        self.assertEqual([], [p.error for p in found.values() if p.error])
-
-    def test_our_own_keep_the_contract(self) -> None:
+    def test_our_own_are_found_and_keep_the_contract(self) -> None:
         for group, fault_of in (
             (plugins.POLICIES, plugin_validation.policy_fault),
             (plugins.BACKENDS, plugin_validation.backend_fault),
@@ -75,7 +66,11 @@ class TestOurs(third_party.ThirdPartyCase):
             found = plugins.installed(group)
             self.assertGreater(len(found), 2)
             for plugin in found:
+                self.assertIsNone(plugin.error, plugin.name)
                 self.assertIsNone(fault_of(plugin.target), plugin.name)
+        found = plugins.find(plugins.POLICIES, 'shard_key')
+        self.assertIs(filters.ShardKeyPolicy, found.target)
+        self.assertIn('ironic-ownership ', found.distribution)
 
     def test_plugin_is_imported_and_validated_once(self) -> None:
         self.install('theirs')
@@ -86,124 +81,87 @@ class TestOurs(third_party.ThirdPartyCase):
 
 
 class TestThirdParties(third_party.ThirdPartyCase):
-    def refused(self, *names: str) -> str:
+    def refused(self, name: str, *parts: str) -> None:
+        """Check that a policy is refused, and what the fault says."""
         with self.assertRaises(exceptions.ConfigurationError) as caught:
-            plugins.policies(names)
-        self.assertEqual(len(names), len(caught.exception.faults))
-        return str(caught.exception)
+            plugins.policies([name])
+        (fault,) = caught.exception.faults
+        for part in (plugins.POLICIES, repr(name), *parts):
+            self.assertIn(part, fault)
+
+    def listed(self, name: str) -> plugins.Plugin:
+        (found,) = (
+            one
+            for one in plugins.installed(plugins.POLICIES)
+            if one.name == name
+        )
+        return found
 
     def test_installed_policy_loads_like_our_own(self) -> None:
-        dist = self.install('theirs')
-        self.assertEqual(
-            'Policy', plugins.policies(['theirs'])['theirs'].__name__
-        )
-        found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
-        self.assertEqual(dist, found['theirs'].distribution)
-
-    def test_node_is_asked_for_what_a_loaded_policy_needs(self) -> None:
         self.assertEqual(set(), plugins.node_fields)
-        self.install('broken', 'import no_such_module_at_all')
-        self.install(
-            'theirs',
-            ASSIGNER.format(
-                base='FilterPolicy',
-                body='contract_version = 1; node_fields = ("extra",)',
-            ),
-        )
+        broken = 'import no_such_module_at_all'
+        self.install('broken', broken)
+        # One distribution on the path twice is no clash.
+        for _ in range(2):
+            dist = self.install(
+                'theirs',
+                ASSIGNER.format(
+                    base='FilterPolicy',
+                    body='contract_version = 1; node_fields = ("extra",)',
+                ),
+                distribution='twice',
+                module='twice_module',
+            )
         self.assertEqual(set(), plugins.node_fields)
-        plugins.policies(['theirs'])
+        found = plugins.policies(['all', 'theirs'])['theirs']
+        self.assertEqual('Policy', found.__name__)
+        self.assertEqual(dist, self.listed('theirs').distribution)
+        # A node is requested with what a loaded policy needs.
         self.assertEqual({'extra'}, plugins.node_fields)
-
-    def test_missing_one_is_refused_and_those_installed_are_named(
-        self,
-    ) -> None:
-        text = self.refused('nonsuch')
-        for part in (plugins.POLICIES, "'nonsuch'", 'not installed', 'all'):
-            self.assertIn(part, text)
+        # A broken one that is not selected is listed and harmless.
+        self.assertIsNone(self.listed('broken').target)
+        self.assertIn('cannot be loaded', str(self.listed('broken').error))
 
     def test_one_that_cannot_be_imported_is_refused_with_the_cause(
         self,
     ) -> None:
-        for source, cause in (
-            ('import no_such_module_at_all', 'no_such_module_at_all'),
-            ('raise SystemError("its own mistake")', 'its own mistake'),
-            ('def f(:', 'SyntaxError'),
-            ('', 'Policy'),
+        self.refused('nonsuch', 'not installed', 'all')
+        for number, (source, cause) in enumerate(
+            (
+                ('import no_such_module_at_all', 'no_such_module_at_all'),
+                ('raise SystemError("its own mistake")', 'its own mistake'),
+                ('def f(:', 'SyntaxError'),
+                ('', 'Policy'),
+                # An interrupt by an import is not one of the operator.
+                ('raise KeyboardInterrupt()', 'KeyboardInterrupt'),
+                ('raise SystemExit()', 'SystemExit'),
+                ('raise GeneratorExit()', 'GeneratorExit'),
+                ('import os; os._exit(0)', 'os._exit(0)'),
+                (third_party.POLICY.format(version=3), 'contract version 3'),
+            )
         ):
             with self.subTest(source=source):
-                name = f'broken{len(cause)}'
+                name = f'broken{number}'
                 dist = self.install(name, source)
-                text = self.refused(name)
-                for part in (plugins.POLICIES, repr(name), dist, cause):
-                    self.assertIn(part, text)
-
-    def test_import_that_interrupts_is_no_interrupt_of_an_operator(
-        self,
-    ) -> None:
-        for what in ('KeyboardInterrupt', 'SystemExit', 'GeneratorExit'):
-            name = f'raises_{what.lower()}'
-            self.install(name, f'raise {what}()')
-            self.assertIn(what, self.refused(name))
-            found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
-            self.assertIn(what, str(found[name].error))
-
-    def test_import_that_ends_the_process_is_refused(self) -> None:
-        self.install('leaves', 'import os; os._exit(0)')
-        self.assertIn('os._exit(0)', self.refused('leaves'))
+                self.refused(name, dist, cause)
+                self.assertIn(cause, str(self.listed(name).error))
 
     def test_one_name_of_two_distributions_is_refused_and_both_named(
         self,
     ) -> None:
-        one, two = self.install('theirs'), self.install('theirs')
-        text = self.refused('theirs')
-        for part in ('ambiguous', one, two):
-            self.assertIn(part, text)
-
-    def test_one_name_and_one_module_of_two_distributions_is_refused(
-        self,
-    ) -> None:
-        one, two = (
-            self.install('theirs', module='same_module') for _ in range(2)
-        )
-        text = self.refused('theirs')
-        for part in ('ambiguous', one, two):
-            self.assertIn(part, text)
-
-    def test_name_of_one_of_ours_is_refused_for_both(self) -> None:
-        dist = self.install('shard_key')
-        text = self.refused('shard_key')
-        self.assertIn(dist, text)
-        self.assertIn('ironic-ownership', text)
-
-    def test_one_distribution_on_the_path_twice_is_no_clash(self) -> None:
-        for _ in range(2):
-            self.install('theirs', distribution='twice', module='twice_module')
-        plugins.policies(['theirs'])
-
-    def test_one_for_another_contract_is_refused(self) -> None:
-        self.install('newer', third_party.POLICY.format(version=3))
-        self.assertIn('contract version 3', self.refused('newer'))
+        for name, module in (('theirs', None), ('both', 'same_module')):
+            one, two = (self.install(name, module=module) for _ in range(2))
+            self.refused(name, 'ambiguous', one, two)
+        # One of ours is refused for both.
+        self.refused('shard_key', self.install('shard_key'), 'ironic-owners')
 
     def test_one_that_breaks_the_contract_is_refused_saying_how(self) -> None:
         for number, (base, body, cause) in enumerate(BREAKING):
-            source = ASSIGNER.format(base=base, body=body)
-            if not base:
-                source = body
+            source = ASSIGNER.format(base=base, body=body) if base else body
             with self.subTest(base=base, body=body):
                 name = f'breaking{number}'
                 self.install(name, source)
-                text = self.refused(name)
-                self.assertIn('breaks the plugin contract', text)
-                self.assertIn(cause, text)
-
-    def test_broken_one_that_is_not_selected_is_listed_and_harmless(
-        self,
-    ) -> None:
-        self.install('broken', 'import no_such_module_at_all')
-        found = {p.name: p for p in plugins.installed(plugins.POLICIES)}
-        self.assertIsNone(found['broken'].target)
-        self.assertIn('cannot be loaded', str(found['broken'].error))
-        plugins.policies(['all'])
+                self.refused(name, 'breaks the plugin contract', cause)
 
     def test_import_that_hangs_is_listed_and_tried_again_later(self) -> None:
         dist = self.install(

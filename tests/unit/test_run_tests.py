@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import unittest
 
-_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+from tests.unit.checkout import ROOT
+
 _FAULTS = 'tests.functional.faults.'
 
 
 class TestModes(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        script = (_CHECKOUT / 'tools' / 'run-tests').read_text()
+        script = (ROOT / 'tools' / 'run-tests').read_text()
         self.excluded = re.findall(r"^ *excluded='(.+)'$", script, re.M)
         self.assertEqual(2, len(self.excluded), script)
 
@@ -23,8 +23,8 @@ class TestModes(unittest.TestCase):
 
     def test_each_module_is_run_by_one_mode(self) -> None:
         modules = {
-            '.'.join(path.relative_to(_CHECKOUT).with_suffix('').parts)
-            for path in (_CHECKOUT / 'tests').rglob('test_*.py')
+            '.'.join(path.relative_to(ROOT).with_suffix('').parts)
+            for path in (ROOT / 'tests').rglob('test_*.py')
         }
         faults = {name for name in modules if name.startswith(_FAULTS)}
         self.assertTrue(faults)

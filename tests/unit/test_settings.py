@@ -11,25 +11,23 @@ from ironic_ownership.contracts import exceptions, model, options
 from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
 
-ODD_OPTION = """
-from ironic_ownership.contracts import options, policy
 
-class Policy(policy.FilterPolicy):
-    contract_version = 1
-    options = (
-        options.Option(
-            {name!r}, options.OptionType.{type}, 'Odd.', group='ironic'
-        ),
-    )
-"""
+def policies(*lines: str) -> str:
+    """Return a configuration of these policies, the first of the lines."""
+    return '\n'.join((f'[ownership]\npolicies = {lines[0]}', *lines[1:]))
 
 
 class SettingsCase(configurations.ConfiguredCase):
     def read(self, text: str) -> settings.Settings:
         return settings.read(self.configure(text))
 
+    def advertised(self, text: str) -> model.MemberSettings:
+        return self.read(text).tuning.advertised
+
     def faults(self, text: str) -> tuple[str, ...]:
-        with self.assertRaises(exceptions.ConfigurationError) as caught:
+        with self.assertRaises(
+            exceptions.ConfigurationError, msg=text
+        ) as caught:
             self.read(text)
         return caught.exception.faults
 
@@ -62,58 +60,62 @@ class TestGood(SettingsCase):
             '[DEFAULT]\nhost = HOST1\n[ownership]\npolicies = peer_list\n'
             '[ironic]\npeer_list = host1, Host2, host3'
         )
-        self.assertEqual(2, len(read.remarks))
         for remark, name in zip(read.remarks, ('HOST1', 'Host2'), strict=True):
             self.assertIn(name, remark)
             self.assertIn(f'is {name.lower()}', remark)
 
     def test_same_meaning_is_advertised_alike(self) -> None:
-        one = self.read(
-            '[DEFAULT]\nhost = a\n'
-            '[ownership]\npolicies = conductor_group, peer_list\n'
-            '[ironic]\nconductor_group = Rack\npeer_list = A,b'
+        both = 'conductor_group, peer_list'
+        one, *others = (
+            self.advertised(f'[DEFAULT]\nhost = {host}\n{text}')
+            for host, text in (
+                (
+                    'a',
+                    policies(
+                        *(both, '[ironic]', 'conductor_group = Rack'),
+                        'peer_list = A,b',
+                    ),
+                ),
+                (
+                    'B',
+                    policies(
+                        *(both, '[ironic]', 'partition_key = rACK'),
+                        'peer_list = b , a',
+                    ),
+                ),
+                ('a', '[ironic]\nconductor_group = rack\npeer_list = a,b'),
+            )
         )
-        other = self.read(
-            '[DEFAULT]\nhost = B\n'
-            '[ownership]\npolicies = conductor_group,peer_list\n'
-            '[ironic]\npartition_key = rACK\npeer_list = b , a'
-        )
-        self.assertEqual(one.tuning.advertised, other.tuning.advertised)
+        self.assertEqual([one, one], others)
 
     def test_shard_is_accepted_under_the_name_that_nova_uses(self) -> None:
-        for name in ('shard_key', 'shard'):
-            read = self.read(
-                f'[ownership]\npolicies = shard_key\n[ironic]\n{name} = R1'
-            )
-            self.assertEqual(
-                (('shard_key', 'R1'),),
-                read.tuning.advertised.policies[0].options,
-            )
-
-    def test_empty_group_is_a_group(self) -> None:
-        read = self.read(
-            '[ownership]\npolicies = conductor_group\n'
-            '[ironic]\nconductor_group ='
-        )
-        self.assertEqual(
-            (('conductor_group', ''),),
-            read.tuning.advertised.policies[0].options,
-        )
+        for name, option, value in (
+            ('shard_key', 'shard_key = R1', 'R1'),
+            ('shard_key', 'shard = R1', 'R1'),
+            # An empty group is a group.
+            ('conductor_group', 'conductor_group =', ''),
+        ):
+            (found,) = self.advertised(
+                policies(name, '[ironic]', option)
+            ).policies
+            self.assertEqual(((name, value),), found.options)
 
     def test_members_are_polled_in_proportion_to_their_ttl(self) -> None:
-        for ttl, beat, expected in (
-            (20, 5, 1.0),
-            (600, 5, 1.0),
-            (4, 1, 0.2),
-            (1.5, 0.5, 0.1),
+        for lines, expected in (
+            ('heartbeat_interval = 5\nmember_ttl = 20', 1.0),
+            ('heartbeat_interval = 5\nmember_ttl = 600', 1.0),
+            ('heartbeat_interval = 1\nmember_ttl = 4', 0.2),
+            ('heartbeat_interval = 0.5\nmember_ttl = 1.5', 0.1),
+            ('watch_interval = 7', 7),
         ):
-            read = self.read(
-                f'[membership]\nheartbeat_interval = {beat}\n'
-                f'member_ttl = {ttl}\nfence_margin = 0.3'
-            )
+            read = self.read(f'[membership]\nfence_margin = 0.3\n{lines}')
             self.assertAlmostEqual(expected, read.tuning.intervals.watch)
-        set_here = self.read('[membership]\nwatch_interval = 7')
-        self.assertEqual(7, set_here.tuning.intervals.watch)
+
+    def test_db_backend_follows_the_records(self) -> None:
+        conf = self.configure('[database]\nconnection = sqlite:////x.db')
+        target, values = configuration.backend(conf, conf.ownership.backend)
+        self.assertEqual('DatabaseBackend', target.__name__)
+        self.assertEqual({'connection': 'sqlite:////x.db'}, values)
 
 
 class TestPolicies(SettingsCase):
@@ -128,7 +130,7 @@ class TestPolicies(SettingsCase):
             ('peer_list = a,b', 'peer_list'),
         ):
             self.assert_fault(
-                f'[ownership]\npolicies = all\n[ironic]\n{line}',
+                policies('all', '[ironic]', line),
                 '[ironic]',
                 f"add '{policy}' to [ownership] policies",
             )
@@ -151,54 +153,8 @@ class TestPolicies(SettingsCase):
                 ['shard_key', 'reservation'],
             ),
         ):
-            read = self.read(f'[DEFAULT]\nhost = a\n[ironic]\n{lines}')
-            advertised = read.tuning.advertised.policies
-            self.assertEqual(names, [p.name for p in advertised], lines)
-
-    def test_derived_policies_are_the_same_peers_as_named_ones(self) -> None:
-        options = '[ironic]\nconductor_group = g\npeer_list = a,b'
-        named = '[ownership]\npolicies = conductor_group, peer_list\n'
-        self.assertEqual(
-            self.read(
-                f'[DEFAULT]\nhost = a\n{named}{options}'
-            ).tuning.advertised,
-            self.read(f'[DEFAULT]\nhost = a\n{options}').tuning.advertised,
-        )
-
-    def test_policy_without_its_option_says_which_line_to_add(self) -> None:
-        for policy in ('shard_key', 'conductor_group'):
-            self.assert_fault(
-                f'[ownership]\npolicies = {policy}',
-                f'add "{policy} = ..." to [ironic]',
-            )
-
-    def test_empty_or_malformed_shard_is_refused(self) -> None:
-        for shard in ('', 'a b', 'a,b', 'ä', 'a*', 'x' * 256):
-            self.assert_fault(
-                '[ownership]\npolicies = shard_key\n'
-                f'[ironic]\nshard_key = {shard}',
-                '[ironic] shard_key',
-            )
-
-    def test_malformed_group_is_refused(self) -> None:
-        for group in ('a b', 'a|b', '$', 'x' * 256):
-            self.assert_fault(
-                '[ownership]\npolicies = conductor_group\n'
-                f'[ironic]\nconductor_group = {group}',
-                '[ironic] conductor_group',
-            )
-
-    def test_list_without_this_host_is_refused(self) -> None:
-        self.assert_fault(
-            '[DEFAULT]\nhost = host1\n[ownership]\npolicies = peer_list\n'
-            '[ironic]\npeer_list = host2, host3',
-            "'host1'",
-            'host2, host3',
-        )
-
-    def test_no_policy_or_one_twice_is_refused(self) -> None:
-        self.assert_fault('[ownership]\npolicies =', 'is empty')
-        self.assert_fault('[ownership]\npolicies = all,all', 'more than once')
+            found = self.advertised(f'[DEFAULT]\nhost = a\n[ironic]\n{lines}')
+            self.assertEqual(names, [p.name for p in found.policies], lines)
 
 
 class TestImpliedPolicies(unittest.TestCase):
@@ -208,156 +164,40 @@ class TestImpliedPolicies(unittest.TestCase):
             self.assertEqual(names, settings.implied(given))
 
 
-class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
-    def test_second_assigner_is_refused(self) -> None:
-        self.install(
-            'lottery',
-            'from ironic_ownership.contracts import policy\n'
-            'class Policy(policy.AssignerPolicy):\n'
-            '    contract_version = 1\n'
-            '    def assign(self, nodes, hosts): ...\n',
-        )
-        self.assert_fault(
-            '[ownership]\npolicies = peer_list, lottery',
-            'more than one assigner: peer_list, lottery',
-        )
-
-    def test_options_of_a_policy_are_in_a_group_of_its_own(self) -> None:
-        self.install('theirs')
-        read = self.read(
-            '[ownership]\npolicies = theirs\n'
-            '[policy_theirs]\ncolour = red\nsize = 3'
-        )
-        self.assertEqual(
-            (('colour', 'red'), ('size', 3)),
-            read.tuning.advertised.policies[0].options,
-        )
-
-    def test_policy_that_fails_to_start_is_refused_by_name(self) -> None:
-        dist = self.install('theirs')
-        self.assert_fault(
-            '[ownership]\npolicies = theirs\n'
-            '[policy_theirs]\ncolour = ultraviolet',
-            "'theirs'",
-            dist,
-            'no such colour',
-        )
-
-    def test_policy_that_cannot_say_its_settings_is_refused(self) -> None:
-        dist = self.install(
-            'mute',
-            'from ironic_ownership.contracts import policy\n'
-            'class Policy(policy.FilterPolicy):\n'
-            '    contract_version = 1\n'
-            '    def settings(self): raise LookupError("no words")\n',
-        )
-        self.assert_fault(
-            '[ownership]\npolicies = mute', "'mute'", dist, 'no words'
-        )
-
-    def test_backend_whose_option_is_taken_is_a_fault(self) -> None:
-        self.install(
-            'rival',
-            'from ironic_ownership.backends import memory\n'
-            'from ironic_ownership.contracts import options\n'
-            'class Backend(memory.MemoryBackend):\n'
-            '    options = (options.Option("shard_key", '
-            'options.OptionType.FLOAT, "Taken.", group="ironic"),)\n',
-            group=plugins.BACKENDS,
-            target='Backend',
-        )
-        self.assert_fault(
-            '[ownership]\nbackend = rival',
-            "'rival'",
-            'third-party-',
+FAULTS: tuple[tuple[str, ...], ...] = (
+    # text of the file, parts of the one fault
+    *(
+        (policies(name), f'add "{name} = ..." to [ironic]')
+        for name in ('shard_key', 'conductor_group')
+    ),
+    *(
+        (
+            policies('shard_key', '[ironic]', f'shard_key = {shard}'),
             'shard_key',
         )
-
-    def test_policy_that_is_not_selected_is_not_imported(self) -> None:
-        for name, source in (
-            ('exits', 'raise SystemExit(0)'),
-            ('hangs', 'import time; time.sleep(3600)'),
-            ('collides', ODD_OPTION.format(name='page_size', type='STRING')),
-            ('invalid', ODD_OPTION.format(name='a b', type='FLOAT')),
-        ):
-            self.install(name, source, module=f'their_{name}')
-        self.read('')
-        self.assertEqual(
-            [], [name for name in sys.modules if name.startswith('their_')]
+        for shard in ('', 'a b', 'a,b', 'ä', 'a*', 'x' * 256)
+    ),
+    *(
+        (
+            policies(
+                'conductor_group', '[ironic]', f'conductor_group = {group}'
+            ),
+            '[ironic] conductor_group',
         )
-
-    def test_option_of_such_a_policy_says_what_to_add(self) -> None:
-        self.install('theirs', 'raise SystemExit(0)')
-        self.read('[policy_theirs]\n# colour = red')
-        self.assert_fault(
-            '[ownership]\npolicies = all\n[policy_theirs]\ncolour = red',
-            '[policy_theirs] colour is set',
-            "add 'theirs' to [ownership] policies",
-        )
-
-    def test_option_of_such_a_policy_selects_it_without_a_list(self) -> None:
-        self.install('theirs')
-        read = self.read('[policy_theirs]\ncolour = red\n[ironic]\nshard = s')
-        self.assertEqual(
-            ['shard_key', 'theirs'],
-            [p.name for p in read.tuning.advertised.policies],
-        )
-
-    def test_option_with_the_name_of_ours_is_a_fault_of_the_plugin(
-        self,
-    ) -> None:
-        for name, option, kind in (
-            ('one', 'page_size', 'STRING'),  # registered later, by the client
-            ('two', 'shard_key', 'FLOAT'),
-            ('three', 'endpoint_override', 'BOOLEAN'),
-        ):
-            dist = self.install(
-                name, ODD_OPTION.format(name=option, type=kind)
-            )
-            self.assert_fault(
-                f'[ownership]\npolicies = {name}', repr(name), dist, option
-            )
-
-    def test_invalid_option_is_a_fault_of_the_plugin(self) -> None:
-        for number, (name, kind) in enumerate(
-            (('size', 'NONSENSE'), ('', 'STRING'), ('a b', 'STRING'))
-        ):
-            plugin = f'odd{number}'
-            source = ODD_OPTION.format(name=name, type='STRING')
-            if kind == 'NONSENSE':
-                source = source.replace(
-                    'options.OptionType.STRING', '"nonsense"'
-                )
-            dist = self.install(plugin, source)
-            self.assert_fault(
-                f'[ownership]\npolicies = {plugin}', repr(plugin), dist
-            )
-
-    def test_import_that_hangs_is_a_fault_of_the_plugin(self) -> None:
-        dist = self.install('hangs', 'import time; time.sleep(3600)')
-        with mock.patch.object(plugins, 'LOAD_LIMIT', 0.05):
-            for _ in range(2):
-                self.assert_fault(
-                    '[ownership]\npolicies = hangs', 'has not ended', dist
-                )
-
-    def test_constructor_that_hangs_is_a_fault_of_the_plugin(self) -> None:
-        dist = self.install(
-            'hangs',
-            'import time\n'
-            'from ironic_ownership.contracts import policy\n'
-            'class Policy(policy.FilterPolicy):\n'
-            '    contract_version = 1\n'
-            '    def __init__(self, settings): time.sleep(3600)\n',
-        )
-        with mock.patch.object(policy_building, 'BUILD_LIMIT', 0.05):
-            self.assert_fault(
-                '[ownership]\npolicies = hangs', 'not built', dist
-            )
-
-
-class TestCoreOptions(SettingsCase):
-    def test_value_of_a_wrong_type_or_out_of_bounds_is_named(self) -> None:
+        for group in ('a b', 'a|b', '$', 'x' * 256)
+    ),
+    (
+        policies(
+            *('peer_list', '[DEFAULT]', 'host = host1', '[ironic]'),
+            'peer_list = host2, host3',
+        ),
+        "'host1'",
+        'host2, host3',
+    ),
+    (policies(''), 'is empty'),
+    (policies('all,all'), 'more than once'),
+    *(
+        (f'[{group}]\n{line}', f'[{group}] {line.partition(" ")[0]}: ')
         for group, line in (
             ('ownership', 'refresh_interval = soon'),
             ('ownership', 'refresh_interval = 0'),
@@ -370,55 +210,50 @@ class TestCoreOptions(SettingsCase):
             ('membership', 'member_ttl = 1e400'),
             ('ownership', 'mass_loss_share = nan'),
             ('ownership', 'refresh_interval = inf'),
-        ):
-            name = line.partition(' ')[0]
-            self.assert_fault(f'[{group}]\n{line}', f'[{group}] {name}: ')
-
-    def test_host_without_a_name_is_refused(self) -> None:
-        self.assert_fault('[DEFAULT]\nhost =', '[DEFAULT] host is empty')
-        for host in ('a b', 'x' * 256, 'a\x07b', 'a/b', '.', '..'):
-            self.assert_fault(f'[DEFAULT]\nhost = {host}', '[DEFAULT] host')
-
-    def test_ttl_of_less_than_three_heartbeats_is_refused(self) -> None:
-        self.assert_fault(
-            '[membership]\nheartbeat_interval = 5\nmember_ttl = 14.9',
-            'member_ttl = 14.9',
-            'set it to 15 or more',
         )
-
-    def test_margin_that_leaves_no_time_to_act_is_refused(self) -> None:
-        text = (
-            '[membership]\nheartbeat_interval = 5\nmember_ttl = 20\n'
-            'fence_margin = {}'
+    ),
+    ('[DEFAULT]\nhost =', '[DEFAULT] host is empty'),
+    *(
+        (f'[DEFAULT]\nhost = {host}', '[DEFAULT] host')
+        for host in ('a b', 'x' * 256, 'a\x07b', 'a/b', '.', '..')
+    ),
+    # Less than three heartbeats, or no time to act.
+    (
+        '[membership]\nheartbeat_interval = 5\nmember_ttl = 14.9',
+        'member_ttl = 14.9',
+        'set it to 15 or more',
+    ),
+    (
+        '[membership]\nheartbeat_interval = 5\nfence_margin = 15',
+        'set it to less than 15',
+    ),
+    *(
+        (
+            f'[ownership]\nbackend = {name}',
+            f"'{name}' is reached by the backend tooz",
+            'set backend = tooz',
+            f'backend_url = {url}',
+            '[backend_tooz]',
         )
-        self.assert_fault(text.format(15), 'set it to less than 15')
-        self.read(text.format(14.9))
-
-    def test_name_of_a_server_leads_to_the_backend_for_it(self) -> None:
         for name, url in (
             ('etcd', 'etcd3+http://'),
             ('zookeeper', 'kazoo://'),
             ('redis', 'redis://'),
-        ):
-            self.assert_fault(
-                f'[ownership]\nbackend = {name}',
-                f"'{name}' is reached by the backend tooz",
-                'set backend = tooz',
-                f'backend_url = {url}',
-                '[backend_tooz]',
-            )
-
-    def test_shared_key_that_is_short_is_refused_and_not_shown(self) -> None:
-        text = '[enforcement]\nshared_key = {}'
-        key = 'k' * 31
-        self.assert_fault(text.format(key), '[enforcement] shared_key')
-        self.assertNotIn(key, self.faults(text.format(key))[0])
-        self.read(text.format(key + 'k'))
-
-    def test_backend_that_is_not_installed_is_named(self) -> None:
-        self.assert_fault(
-            '[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'
         )
+    ),
+    ('[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'),
+    (f'[enforcement]\nshared_key = {"k" * 31}', '[enforcement] shared_key'),
+)
+
+
+class TestFaults(SettingsCase):
+    def test_each_fault_is_one_line_that_names_it(self) -> None:
+        for text, *parts in FAULTS:
+            with self.subTest(text):
+                self.assert_fault(text, *parts)
+                self.assertNotIn('k' * 31, self.faults(text)[0])
+        self.read('[membership]\nheartbeat_interval = 5\nfence_margin = 14.9')
+        self.read(f'[enforcement]\nshared_key = {"k" * 32}')
 
     def test_all_faults_come_at_once(self) -> None:
         faults = self.faults(
@@ -430,12 +265,120 @@ class TestCoreOptions(SettingsCase):
         self.assertEqual(6, len(faults), faults)
 
 
-class TestBackend(SettingsCase):
-    def test_db_backend_follows_the_records(self) -> None:
-        conf = self.configure('[database]\nconnection = sqlite:////x.db')
-        target, values = configuration.backend(conf, conf.ownership.backend)
-        self.assertEqual('DatabaseBackend', target.__name__)
-        self.assertEqual({'connection': 'sqlite:////x.db'}, values)
+def policy_of(body: str, base: str = 'FilterPolicy') -> str:
+    """Return the source of a policy of contract version 1."""
+    return (
+        'import time\n'
+        'from ironic_ownership.contracts import options, policy\n'
+        f'class Policy(policy.{base}):\n'
+        '    contract_version = 1\n'
+        f'    {body}\n'
+    )
+
+
+def option(name: str, kind: str = 'options.OptionType.STRING') -> str:
+    return policy_of(
+        f'options = (options.Option({name!r}, {kind}, "Odd.", '
+        'group="ironic"),)'
+    )
+
+
+HANGS = 'import time; time.sleep(3600)'
+EXITS = 'raise SystemExit(0)'
+BROKEN = (
+    # name of the plugin, its source, parts of the fault
+    ('mute', policy_of('settings = lambda s: 1 / 0'), 'ZeroDivisionError'),
+    ('hangs', HANGS, 'has not ended'),
+    (
+        'slow',
+        policy_of('__init__ = lambda s, settings: time.sleep(3600)'),
+        'not built',
+    ),
+    # Registered later, by the client.
+    ('one', option('page_size'), 'page_size'),
+    ('two', option('shard_key', 'options.OptionType.FLOAT'), 'shard_key'),
+    (
+        *('three', option('endpoint_override', 'options.OptionType.BOOLEAN')),
+        'endpoint_override',
+    ),
+    ('four', option('size', '"nonsense"'), 'four'),
+    ('five', option(''), 'five'),
+    ('six', option('a b'), 'six'),
+)
+
+
+class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
+    def test_second_assigner_is_refused(self) -> None:
+        source = policy_of(
+            'assign = lambda s, nodes, hosts: []', 'AssignerPolicy'
+        )
+        self.install('lottery', source)
+        self.assert_fault(
+            policies('peer_list, lottery'),
+            'more than one assigner: peer_list, lottery',
+        )
+
+    def test_options_of_a_policy_are_in_a_group_of_its_own(self) -> None:
+        dist = self.install('theirs')
+        red = '[policy_theirs]\ncolour = red'
+        found = self.advertised(policies('theirs', red, 'size = 3'))
+        self.assertEqual(
+            (('colour', 'red'), ('size', 3)), found.policies[0].options
+        )
+        self.assertEqual(1, found.contract_version)
+        # Without a list of policies, they select it.
+        found = self.advertised(f'{red}\n[ironic]\nshard = s')
+        self.assertEqual(
+            ['shard_key', 'theirs'], [p.name for p in found.policies]
+        )
+        self.assert_fault(
+            policies('theirs', '[policy_theirs]\ncolour = ultraviolet'),
+            "'theirs'",
+            dist,
+            'no such colour',
+        )
+
+    def test_fault_of_a_plugin_names_its_distribution(self) -> None:
+        self.enterContext(mock.patch.object(plugins, 'LOAD_LIMIT', 0.05))
+        limit = mock.patch.object(policy_building, 'BUILD_LIMIT', 0.05)
+        self.enterContext(limit)
+        for name, source, *parts in BROKEN:
+            with self.subTest(name):
+                dist = self.install(name, source)
+                for _ in range(2):
+                    self.assert_fault(policies(name), repr(name), dist, *parts)
+
+    def test_backend_whose_option_is_taken_is_a_fault(self) -> None:
+        self.install(
+            'rival',
+            'from ironic_ownership.backends import memory\n'
+            'from ironic_ownership.contracts import options\n'
+            'class Backend(memory.MemoryBackend):\n'
+            '    options = (options.Option("shard_key", '
+            'options.OptionType.FLOAT, "Taken.", group="ironic"),)\n',
+            group=plugins.BACKENDS,
+            target='Backend',
+        )
+        text = '[ownership]\nbackend = rival'
+        self.assert_fault(text, "'rival'", 'third-party-', 'shard_key')
+
+    def test_policy_that_is_not_selected_is_not_imported(self) -> None:
+        for name, source in (
+            ('exits', EXITS),
+            ('hangs', HANGS),
+            ('collides', option('page_size')),
+            ('invalid', option('a b')),
+        ):
+            self.install(name, source, module=f'their_{name}')
+        self.read('[policy_exits]\n# colour = red')
+        self.assertEqual(
+            [], [name for name in sys.modules if name.startswith('their_')]
+        )
+        self.assert_fault(
+            policies('all', '[policy_exits]\ncolour = red'),
+            '[policy_exits] colour is set',
+            "add 'exits' to [ownership] policies",
+        )
 
 
 VERSION_TWO = """
@@ -464,14 +407,11 @@ class TestContractTwo(SettingsCase, third_party.ThirdPartyCase):
         super().setUp()
         self.install('two', VERSION_TWO)
 
-    def advertised(self, text: str) -> model.MemberSettings:
-        read = self.read(
-            f'[ownership]\npolicies = all, two\n[policy_two]\n{text}'
-        )
-        return read.tuning.advertised
+    def of_two(self, text: str) -> model.MemberSettings:
+        return self.advertised(policies('all, two', f'[policy_two]\n{text}'))
 
     def test_values_of_the_service_are_advertised_apart(self) -> None:
-        one, other = self.advertised(''), self.advertised('weight = 5')
+        one, other = self.of_two(''), self.of_two('weight = 5')
         self.assertEqual(one.shared, other.shared)
         self.assertEqual({'weight': 5}, other.own_values)
         self.assertEqual(2, other.contract_version)
@@ -479,21 +419,14 @@ class TestContractTwo(SettingsCase, third_party.ThirdPartyCase):
             [('all', ()), ('two', (('zones', None),))],
             [(p.name, p.options) for p in other.policies],
         )
-
-    def test_map_has_no_order(self) -> None:
-        one = self.advertised('zones = host2:b, host1:a')
-        other = self.advertised('zones = host1:a,host2:b')
-        self.assertEqual(one, other)
-        zones = dict(one.policies[1].options)['zones']
-        self.assertEqual({'host1': 'a', 'host2': 'b'}, options.as_map(zones))
-
-    def test_objection_of_the_plugin_names_the_option(self) -> None:
+        # The objection of the plugin names the option.
         self.assert_fault(
-            '[ownership]\npolicies = two\n[policy_two]\nweight = -1',
+            policies('two', '[policy_two]\nweight = -1'),
             '[policy_two] weight: -1 is not positive',
         )
 
-    def test_version_one_is_what_older_releases_read(self) -> None:
-        self.install('theirs')
-        read = self.read('[ownership]\npolicies = theirs')
-        self.assertEqual(1, read.tuning.advertised.contract_version)
+    def test_map_has_no_order(self) -> None:
+        one = self.of_two('zones = host2:b, host1:a')
+        self.assertEqual(one, self.of_two('zones = host1:a,host2:b'))
+        zones = dict(one.policies[1].options)['zones']
+        self.assertEqual({'host1': 'a', 'host2': 'b'}, options.as_map(zones))

@@ -8,13 +8,14 @@ import re
 import unittest
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.unit.checkout import CONTRIBUTOR, ROOT
+
 MODULES = [
     module
     for package in ('ironic_ownership', 'nova_driver/ironic_ownership_nova')
     for module in (ROOT / package).rglob('*.py')
 ]
-PAGE = ROOT / 'doc/source/contributor/transactions.rst'
+PAGE = CONTRIBUTOR / 'transactions.rst'
 BASE = ('connection.py', 'transaction.py')
 OPENS = re.compile(r'engine\.(begin|connect|raw_connection)\(')
 SCHEMA = 'schema.py'

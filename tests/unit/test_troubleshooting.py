@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import unittest
 
 from ironic_ownership.cli import app
 from ironic_ownership.engine.checks import runner
+from tests.unit.checkout import PACKAGE, PAGES
 
-ROOT = pathlib.Path(__file__).parents[2]
-_PAGES = ROOT / 'doc' / 'source'
-_PAGE = _PAGES / 'run' / 'troubleshooting.rst'
+_PAGE = PAGES / 'run' / 'troubleshooting.rst'
 _JOINED = re.compile(r"""['"]\s*\n\s*f?['"]""")
 _COMMAND = re.compile(r'``(?:ironic-ownership )?([a-z]+(?: [a-z-]+)*)')
 _FINDINGS = re.compile(r'^\.\. finding:: (.*(?:\n {13}.*)*)', re.MULTILINE)
@@ -26,8 +24,7 @@ class TestTroubleshooting(unittest.TestCase):
 
     def test_lines_of_the_log_are_those_of_the_program(self) -> None:
         source = '\n'.join(
-            _JOINED.sub('', path.read_text())
-            for path in (ROOT / 'ironic_ownership').rglob('*.py')
+            _JOINED.sub('', path.read_text()) for path in PACKAGE.rglob('*.py')
         )
         rows = self.rows('Lines of the log')
         self.assertGreater(len(rows), 15)
@@ -53,7 +50,7 @@ class TestTroubleshooting(unittest.TestCase):
 
 class TestFindings(unittest.TestCase):
     def test_every_finding_of_the_check_has_an_entry(self) -> None:
-        page = (_PAGES / 'know' / 'findings.rst').read_text()
+        page = (PAGES / 'know' / 'findings.rst').read_text()
         described = ' '.join(_FINDINGS.findall(page)).split()
         self.assertEqual(len(set(described)), len(described))
         self.assertLessEqual(runner.CODES, set(described))

@@ -10,11 +10,11 @@ import types
 import unittest
 from unittest import mock
 
-_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+from tests.unit.checkout import ROOT
 
 
 def load() -> types.ModuleType:
-    path = _CHECKOUT / 'tools' / 'pbr_releases.py'
+    path = ROOT / 'tools' / 'pbr_releases.py'
     spec = importlib.util.spec_from_file_location('pbr_releases', path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

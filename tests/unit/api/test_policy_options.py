@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unittest
+from typing import Any
 
 from ironic_ownership import plugins
 from ironic_ownership.api import policy_options
@@ -12,16 +12,21 @@ from tests.unit import third_party
 Given = policy_options.Given
 
 
-def member(host: str, **options) -> model.Member:
+def member(host: str, **options: Any) -> model.Member:
     settings = model.PolicySettings.of('peer_list', options)
     return model.Member(host, 'one', 0.0, model.MemberSettings((settings,)))
 
 
-def options_of(settings: model.MemberSettings) -> dict[str, dict]:
-    return {p.name: dict(p.options) for p in settings.policies}
+def read(words: str, who: model.Member, *given: str) -> dict[str, Any]:
+    found = policy_options.settings(
+        who,
+        policy_options.policies(words, lambda name: True),
+        [policy_options.option(text) for text in given],
+    )
+    return {one.name: dict(one.options) for one in found.policies}
 
 
-class OptionTest(unittest.TestCase):
+class PolicyOptionsTest(third_party.ThirdPartyCase):
     def test_host_and_policy_are_optional(self) -> None:
         for words, expected in (
             ('a=b', Given('', '', 'a', 'b')),
@@ -30,22 +35,9 @@ class OptionTest(unittest.TestCase):
             ('p.a=x:y', Given('', 'p', 'a', 'x:y')),
         ):
             self.assertEqual(expected, policy_options.option(words), words)
-
-    def test_everything_else_is_refused(self) -> None:
         for words in ('', 'a', 'h1:a', '=b', 'h1:=b'):
             with self.assertRaises(refusals.ScenarioError, msg=words):
                 policy_options.option(words)
-
-
-class SettingsTest(unittest.TestCase):
-    def settings(self, words: str, who: model.Member, *given: str):
-        return options_of(
-            policy_options.settings(
-                who,
-                policy_options.policies(words, lambda name: True),
-                [policy_options.option(text) for text in given],
-            )
-        )
 
     def test_given_beats_advertised_beats_default(self) -> None:
         one = member('h1', peer_list=('h1', 'h2'))
@@ -56,20 +48,18 @@ class SettingsTest(unittest.TestCase):
             (('h2:peer_list=h2',), ('h1', 'h2')),
             (('peer_list=',), ()),
         ):
-            found = self.settings('all,peer_list', one, *given)
             self.assertEqual(
-                {'all': {}, 'peer_list': {'peer_list': expected}}, found
+                {'all': {}, 'peer_list': {'peer_list': expected}},
+                read('all,peer_list', one, *given),
             )
 
     def test_values_are_canonical_as_those_of_a_service(self) -> None:
-        self.assertEqual(
-            {'conductor_group': {'conductor_group': 'g1'}},
-            self.settings('conductor_group', member('h'), 'partition_key=G1'),
-        )
-        self.assertEqual(
-            {'shard_key': {'shard_key': 'Rack'}},
-            self.settings('shard_key', member('h'), 'shard=Rack'),
-        )
+        for name, given, value in (
+            ('conductor_group', 'partition_key=G1', 'g1'),
+            ('shard_key', 'shard=Rack', 'Rack'),
+        ):
+            found = read(name, member('h'), given)
+            self.assertEqual({name: {name: value}}, found)
 
     def test_what_could_not_start_is_refused(self) -> None:
         for words, given, said in (
@@ -78,38 +68,30 @@ class SettingsTest(unittest.TestCase):
             ('peer_list', ('peer_list=other',), 'h could not run peer_list'),
         ):
             with self.assertRaises(exceptions.OwnershipError) as caught:
-                self.settings(words, member('h'), *given)
+                read(words, member('h'), *given)
             self.assertIn(said, str(caught.exception))
 
-
-class CheckOptionsTest(unittest.TestCase):
-    def check(self, *given: str) -> str:
-        try:
-            policy_options.check_options(
-                [policy_options.option(text) for text in given],
-                policy_options.policies(
-                    'conductor_group,peer_list', lambda name: True
-                ),
-                {'h1'},
-            )
-        except exceptions.NotFoundError as exc:
-            return str(exc)
-        return ''
-
-    def test_known_options_pass(self) -> None:
-        self.assertEqual(
-            '', self.check('h1:peer_list=a', 'conductor_group.partition_key=g')
+    def check(self, *given: str) -> None:
+        policy_options.check_options(
+            [policy_options.option(text) for text in given],
+            policy_options.policies(
+                'conductor_group,peer_list', lambda name: True
+            ),
+            {'h1'},
         )
 
-    def test_unknown_ones_are_told_their_neighbours(self) -> None:
-        self.assertIn('mean peer_list', self.check('peer_lits=a'))
-        self.assertIn('mean h1', self.check('h2:peer_list=a'))
-        self.assertIn("policy 'all'", self.check('all.peer_list=a'))
-        # An option of a policy that is not in either list.
-        self.assertIn("option 'shard_key'", self.check('shard_key=a'))
+    def test_unknown_options_are_told_their_neighbours(self) -> None:
+        self.check('h1:peer_list=a', 'conductor_group.partition_key=g')
+        for given, said in (
+            ('peer_lits=a', 'mean peer_list'),
+            ('h2:peer_list=a', 'mean h1'),
+            ('all.peer_list=a', "policy 'all'"),
+            # An option of a policy that is not in either list.
+            ('shard_key=a', "option 'shard_key'"),
+        ):
+            with self.assertRaisesRegex(exceptions.NotFoundError, said):
+                self.check(given)
 
-
-class ImportTest(third_party.ThirdPartyCase):
     def test_policy_that_may_not_be_imported_is_refused(self) -> None:
         self.install('theirs')
         with self.assertRaisesRegex(

@@ -137,13 +137,9 @@ class TestReading(unittest.TestCase):
 
 
 class TestFlavorSpecs(unittest.TestCase):
-    def read(self, extra_specs, properties=None) -> flavor_specs.FlavorSpecs:
-        image = {'properties': properties or {}}
-        return read(extra_specs=extra_specs, image=image).specs()
-
     def test_what_nova_writes_is_understood(self) -> None:
-        specs = self.read(
-            {
+        request = read(
+            extra_specs={
                 'resources:CUSTOM_GOLD': '1',
                 'resources:CUSTOM_SILVER': '0',
                 'resources:VCPU': '0',
@@ -152,13 +148,19 @@ class TestFlavorSpecs(unittest.TestCase):
                 'trait2:CUSTOM_OLD': 'forbidden',
                 'capabilities:boot_mode': 'uefi',
                 'capabilities': 'a, b:>= 2,boot_mode:uefi,',
+                # What is not about bare metal says nothing.
                 'hw:cpu_policy': 'dedicated',
+                'hw:numa_nodes': '1',
+                'quota:x': '2',
+                'free': 'text',
             },
-            {
-                'trait:CUSTOM_IMAGE': 'required',
-                'capabilities:c': '<in> 1',
-                'hw_architecture': 'aarch64',
-                'os_distro': 'debian',
+            image={
+                'properties': {
+                    'trait:CUSTOM_IMAGE': 'required',
+                    'capabilities:c': '<in> 1',
+                    'hw_architecture': 'aarch64',
+                    'os_distro': 'debian',
+                }
             },
         )
         self.assertEqual(
@@ -175,13 +177,7 @@ class TestFlavorSpecs(unittest.TestCase):
                 ),
                 architecture='aarch64',
             ),
-            specs,
-        )
-
-    def test_what_is_not_about_bare_metal_says_nothing(self) -> None:
-        self.assertEqual(
-            flavor_specs.FlavorSpecs(),
-            self.read({'hw:numa_nodes': '1', 'quota:x': '2', 'free': 'text'}),
+            request.specs(),
         )
 
     def test_resource_classes_are_named_as_nova_names_them(self) -> None:

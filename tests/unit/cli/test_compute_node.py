@@ -1,8 +1,7 @@
-"""``compute node list``: its options, pages, orders and errors."""
+"""``compute node list`` in pages, graphs, and nodes named by an instance."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import io
 import re
@@ -12,23 +11,19 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.api.resources import compute_nodes, node_lists
-from ironic_ownership.cli import compute_node, errors
+from ironic_ownership.cli import compute_node
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.records import Update
 from ironic_ownership.observe import columns
-from tests.unit.cli import test_move
+from tests.unit.cli import command_case
 from tests.unit.engine import world
 
-
-class ShardTest(unittest.TestCase):
-    def test_no_shard_is_no_name_of_a_shard(self) -> None:
-        self.assertRaises(argparse.ArgumentTypeError, compute_node._shard, '')
+LOGGER = 'ironic_ownership.cli'
+BY_NAME = ['u5', 'u4', 'u3', 'u2', 'u1']
 
 
-class ListCase(unittest.TestCase):
+class ListTest(unittest.TestCase):
     """Answers pages of two of the nodes 1 to 5, named backwards."""
-
-    key = 'compute_nodes'
-    count = 5
 
     def setUp(self) -> None:
         super().setUp()
@@ -43,16 +38,13 @@ class ListCase(unittest.TestCase):
         self, name: str, query: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
         self.queries.append({'name': name, **query})
-        numbers = range(1, self.count + 1)
-        for some in (numbers[n : n + 2] for n in range(0, 5, 2)):
+        key = f'{name.partition(":")[0]}s'
+        for some in ([1, 2], [3, 4], [5]):
             if self.error is not None and some[0] > 1:
                 raise self.error
             self.read.extend(some)
-            yield {
-                self.key: [self.row(number) for number in some],
-                'warnings': [],
-                'notes': [],
-            }
+            rows = [self.row(number) for number in some]
+            yield {key: rows, 'warnings': [], 'notes': []}
 
     def row(self, number: int) -> dict[str, Any]:
         shown = (*compute_nodes.LONG, *node_lists.RECORD)
@@ -66,98 +58,66 @@ class ListCase(unittest.TestCase):
         self.command.run(parser.parse_args([*words]))
         return self.output.getvalue()
 
-    def rows(self, *words: str) -> Iterator[Any]:
-        parser = self.command.get_parser('list')
-        _, rows = self.command.take_action(parser.parse_args([*words]))
-        return iter(rows)
-
-
-class ListTest(ListCase):
     def test_first_row_needs_the_first_page_only(self) -> None:
-        rows = self.rows('-f', 'csv')
-        self.assertEqual('u1', next(rows)[0])
-        self.assertEqual([1, 2], self.read)
-        self.assertEqual(['u2', 'u3', 'u4', 'u5'], [row[0] for row in rows])
+        parser = self.command.get_parser('list')
+        for words, name in (
+            ([], 'compute_node:list'),
+            (['--recorded'], 'compute_node_record:list'),
+        ):
+            self.read.clear()
+            args = parser.parse_args([*words, '--service', 'a', '-f', 'csv'])
+            rows = iter(self.command.take_action(args)[1])
+            self.assertEqual('u1', next(rows)[0])
+            self.assertEqual([1, 2], self.read)
+            self.assertEqual(BY_NAME[-2::-1], [row[0] for row in rows])
+            query = self.queries.pop()
+            self.assertEqual((name, 'a'), (query['name'], query['service']))
 
-    def test_table_is_in_the_order_of_the_names(self) -> None:
-        out = self.run_with('-c', 'uuid')
-        self.assertEqual(
-            ['u5', 'u4', 'u3', 'u2', 'u1'], re.findall(r'u\d', out)
-        )
-
-    def test_other_formats_are_in_the_order_of_the_uuids(self) -> None:
-        for name in ('csv', 'json', 'value', 'yaml'):
-            out = self.run_with('-f', name, '-c', 'uuid')
-            self.assertEqual(
-                ['u1', 'u2', 'u3', 'u4', 'u5'], re.findall(r'u\d', out), name
-            )
-
-    def test_sorting_needs_all_rows(self) -> None:
-        out = self.run_with(
-            *('-f', 'value', '-c', 'uuid', '--sort-column', 'name')
-        )
-        self.assertEqual('u5\nu4\nu3\nu2\nu1\n', out)
+    def test_tables_are_in_the_order_of_the_names(self) -> None:
+        sort = ('--sort-column', 'name')
+        for words, expected in (
+            ((), BY_NAME),
+            (('-f', 'value', *sort), BY_NAME),
+            *((('-f', name), BY_NAME[::-1]) for name in ('csv', 'json')),
+            *((('-f', name), BY_NAME[::-1]) for name in ('value', 'yaml')),
+        ):
+            out = self.run_with('-c', 'uuid', *words)
+            self.assertEqual(expected, re.findall(r'u\d', out), words)
 
     def test_filters_are_those_of_the_options(self) -> None:
         self.run_with(
             *('--service', 'a', '--shard', 's', '--state', 'orphan', 'owned')
         )
         self.assertEqual(
-            [
-                {
-                    'name': 'compute_node:list',
-                    'service': 'a',
-                    'shard': 's',
-                    'conductor_group': None,
-                    'state': ['orphan', 'owned'],
-                }
-            ],
-            self.queries,
+            {
+                'name': 'compute_node:list',
+                'service': 'a',
+                'shard': 's',
+                'conductor_group': None,
+                'state': ['orphan', 'owned'],
+            },
+            self.queries[0],
         )
 
-    def test_error_of_the_first_page_leaves_no_output(self) -> None:
-        self.command.app.api.pages.side_effect = exceptions.RecordsError('x')
-        for name in ('csv', 'json', 'value', 'yaml', 'table'):
-            with self.assertRaises(exceptions.RecordsError):
-                self.run_with('-f', name)
-            self.assertEqual('', self.output.getvalue(), name)
+    def fails(self, name: str) -> str:
+        with self.assertRaises(exceptions.RecordsError):
+            self.run_with('-f', name)
+        return self.output.getvalue()
 
     def test_error_of_a_later_page_is_one_of_the_list(self) -> None:
         self.error = exceptions.RecordsError('x')
         for name in ('csv', 'json', 'value'):
-            with (
-                self.assertLogs('ironic_ownership.cli', 'ERROR') as logged,
-                self.assertRaises(exceptions.RecordsError),
-            ):
-                self.run_with('-f', name)
+            with self.assertLogs(LOGGER, 'ERROR') as logged:
+                self.assertIn('u2', self.fails(name))
             self.assertIn('the list is incomplete', logged.output[0])
             self.assertIn('after 2 rows', logged.output[0])
-            self.assertIn('u2', self.output.getvalue())
-        for name in ('yaml', 'table'):
-            with (
-                self.assertNoLogs('ironic_ownership.cli', 'ERROR'),
-                self.assertRaises(exceptions.RecordsError),
-            ):
-                self.run_with('-f', name)
-            self.assertEqual('', self.output.getvalue(), name)
-
-
-class RecordedTest(ListCase):
-    key = 'compute_node_records'
-
-    def test_pages_are_read_as_they_are_written(self) -> None:
-        rows = self.rows('--recorded', '--service', 'a', '-f', 'csv')
-        self.assertEqual('u1', next(rows)[0])
-        self.assertEqual([1, 2], self.read)
-        self.assertEqual(['u2', 'u3', 'u4', 'u5'], [row[0] for row in rows])
-        self.assertEqual('compute_node_record:list', self.queries[0]['name'])
-        self.assertEqual('a', self.queries[0]['service'])
-
-    def test_what_needs_ironic_is_refused(self) -> None:
-        for words in (['--long'], ['--state', 'orphan']):
-            self.assertRaises(
-                errors.UsageError, self.rows, '--recorded', *words
-            )
+        with self.assertNoLogs(LOGGER, 'ERROR'):
+            for name in ('yaml', 'table'):
+                self.assertEqual('', self.fails(name), name)
+            # Nor has that of the first page any output.
+            self.command.app.api.pages.side_effect = self.error
+            for name in ('csv', 'json', 'value', 'yaml', 'table'):
+                self.assertEqual('', self.fails(name), name)
 
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
@@ -168,17 +128,26 @@ _LINE = re.compile(
 )
 
 
-class GraphTest(test_move.CommandCase):
+class OneNodeTest(command_case.CommandCase):
     """``old`` owns the nodes and is not alive, ``new`` is."""
 
-    def graph(self, *words: str) -> str:
-        kind, uuid = compute_node.ExplainComputeNode, world.uuid(1)
-        return self.printed(kind, uuid, '--graph', *words)[1]
-
-    def test_chain_leads_from_the_inputs_to_the_decision(self) -> None:
-        lines = self.graph().splitlines()
+    def graph(self) -> list[str]:
+        """Return the lines of a graph, the same for both callers."""
+        graphs = []
+        for remote in (False, True):
+            self.remote = remote
+            words = (world.uuid(1), '--graph')
+            graphs.append(
+                self.printed(compute_node.ExplainComputeNode, *words)[1]
+            )
+        self.assertEqual(*graphs)
+        lines = graphs[0].splitlines()
         for line in lines:
             self.assertRegex(line, rf'^(?:{_LINE.pattern})$')
+        return lines
+
+    def test_chain_leads_from_the_inputs_to_the_decision(self) -> None:
+        lines = self.graph()
         self.assertIn('  inputs -> member0;', lines)
         self.assertIn('  member0 -> want;', lines)
         self.assertIn('  inputs -> member1 [style=dashed];', lines)
@@ -192,16 +161,29 @@ class GraphTest(test_move.CommandCase):
         node = self.ironic.nodes[world.uuid(1)]
         name = 'a"]; evil [label="\\\x1b'
         self.ironic.put(dataclasses.replace(node, name=name, shard=name))
-        for line in self.graph().splitlines():
-            self.assertRegex(line, rf'^(?:{_LINE.pattern})$')
+        self.graph()
 
-    def test_other_format_is_refused(self) -> None:
-        for words in (('-f', 'json'), ('-c', 'uuid')):
-            with self.assertRaises(errors.UsageError):
-                self.graph(*words)
+    def test_instance_names_its_node(self) -> None:
+        """On record, or one that just appeared."""
+        instance, uuid = world.uuid(901), world.uuid(1)
+        node = dataclasses.replace(
+            self.ironic.nodes[uuid], instance_uuid=instance
+        )
+        self.ironic.put(node)
+        self.assert_found(compute_node.ShowComputeNode, instance, uuid)
+        self.records.apply('old', self.epoch, [Update(node)])
+        self.assert_found(compute_node.ShowComputeNode, instance.upper(), uuid)
+        self.backend.join('old', 'two', world.ALL)
+        for kind in (
+            compute_node.ExplainComputeNode,
+            compute_node.CheckActionComputeNode,
+        ):
+            self.assert_found(kind, instance, uuid)
+        self.ironic.put(dataclasses.replace(node, instance_uuid=None))
+        self.assert_found(compute_node.ShowComputeNode, instance, uuid)
 
-
-class RemoteGraphTest(GraphTest):
-    """The same over HTTP."""
-
-    remote = True
+    def assert_found(self, kind: Any, named: str, uuid: str) -> None:
+        for remote in (False, True):
+            self.remote = remote
+            _, row = self.run_command(kind, named)
+            self.assertEqual(uuid, row['uuid'])

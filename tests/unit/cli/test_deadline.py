@@ -26,27 +26,27 @@ class TestDeadline(unittest.TestCase):
         self.calls = PendingCalls()
         self.ended = threading.Event()
         self.texts: list[str] = []
+        self.client = _Caller('req-7')
+        self.enterContext(mock.patch.object(deadline, '_end', self.end))
+        self.enterContext(mock.patch.object(deadline, 'pending', self.calls))
+        self.limit = deadline.Deadline(lambda: self.client)
+        self.addCleanup(self.limit.cancel)
 
     def end(self, text: str) -> None:
         self.texts.append(text)
         self.ended.set()
 
-    def limit(
-        self, client: OperationClient | None = None
-    ) -> deadline.Deadline:
-        self.enterContext(mock.patch.object(deadline, '_end', self.end))
-        self.enterContext(mock.patch.object(deadline, 'pending', self.calls))
-        made = deadline.Deadline(lambda: client)
-        self.addCleanup(made.cancel)
-        return made
+    def ends(self) -> str:
+        """Let the time pass, and return what is written at the end."""
+        self.limit.start(0.01)
+        self.assertTrue(self.ended.wait(LONG))
+        (text,) = self.texts
+        return text
 
     def test_servers_without_an_answer_are_named(self) -> None:
-        made = self.limit()
         with self.calls.to('Ironic'), self.calls.to('the database x'):
-            made.start(0.01)
-            self.assertTrue(self.ended.wait(LONG))
-        self.assertTrue(made.passed)
-        (text,) = self.texts
+            text = self.ends()
+        self.assertTrue(self.limit.passed)
         self.assertRegex(
             text,
             r'^ironic-ownership: error: no result within 0.01 s.*from: '
@@ -54,25 +54,16 @@ class TestDeadline(unittest.TestCase):
         )
 
     def test_command_that_computes_waits_for_no_server(self) -> None:
-        self.limit().start(0.01)
-        self.assertTrue(self.ended.wait(LONG))
-        (text,) = self.texts
+        text = self.ends()
         self.assertIn('It waits for no server: it is still computing', text)
         self.assertNotIn('No answer yet', text)
 
     def test_what_may_have_changed_can_be_found_out(self) -> None:
-        caller = _Caller('req-7')
-        made = self.limit(caller)
-        for name, body in (
-            ('check:show', None),
-            ('move:create', {'dry_run': True}),
-        ):
-            caller.call(name, body=body)
-        self.assertFalse(caller.has_written)
-        caller.call('move:create', body={'dry_run': False})
-        made.start(0.01)
-        self.assertTrue(self.ended.wait(LONG))
-        (text,) = self.texts
+        self.client.call('check:show')
+        self.client.call('move:create', body={'dry_run': True})
+        self.assertFalse(self.client.has_written)
+        self.client.call('move:create', body={'dry_run': False})
+        text = self.ends()
         for command in (
             'event list --request-id req-7',
             'move list --unfinished',
@@ -80,14 +71,13 @@ class TestDeadline(unittest.TestCase):
             self.assertIn(f'"ironic-ownership {command}"', text)
 
     def test_run_that_has_ended_is_left_alone(self) -> None:
-        made = self.limit()
-        made.allow_grace()
+        self.limit.allow_grace()
         with mock.patch.object(deadline, 'GRACE', LONG):
-            made.allow_grace()
-        made.start(0.01)
-        while not made.passed:
+            self.limit.allow_grace()
+        self.limit.start(0.01)
+        while not self.limit.passed:
             self.ended.wait(0.01)
-        made.cancel()
+        self.limit.cancel()
         for thread in threading.enumerate():
             if thread.name == 'time limit':
                 thread.join(LONG)

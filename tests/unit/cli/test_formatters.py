@@ -1,4 +1,4 @@
-"""Formatters: row by row, and the same text as that of cliff."""
+"""Formatters: row by row, as cliff writes them, and tables in a width."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import types
 import unittest
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
+from cliff import utils
 from cliff.formatters import commaseparated, json_format, table, value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ironic_ownership.cli import formatters
+from ironic_ownership.cli import formatters, watch
 from ironic_ownership.observe import columns
 
 NAMES = ('uuid', 'cell "1"')
@@ -26,10 +28,24 @@ CELLS = st.recursive(
     ),
     max_leaves=5,
 )
+UUID = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a9'
+HINT = 'Move the node to a service that is alive, or restart its service.'
+FORMATS: dict[str, Any] = {
+    'json': json_format.JSONFormatter,
+    'csv': commaseparated.CSVLister,
+    'value': value.ValueFormatter,
+}
 
 
-def args(*, noindent: bool = False) -> types.SimpleNamespace:
-    return types.SimpleNamespace(noindent=noindent, quote_mode='nonnumeric')
+def args(**given: Any) -> types.SimpleNamespace:
+    defaults = {
+        'noindent': False,
+        'quote_mode': 'nonnumeric',
+        'max_width': 0,
+        'fit_width': False,
+        'print_empty': False,
+    }
+    return types.SimpleNamespace(**{**defaults, **given})
 
 
 class _Output(io.StringIO):
@@ -51,23 +67,6 @@ class _Output(io.StringIO):
             yield f'row {number}', ['a', None]
 
 
-class _Error(Exception):
-    pass
-
-
-def _failing() -> Iterator[tuple[str, Any]]:
-    yield 'row 0', None
-    yield 'row 1', None
-    raise _Error
-
-
-FORMATS: dict[str, Any] = {
-    'json': json_format.JSONFormatter,
-    'csv': commaseparated.CSVLister,
-    'value': value.ValueFormatter,
-}
-
-
 class TestStreams(unittest.TestCase):
     def test_first_row_is_written_before_others_are_read(self) -> None:
         for name, formatter in FORMATS.items():
@@ -79,75 +78,54 @@ class TestStreams(unittest.TestCase):
                 self.assertEqual((1, 1000), (out.at_first, out.pulled), name)
                 self.assertIn('row 999', out.getvalue())
 
-    def test_error_is_reported_as_the_end_of_the_list(self) -> None:
-        for name, formatter in FORMATS.items():
-            out = io.StringIO()
-            with (
-                self.assertLogs(formatters.LOG, 'ERROR') as logged,
-                self.assertRaises(_Error),
-            ):
-                formatters.of(name, formatter(), str).emit_list(
-                    NAMES, _failing(), out, args()
-                )
-            self.assertIn('after 2 rows', logged.output[0])
-            self.assertIn('row 1', out.getvalue(), name)
-
     def test_unfinished_json_cannot_be_read(self) -> None:
+        def failing() -> Iterator[tuple[str, Any]]:
+            yield 'row 0', None
+            raise LookupError
+
         out = io.StringIO()
-        with self.assertLogs(formatters.LOG), self.assertRaises(_Error):
-            formatters.JSON().emit_list(NAMES, _failing(), out, args())
+        with self.assertLogs(formatters.LOG), self.assertRaises(LookupError):
+            formatters.JSON().emit_list(NAMES, failing(), out, args())
         self.assertRaises(ValueError, json.loads, out.getvalue())
 
     def test_reader_that_has_gone_is_no_error_of_the_list(self) -> None:
-        class Gone(io.StringIO):
-            def write(self, text: str) -> int:
-                raise BrokenPipeError
-
+        gone = mock.Mock(**{'write.side_effect': BrokenPipeError})
         with (
             self.assertNoLogs(formatters.LOG, 'ERROR'),
             self.assertRaises(BrokenPipeError),
         ):
-            formatters.JSON().emit_list(NAMES, [('a', None)], Gone(), args())
+            formatters.JSON().emit_list(NAMES, [('a', None)], gone, args())
 
 
-class TestJSON(unittest.TestCase):
+class TestTexts(unittest.TestCase):
+    def assert_same(self, ours: Any, theirs: Any, rows: Any, how: Any) -> None:
+        texts = []
+        for formatter in (ours, theirs):
+            out = io.StringIO(newline='')
+            formatter.emit_list(NAMES, rows, out, how)
+            texts.append(out.getvalue())
+        self.assertEqual(*texts)
+
     @given(st.lists(st.tuples(CELLS, CELLS), max_size=3), st.booleans())
-    def test_text_is_that_of_cliff(
+    def test_json_is_that_of_cliff(
         self, rows: list[tuple[Any, Any]], noindent: bool
     ) -> None:
-        ours, theirs = io.StringIO(), io.StringIO()
         cliffs = json_format.JSONFormatter()
         how = args(noindent=noindent)
-        formatters.JSON().emit_list(NAMES, rows, ours, how)
-        cliffs.emit_list(NAMES, rows, theirs, how)
-        self.assertEqual(theirs.getvalue(), ours.getvalue())
+        self.assert_same(formatters.JSON(), cliffs, rows, how)
 
-    def test_no_rows_are_an_empty_list(self) -> None:
-        for noindent in (True, False):
-            out = io.StringIO()
-            formatters.JSON().emit_list(
-                NAMES, iter(()), out, args(noindent=noindent)
-            )
-            self.assertEqual([], json.loads(out.getvalue()))
-
-
-class TestCSV(unittest.TestCase):
     @given(
         st.lists(st.tuples(st.text(), CELLS), max_size=3),
         st.sampled_from(sorted(commaseparated.CSVLister.QUOTE_MODES)),
     )
-    def test_text_is_that_of_cliff(
+    def test_csv_is_that_of_cliff(
         self, rows: list[tuple[Any, Any]], mode: str
     ) -> None:
-        ours, theirs = io.StringIO(newline=''), io.StringIO(newline='')
         cliffs = commaseparated.CSVLister()
-        how = types.SimpleNamespace(quote_mode=mode)
-        formatters.of('csv', cliffs, str).emit_list(NAMES, rows, ours, how)
-        formatters.Flat(cliffs).emit_list(NAMES, rows, theirs, how)
-        self.assertEqual(theirs.getvalue(), ours.getvalue())
+        ours = formatters.of('csv', cliffs, str)
+        flat = formatters.Flat(cliffs)
+        self.assert_same(ours, flat, rows, args(quote_mode=mode))
 
-
-class TestFlat(unittest.TestCase):
     def test_lists_become_text(self) -> None:
         out = io.StringIO()
         formatters.Flat(commaseparated.CSVLister()).emit_list(
@@ -158,28 +136,16 @@ class TestFlat(unittest.TestCase):
             [*csv.reader(io.StringIO(out.getvalue()))],
         )
 
-
-class TestTenants(unittest.TestCase):
-    def test_no_format_sends_their_texts_to_a_terminal(self) -> None:
+    def test_no_format_sends_texts_of_tenants_to_a_terminal(self) -> None:
         # OSC 52 writes to the clipboard.
         bad = '\x1b]52;c;eA==\x07\n\u202e'
-        args = types.SimpleNamespace(
-            quote_mode='all',
-            noindent=True,
-            max_width=0,
-            fit_width=False,
-            print_empty=False,
-            variables=[],
-            prefix='',
-        )
-        for name, formatter in {
-            **FORMATS,
-            'table': table.TableFormatter,
-        }.items():
+        how = args(quote_mode='all', noindent=True, variables=[], prefix='')
+        kinds = {**FORMATS, 'table': table.TableFormatter}
+        for name, formatter in kinds.items():
             for cell in (bad, [bad, 'x'], {bad: bad}, [{'a': bad}]):
                 out = io.StringIO()
                 formatters.of(name, formatter(), columns.readable).emit_list(
-                    ('name',), [(cell,)], out, args
+                    ('name',), [(cell,)], out, how
                 )
                 for line in out.getvalue().splitlines():
                     self.assertTrue(line.isprintable(), (name, line))
@@ -187,3 +153,104 @@ class TestTenants(unittest.TestCase):
                 if name in ('csv', 'value'):
                     rows = out.getvalue().count('\n')
                     self.assertEqual(2 if name == 'csv' else 1, rows, name)
+
+
+def terminal(encoding: str = 'utf-8', is_one: bool = True) -> io.StringIO:
+    stream = mock.Mock(wraps=io.StringIO(), encoding=encoding)
+    stream.isatty.side_effect = lambda: is_one
+    return stream
+
+
+class BarTest(unittest.TestCase):
+    def shown(self, stdout: Any, name: str = 'Of Mean') -> str:
+        formatter = formatters.of('table', None, columns.readable, 'Of Mean')
+        rows = [(name, share) for share in (None, 0.0, 0.5, 1.0, 1.9, 7.0)]
+        formatter.emit_list(('Host', name), rows, stdout, args())
+        return str(stdout.getvalue())
+
+    def test_share_has_a_bar_on_a_terminal(self) -> None:
+        lines = self.shown(terminal()).splitlines()[3:-1]
+        self.assertEqual(
+            [
+                '-',
+                '0.00       │',
+                '0.50 ███   │',
+                '1.00 ██████│',
+                '1.90 ██████│█████▍',
+                '7.00 ██████│██████',
+            ],
+            [line.split('|')[2].strip() for line in lines],
+        )
+
+    def test_nothing_else_has_one(self) -> None:
+        for stdout in (terminal(is_one=False), terminal('ANSI_X3.4-1968')):
+            self.assertNotIn('│', self.shown(stdout))
+            self.assertNotIn('│', self.shown(watch.Captured(stdout)))
+        self.assertNotIn('│', self.shown(terminal(), 'Nodes'))
+        self.assertIn('│', self.shown(watch.Captured(terminal())))
+
+
+class TableTest(unittest.TestCase):
+    """No word is ever broken."""
+
+    def shown(
+        self, *rows: Any, width: int = 80, one: bool = False
+    ) -> list[str]:
+        names = [f'Column {number}' for number in range(len(rows[0]))]
+        stdout = io.StringIO()
+        formatter = formatters.Table(
+            lambda cell: (
+                cell.replace('/', '\n') if isinstance(cell, str) else cell
+            )
+        )
+        emit, data = formatter.emit_list, rows
+        if one:
+            emit, data = formatter.emit_one, rows[0]
+        emit(names, data, stdout, args(max_width=width))
+        return stdout.getvalue().splitlines()
+
+    def test_lines_fit_and_words_are_whole(self) -> None:
+        other = UUID[::-1]
+        for rows, one, words, key, lines in (
+            # Columns of text give way to uuids.
+            (
+                [(UUID, 'owned', HINT), (other, 'free', '')],
+                False,
+                'restart',
+                '| Column 0 ',
+                1,
+            ),
+            # Rows that cannot fit are shown one below the other.
+            (
+                [(UUID, other, 7), (UUID, other, HINT)],
+                False,
+                'service.',
+                '| Column 2 |',
+                2,
+            ),
+            # One row is wrapped between words.
+            ([(UUID, f'{HINT}/{other}/{HINT}')], True, 'restart', '| Move', 2),
+        ):
+            shown = self.shown(*rows, one=one)
+            text = '\n'.join(shown)
+            self.assertLessEqual(max(map(len, shown)), 80, text)
+            for word in (UUID, other, words):
+                self.assertIn(word, text)
+            self.assertEqual(lines, text.count(key), text)
+
+    def test_width_of_a_terminal_counts(self) -> None:
+        stdout = terminal()
+        with mock.patch.object(utils, 'terminal_width', return_value=80):
+            formatters.Table(str).emit_list(
+                ('a', 'b', 'c'), [(UUID, HINT, HINT)], stdout, args()
+            )
+        lines = stdout.getvalue().splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertIn(UUID, stdout.getvalue())
+
+    def test_file_has_long_lines(self) -> None:
+        row = (UUID, HINT, HINT)
+        lines = self.shown(row, width=0)
+        self.assertIn(f'| {UUID} | {HINT} | {HINT} |', lines)
+        row = (UUID, 5, 'text')
+        self.assertEqual(self.shown(row, width=0), self.shown(row))

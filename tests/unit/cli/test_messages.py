@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import io
 import re
 import unittest
 from unittest import mock
 
+from ironic_ownership.api.resources import rings
+from ironic_ownership.api.resources.check import COLUMNS
 from ironic_ownership.cli import (
     base,
-    change,
     check,
     compute_node,
     errors,
@@ -21,145 +21,35 @@ from ironic_ownership.cli import (
     node_import,
     overview,
     pause,
-    reservation,
-    service,
-    service_change,
-    shard,
+    ring,
 )
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
+from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
+from ironic_ownership.engine.decision import what_if
 from ironic_ownership.observe import columns
-from tests.unit.cli import test_move
+from tests.unit.cli import command_case
+from tests.unit.db import sqlite
 from tests.unit.engine import world
 
-PAUSE = ('--for', '10m', '--reason', 'new cables', '--yes')
+LOGGER = 'ironic_ownership.cli.base'
 
 
-class MessagesTest(test_move.CommandCase):
+class MessagesTest(command_case.CommandCase):
     """``old`` is stopped and disabled, and owns nodes 1 to 6."""
 
-    def refused(self, kind: type, *words: str) -> str:
-        with self.assertRaises(errors.UsageError) as caught:
-            self.run_command(kind, *words)
-        return str(caught.exception)
-
     def test_no_field_is_shown_twice(self) -> None:
-        _, text = self.printed(pause.BeginPause, *PAUSE)
+        words = ('--for', '10m', '--reason', 'new cables', '--yes')
+        _, text = self.printed(pause.BeginPause, *words)
         self.assertEqual(1, text.count('Request ID'), text)
 
-    def test_pause_is_named_with_its_place(self) -> None:
-        self.run_command(pause.BeginPause, *PAUSE)
-        self.run_command(
-            pause.BeginPause, *PAUSE, '--shard', 'a', '--conductor-group', ''
-        )
-        self.printed(service.ListService)
-        said = self.stderr.getvalue()
-        self.assertIn(
-            "are paused for nodes of shard 'a' and conductor group '' until",
-            said,
-        )
-        self.assertIn('are paused for all nodes until', said)
-
-    def test_pause_of_what_no_node_has_is_refused(self) -> None:
-        for words, hint in (
-            (('--shard', 'A'), "shard 'A' is not known. Did you mean a?"),
-            (('--conductor-group', 'x'), "conductor group 'x' is not known"),
-        ):
-            with self.assertRaises(exceptions.NotFoundError) as caught:
-                self.run_command(pause.BeginPause, *PAUSE, *words)
-            self.assertIn(hint, str(caught.exception))
-        self.assertEqual([], self.records.pauses())
-
-    def test_pause_that_holds_nothing_yet_warns_once(self) -> None:
-        self.ironic.put(world.node(7, shard='new'))
-        with self.assertLogs('ironic_ownership.cli', 'WARNING') as logs:
-            code, _ = self.run_command(
-                pause.BeginPause, *PAUSE, '--shard', 'new'
-            )
-        self.assertEqual((4, 1), (code, len(self.records.pauses())))
-        (line,) = logs.output
-        self.assertIn("nodes of shard 'new' are not on record", line)
-
-    def test_pause_does_not_need_ironic(self) -> None:
+    def test_reason_of_several_gates_is_shown_once(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
-        code, _ = self.run_command(pause.BeginPause, *PAUSE, '--shard', 'a')
-        self.assertEqual(0, code)
-
-    def test_longest_pause_is_named(self) -> None:
-        said = self.refused(
-            *(pause.BeginPause, '--for', '367d', '--force'),
-            *('--reason', 'x', '--yes'),
+        _, text = self.printed(
+            node_change.ReleaseComputeNode, 'node1', '--dry-run'
         )
-        self.assertEqual('the pause is longer than 366 days', said)
-
-    def test_options_of_an_order_fit_together(self) -> None:
-        after, to = '--take-over-deployed-after', '--take-over-deployed-to'
-        for words, expected in (
-            ((after, '60'), f'{after} needs --reason'),
-            ((to, 'new'), f'{to} goes with {after}'),
-            (
-                ('--enable', '--whole-scope'),
-                f'--whole-scope goes with {after}',
-            ),
-            (('--down', '--no-take-over-deployed'), 'Use two commands'),
-            ((after, '60', '--reason', 'x', '--up'), 'Use two commands'),
-        ):
-            said = self.refused(service_change.SetService, 'old', *words)
-            self.assertIn(expected, said)
-            self.assertNotIn('body', said)
-
-    def test_fault_of_an_option_is_not_one_of_the_body(self) -> None:
-        empty = 'cannot be empty'
-        for kind, words, expected in (
-            (pause.BeginPause, (*PAUSE, '--shard', ''), empty),
-            (
-                move.MoveComputeNode,
-                ('--all', '--from', '', '--to', 'new', '--dry-run'),
-                empty,
-            ),
-            (
-                move.MoveComputeNode,
-                ('--shard', '', '--to', 'new', '--dry-run'),
-                empty,
-            ),
-        ):
-            said = self.refused(kind, *words)
-            self.assertIn(expected, said)
-            self.assertNotIn('body', said)
-        for text in ('0', '-1', 'x', '1.5', '1000000001', '9' * 5000):
-            with self.assertRaises(argparse.ArgumentTypeError):
-                change.positive(text)
-
-    def test_column_of_long_is_named(self) -> None:
-        for option in ('-c', '--sort-column'):
-            said = self.refused(
-                compute_node.ListComputeNode, option, 'Decided Owner'
-            )
-            self.assertEqual(
-                "column 'Decided Owner' is shown only with --long. Add --long",
-                said,
-            )
-
-    def test_request_lacks_options(self) -> None:
-        create = reservation.CreateReservation
-        said = self.refused(create, '--dry-run')
-        self.assertIn('lacks --instance and --service. Add', said)
-        said = self.refused(create, '--instance', 'x', '--service', 'new')
-        self.assertIn("'x' does not match", said)
-        self.assertNotIn('openapi', said)
-
-    def test_arguments_are_texts(self) -> None:
-        for kind, *words in (
-            (pause.BeginPause, *PAUSE, '--shard', 'r\udcff'),
-            (reservation.ShowReservation, 'r\udcff'),
-            (event.ListEvent, '--kind', 'node_moved', '--node', 'r\udcff'),
-            (shard.PlanShard, '--weight', 'r\udcff=1'),
-        ):
-            said = self.refused(kind, *words)
-            self.assertIn('r\\udcff', said)
-            self.assertIn('is not a text in UTF-8', said)
-        # The name of a file may be anything.
-        said = self.refused(check.ValidateNode, '/no/r\udcff')
-        self.assertIn('cannot be read', said)
+        for said in ('cannot be evaluated: down', 'Remove the cause'):
+            self.assertEqual(1, text.count(said), text)
 
     def test_standard_input_is_named(self) -> None:
         for kind, content, expected in (
@@ -170,65 +60,60 @@ class MessagesTest(test_move.CommandCase):
             (node_import.ImportComputeNode, b'', 'standard input names no'),
         ):
             stdin = io.TextIOWrapper(io.BytesIO(content))
-            with mock.patch('sys.stdin', stdin):
-                said = self.refused(kind, '-')
-            self.assertIn(expected, said)
+            with (
+                mock.patch('sys.stdin', stdin),
+                self.assertRaisesRegex(errors.UsageError, expected),
+            ):
+                self.run_command(kind, '-')
 
-    def test_overview_says_whether_ironic_was_read(self) -> None:
-        text = overview._state({'state': 'ok', 'check_age': None})
-        self.assertEqual(
-            'All is well: every node on record has exactly one live owner.',
-            text,
-        )
-        text = overview._state({'state': 'ok', 'check_age': 3.0})
-        self.assertEqual(
-            'All is well: every node has exactly one live owner.', text
-        )
+    def cut(self, kind: type, *words: str) -> str:
+        """Return what is said about the rest of a list."""
+        found = []
+        for remote in (False, True):
+            self.remote = remote
+            for more in ((), ('-f', 'json')):
+                with mock.patch.object(base.LOG, 'warning') as warned:
+                    self.assertEqual(0, self.printed(kind, *words, *more)[0])
+                found.append([call.args[1] for call in warned.mock_calls])
+        self.assertEqual([found[0]] * 4, found)
+        return ' '.join(found[0])
 
-    def test_skip_invalid_is_proposed_for_other_nodes_only(self) -> None:
-        del self.ironic.nodes[world.uuid(2)]
-        for nodes, proposed in (
-            (('node2',), False),
-            (('node1', 'node2'), True),
+    def test_cut_list_says_so(self) -> None:
+        for number in (1, 2):
+            self.remote = False
+            self.move(f'node{number}', '--yes')
+            self.records.begin_pause(Origin('x', f'req-{number}'), 60, 'y')
+        for kind, what in (
+            (event.ListEvent, 'events'),
+            (move.ListMove, 'moves'),
+            (pause.ListPause, 'pauses'),
         ):
-            self.move(*nodes, '--yes')
-            said = self.stderr.getvalue()
-            self.assertIn('nothing was moved', said)
-            self.assertEqual(proposed, '--skip-invalid' in said, said)
+            said = self.cut(kind, '--limit', '1')
+            self.assertIn(f'more {what} follow: raise --limit', said)
+            self.assertEqual('', self.cut(kind))
+        _, rows = self.run_command(event.ListEvent, '--node', 'node1')
+        show = (compute_node.ShowComputeNode, 'node1', '--events')
+        said = self.cut(*show, str(len(rows) - 1))
+        self.assertIn('more events follow: raise --events', said)
+        for number in len(rows), 0:
+            self.assertEqual('', self.cut(*show, str(number)))
 
-    def test_source_that_only_died_is_described(self) -> None:
-        self.records.set_service('old', actor='test', disabled=False)
-        self.move('node1', '--yes')
-        self.assertIn(
-            'old is not alive, but neither disabled nor forced down. ',
-            self.stderr.getvalue(),
+    def test_events_of_a_deleted_service_are_listed(self) -> None:
+        self.records.register('gone', world.ALL)
+        sqlite.run_sql(
+            self.records._database, "DELETE FROM services WHERE host = 'gone'"
         )
-
-    def test_reason_of_several_gates_is_shown_once(self) -> None:
-        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
-        _, text = self.printed(
-            node_change.ReleaseComputeNode, 'node1', '--dry-run'
-        )
-        for said in ('cannot be evaluated: down', 'Remove the cause'):
-            self.assertEqual(1, text.count(said), text)
-
-    def test_empty_list_is_a_sentence(self) -> None:
-        self.assertEqual(
-            'No compute nodes\n',
-            self.printed(compute_node.ListComputeNode, '--state', 'orphan')[1],
-        )
-        for kind in (
-            move.ListMove,
-            reservation.ListReservation,
-            pause.ListPause,
-        ):
-            self.assertRegex(self.printed(kind)[1], r'^No \w+')
-        _, text = self.printed(event.ListEvent, '--since', '2099-01-01')
-        self.assertEqual('No events\n', text)
-        self.assertEqual(
-            'No pause: owners change automatically.\n',
-            self.printed(pause.EndPause, '--yes')[1],
-        )
+        for remote in (False, True):
+            self.remote = remote
+            for words, count in (
+                (('--service', 'GONE'), 1),
+                (('--service', 'gone', '--node', 'node1'), 0),
+            ):
+                code, found = self.run_command(event.ListEvent, *words)
+                self.assertEqual((0, count), (code, len(found)))
+            with self.assertRaises(exceptions.OwnershipError) as caught:
+                self.printed(event.ListEvent, '--service', 'gonne')
+            self.assertEqual('not_found', caught.exception.code)
 
 
 class HelpTest(unittest.TestCase):
@@ -241,6 +126,7 @@ class HelpTest(unittest.TestCase):
             if not isinstance(command, base.Lister) or not command.operation:
                 continue
             shown = columns.keys(command.described.columns)
+            self.assertIn(command.bar, {*shown, ''})
             text = f'{command.get_description()} {command.get_epilog()}'
             for column in re.findall(r'column\s+"(\w+)"', text):
                 self.assertIn(column, shown, entry.name)
@@ -252,18 +138,100 @@ class HelpTest(unittest.TestCase):
         self.assertNotIn('ignored', text)
 
 
-class CellTest(unittest.TestCase):
-    def test_rows_in_a_cell_leave_out_what_is_open(self) -> None:
+class ShownTest(unittest.TestCase):
+    def test_overview_says_whether_ironic_was_read(self) -> None:
+        for age, which in (
+            (None, 'every node on record'),
+            (3.0, 'every node'),
+        ):
+            self.assertEqual(
+                f'All is well: {which} has exactly one live owner.',
+                overview._state({'state': 'ok', 'check_age': age}),
+            )
+
+    def test_empty_group_is_seen(self) -> None:
         self.assertEqual(
-            'loop=beat, ended=no\nloop=epoch, code=late, ended=yes',
-            columns.readable(
-                [
-                    {'loop': 'beat', 'code': None, 'ended': False},
-                    {'loop': 'epoch', 'code': 'late', 'ended': True},
-                ]
+            "shard: -\ngroup: ''\nalive: yes",
+            compute_node.readable({'shard': None, 'group': '', 'alive': True}),
+        )
+
+    def test_advice_is_a_list_of_wrapped_lines(self) -> None:
+        shown = str(compute_node.readable(['word ' * 30, 'Nothing to do']))
+        self.assertEqual(3, len(shown.splitlines()))
+        self.assertTrue(shown.startswith('* word'))
+        self.assertIn('\n* Nothing to do', shown)
+        self.assertLess(max(map(len, shown.splitlines())), 80)
+
+    def test_member_is_a_line_and_one_for_each_policy(self) -> None:
+        policies = [
+            {'policy': 'all', 'options': {}, 'says': 'admits it'},
+            {'policy': 'p', 'options': {'o': 1}, 'says': 'x'},
+            {
+                'policy': 'q',
+                'options': {},
+                'member_values': {'zone': 'a'},
+                'says': 'y',
+            },
+        ]
+        self.assertEqual(
+            'h1: is disabled\n  - all: admits it\n  - p (o=1): x\n'
+            '  - q (for itself zone=a): y',
+            compute_node.readable(
+                [{'host': 'h1', 'why': 'is disabled', 'policies': policies}]
             ),
         )
-        self.assertEqual(
-            'shard=-, on=yes, of=[-, no]',
-            columns.readable({'shard': None, 'on': True, 'of': [None, False]}),
+
+    def test_first_few_stand_for_all_and_the_count_tells(self) -> None:
+        found = Problem(
+            *('unowned', Severity.ERROR, 'what', Kind.NODE),
+            *(tuple('abcde'), tuple('vwxyz')),
         )
+        long = columns.cells(COLUMNS, found)
+        short = check._shortened(long)
+        self.assertEqual(
+            (5, ['a', 'b', 'c'], ['v', 'w', 'x']),
+            (short['count'], short['subjects'], short['services']),
+        )
+        self.assertEqual(list('abcde'), long['subjects'])
+        self.assertIs(str, type(short['severity']))
+        hint = '3 checks were skipped: a'
+        self.assertEqual(
+            '3 checks were skipped (--long lists them)',
+            check._without_list({**long, 'kind': 'part', 'hint': hint})[
+                'hint'
+            ],
+        )
+        for other in (long, {**long, 'hint': hint}):
+            self.assertIs(other, check._without_list(other))
+
+    def test_sums_are_told_and_nodes_named_if_asked_for(self) -> None:
+        left, moved = (
+            what_if.NodeChange(kind, model.Node(uuid), 'h1', after, deployed)
+            for kind, uuid, after, deployed in (
+                (what_if.Kind.UNSERVED, 'b', 'h1', False),
+                (what_if.Kind.MOVES, 'a', None, True),
+            )
+        )
+        outcome = what_if.Difference(4, [left, moved])
+        sums = columns.cells(rings.DIFFERENCE, outcome)
+        flow = {'nodes': 1, 'instances': 1, 'share': 0.25}
+        self.assertEqual(
+            {
+                'nodes': 4,
+                'moves': 1,
+                'share': 0.25,
+                'instances': 1,
+                'stranded': 0,
+                'unserved': 1,
+                'flows': [{'from_service': 'h1', 'to_service': None, **flow}],
+            },
+            sums,
+        )
+        self.assertEqual(
+            [('a', 'moves'), ('b', 'unserved')],
+            [(n['uuid'], n['change']) for n in rings.changes(outcome)],
+        )
+        summary = ring._summary(sums)
+        self.assertIn('1 of 4 nodes would move (25.0%), 1 of them', summary)
+        self.assertIn('1 node without an instance would stay', summary)
+        self.assertNotIn('stranded', summary)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
 import tempfile
 import unittest
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from ironic_ownership.cli import errors, node_import
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Release
 from ironic_ownership.db.node_imports import SqlNodeImports
-from tests.unit.cli import test_move
+from tests.unit.cli import command_case
 from tests.unit.engine import world
 
 A = '8fd1a2c4-7b53-4e0f-9a6d-2c31f5e0b7a0'
@@ -25,12 +23,12 @@ class TestOwnerFile(unittest.TestCase):
     def read(
         self, content: str | bytes
     ) -> tuple[dict[str, str], Sequence[str]]:
-        directory = self.enterContext(tempfile.TemporaryDirectory())
-        path = pathlib.Path(directory) / 'owners'
-        path.write_bytes(
-            content.encode() if isinstance(content, str) else content
-        )
-        return node_import.read_owners(str(path))
+        with tempfile.NamedTemporaryFile() as file:
+            if isinstance(content, str):
+                content = content.encode()
+            file.write(content)
+            file.flush()
+            return node_import.read_owners(file.name)
 
     def test_both_formats_name_the_same_owners(self) -> None:
         for content in (
@@ -47,9 +45,9 @@ class TestOwnerFile(unittest.TestCase):
             f'{{"{A}": "rack1", "{B}": "rack2"}}',
         ):
             with self.subTest(content=content):
-                owners, faults = self.read(content)
-                self.assertEqual({A: 'rack1', B: 'rack2'}, owners)
-                self.assertEqual([], faults)
+                self.assertEqual(
+                    ({A: 'rack1', B: 'rack2'}, []), self.read(content)
+                )
 
     def test_every_fault_has_its_place(self) -> None:
         owners, faults = self.read(
@@ -65,14 +63,11 @@ class TestOwnerFile(unittest.TestCase):
             ],
             [fault.partition(': ')[2] for fault in faults],
         )
-        owners, faults = self.read(
-            f'{{"{A}": "rack1", "{A}": "rack2", "{B}": 7, "x": null}}'
-        )
-        self.assertEqual(3, len(faults))
-        owners, faults = self.read(
-            f'[7, {{"uuid": "{B}"}}, {{"owner": "rack1"}}]'
-        )
-        self.assertEqual(({}, 3), (owners, len(faults)))
+        for content in (
+            f'{{"{A}": "rack1", "{A}": "rack2", "{B}": 7, "x": null}}',
+            f'[7, {{"uuid": "{B}"}}, {{"owner": "rack1"}}]',
+        ):
+            self.assertEqual(3, len(self.read(content)[1]), content)
 
     def test_file_that_cannot_be_used_is_one_error(self) -> None:
         for content in (
@@ -92,98 +87,81 @@ class TestOwnerFile(unittest.TestCase):
             node_import.read_owners('/nowhere/owners.csv')
 
 
-class ImportCommandTest(test_move.CommandCase):
+class ImportCommandTest(command_case.CommandCase):
     """Nodes 1 to 4 are unowned; ``old`` owns 5 and 6."""
 
     def setUp(self) -> None:
         super().setUp()
         freed = [Release(world.uuid(number)) for number in range(1, 5)]
         self.records.apply('old', self.epoch, freed)
-        directory = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, directory)
-        self.file = directory / 'owners.csv'
+        self.file = self.directory / 'owners.csv'
 
     def run_import(
         self, owners: dict[int, str], *words: str, more: str = ''
-    ) -> tuple[int, dict[str, str]]:
+    ) -> tuple[int, list[str]]:
+        """Return the exit code, and the state of each node."""
         lines = [f'{world.uuid(n)},{host}\n' for n, host in owners.items()]
         self.file.write_text(f'uuid,owner\n{"".join(lines)}{more}')
         code, rows = self.run_command(
             node_import.ImportComputeNode, str(self.file), '--all', *words
         )
         self.rows = {row['uuid']: row for row in rows}
-        return code, {row['uuid']: row['state'] for row in rows}
+        return code, [self.cell(n, 'state') for n in owners]
+
+    def cell(self, number: int, key: str) -> Any:
+        return self.rows[world.uuid(number)][key]
 
     def owner(self, number: int) -> str | None:
         return self.owners()[world.uuid(number)]
 
-    def test_dry_run_changes_nothing(self) -> None:
-        before = self.owners()
-        code, states = self.run_import({1: 'new', 2: 'NEW'}, '--dry-run')
-        self.assertEqual(0, code, self.stderr.getvalue())
-        self.assertEqual({'planned'}, set(states.values()))
-        self.assertEqual(before, self.owners())
-
     def test_import_is_repeated_without_a_change(self) -> None:
-        node = self.ironic.nodes[world.uuid(1)]
         instance = world.uuid(77)
-        self.ironic.nodes[node.uuid] = world.node(
-            1, name='node1', instance_uuid=instance
-        )
-        code, states = self.run_import({1: 'new', 2: 'new'}, '-y')
-        self.assertEqual(0, code, self.stderr.getvalue())
-        self.assertEqual({'imported'}, set(states.values()))
-        self.assertEqual(['new', 'new'], [self.owner(1), self.owner(2)])
-        (record,) = self.records.compute_nodes_by_uuid([node.uuid])
-        self.assertEqual(instance, record.instance_uuid)
-        code, states = self.run_import({1: 'new', 2: 'new', 3: 'new'}, '-y')
+        self.ironic.put(world.node(1, name='node1', instance_uuid=instance))
+        owners = {1: 'new', 2: 'NEW'}
         self.assertEqual(
-            (0, ['imported', 'unchanged', 'unchanged']),
-            (code, sorted(states.values())),
+            (0, ['planned'] * 2), self.run_import(owners, '--dry-run')
+        )
+        self.assertEqual([None, None], [self.owner(1), self.owner(2)])
+        self.assertEqual((0, ['imported'] * 2), self.run_import(owners, '-y'))
+        self.assertEqual(['new', 'new'], [self.owner(1), self.owner(2)])
+        (record,) = self.records.compute_nodes_by_uuid([world.uuid(1)])
+        self.assertEqual(instance, record.instance_uuid)
+        self.assertEqual(
+            (0, ['unchanged', 'unchanged', 'imported']),
+            self.run_import({**owners, 3: 'new'}, '-y'),
         )
 
     def test_refused_nodes_stop_the_others_unless_skipped(self) -> None:
         del self.ironic.nodes[world.uuid(2)]
         owners = {1: 'new', 2: 'new', 3: 'nwe', 5: 'new'}
         code, states = self.run_import(owners, '-y')
-        self.assertEqual(3, code)
+        self.assertEqual((3, 'planned'), (code, states[0]))
         self.assertIn('3 of 4 nodes refused', self.stderr.getvalue())
-        self.assertEqual('planned', states[world.uuid(1)])
         self.assertIsNone(self.owner(1))
-        gates = {n: self.rows[world.uuid(n)]['failed_gates'] for n in owners}
         self.assertEqual(
-            {
-                1: [],
-                2: ['node_exists'],
-                3: ['service_known'],
-                5: ['not_owned'],
-            },
-            gates,
+            [[], ['node_exists'], ['service_known'], ['not_owned']],
+            [self.cell(n, 'failed_gates') for n in owners],
         )
-        hints = {n: self.rows[world.uuid(n)]['hint'] for n in owners}
-        self.assertIn('Did you mean new?', hints[3])
-        self.assertIn(f'move {world.uuid(5)} --to new', hints[5])
-        code, states = self.run_import(owners, '-y', '--skip-invalid')
-        self.assertEqual(3, code)
+        self.assertIn('Did you mean new?', self.cell(3, 'hint'))
+        hint = self.cell(5, 'hint')
+        self.assertIn(f'move {world.uuid(5)} --to new', hint)
         self.assertEqual(
-            ['imported', 'refused', 'refused', 'refused'],
-            sorted(states.values()),
+            (3, ['imported', 'refused', 'refused', 'refused']),
+            self.run_import(owners, '-y', '--skip-invalid'),
         )
         self.assertEqual(('new', 'old'), (self.owner(1), self.owner(5)))
 
     def test_services_that_have_not_started_are_created_if_asked(self) -> None:
         code, _ = self.run_import({1: 'rack9'}, '--new-services', '-y')
-        self.assertEqual(0, code, self.stderr.getvalue())
-        self.assertEqual('rack9', self.owner(1))
+        self.assertEqual((0, 'rack9'), (code, self.owner(1)))
         (row,) = [s for s in self.records.services() if s.host == 'rack9']
         self.assertTrue(row.never_registered)
 
     def test_service_that_was_stopped_gets_no_node(self) -> None:
         self.records.retire('old', self.epoch, grace=0)
         code, _ = self.run_import({1: 'old'}, '-y')
-        row = self.rows[world.uuid(1)]
         self.assertEqual(
-            (3, ['service_may_write']), (code, row['failed_gates'])
+            (3, ['service_may_write']), (code, self.cell(1, 'failed_gates'))
         )
         # The hint works.
         self.records.register('old', world.ALL)
@@ -191,13 +169,12 @@ class ImportCommandTest(test_move.CommandCase):
         self.assertEqual((0, 'old'), (code, self.owner(1)))
 
     def test_bad_lines_are_named_and_stop_the_import(self) -> None:
+        bad = 'nonsense,new\n'
         with self.assertRaises(errors.UsageError):
-            self.run_import({1: 'new'}, '-y', more='nonsense,new\n')
+            self.run_import({1: 'new'}, '-y', more=bad)
         self.assertIn('line 3: ', self.stderr.getvalue())
         self.assertIsNone(self.owner(1))
-        code, _ = self.run_import(
-            {1: 'new'}, '-y', '--skip-invalid', more='nonsense,new\n'
-        )
+        code, _ = self.run_import({1: 'new'}, '-y', '--skip-invalid', more=bad)
         self.assertEqual((3, 'new'), (code, self.owner(1)))
 
     def test_interrupted_import_is_resumed(self) -> None:
@@ -218,17 +195,16 @@ class ImportCommandTest(test_move.CommandCase):
         self.assertIn('stopped after 1 of 3 nodes', self.stderr.getvalue())
         self.assertIn('3 of 3 nodes evaluated', self.stderr.getvalue())
         self.assertEqual(('new', None), (self.owner(1), self.owner(2)))
-        code, states = self.run_import(owners, '-y')
-        self.assertEqual(0, code)
-        self.assertEqual('unchanged', states[world.uuid(1)])
-        self.assertEqual('imported', states[world.uuid(3)])
+        self.assertEqual(
+            (0, ['unchanged', 'imported', 'imported']),
+            self.run_import(owners, '-y'),
+        )
 
     def test_node_that_got_an_owner_meanwhile_is_refused(self) -> None:
         with mock.patch.object(SqlNodeImports, 'claim', return_value=set()):
-            code, states = self.run_import({1: 'new'}, '-y')
-        self.assertEqual((3, {'refused'}), (code, set(states.values())))
-        row = self.rows[world.uuid(1)]
-        self.assertEqual(['not_owned'], row['failed_gates'])
+            found = self.run_import({1: 'new'}, '-y')
+        self.assertEqual((3, ['refused']), found)
+        self.assertEqual(['not_owned'], self.cell(1, 'failed_gates'))
 
 
 class ImportCommandOverHttpTest(ImportCommandTest):

@@ -20,10 +20,8 @@ Main = Callable[[list[str]], int]
 class FirstHourCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = pathlib.Path(directory.name)
-        self.out = self.err = ''
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.directory = pathlib.Path(directory)
 
     def run_main(self, main: Main, *words: str) -> int:
         with captured() as (out, err):
@@ -62,9 +60,7 @@ class TestWithoutConfiguration(FirstHourCase):
 
     def test_places_that_were_searched_are_named(self) -> None:
         for main, words in (
-            (cli.main, ['service', 'list']),
             (cli.main, ['check']),
-            (cli.main, ['compute', 'node', 'list']),
             (cli.main, ['compute', 'node', 'move', 'x', '--to', 'y', '-y']),
             (dbsync.main, ['version']),
             (status.main, ['upgrade', 'check']),
@@ -98,9 +94,7 @@ class TestNewDatabase(FirstHourCase):
     def test_commands_create_none_and_say_so(self) -> None:
         for main, words in (
             (cli.main, ['service', 'list']),
-            (cli.main, ['service', 'list', '-f', 'json']),
-            (cli.main, ['compute', 'node', 'list']),
-            (cli.main, ['event', 'list']),
+            (cli.main, ['compute', 'node', 'list', '-f', 'json']),
             (cli.main, ['service', 'set', 'a', '--disable', '--yes']),
             (dbsync.main, ['purge', '--days', '9']),
         ):

@@ -25,6 +25,7 @@ GOOD: dict[str, dict[str, object]] = {
         'endpoint_override': 'http://127.0.0.1:1',
     },
 }
+Line = tuple[str, str, object]
 
 
 class Demands:
@@ -34,34 +35,38 @@ class Demands:
         self.current = current
         self.wanted: list[Tuning] = []
         self.errors: list[str] = []
+        self.refuse = self.errors.append
 
     def request(self, wanted: Tuning) -> None:
         self.wanted.append(wanted)
         self.current = wanted
 
-    def refuse(self, error: str) -> None:
-        self.errors.append(error)
-
 
 class ReloadingCase(unittest.TestCase):
     def setUp(self) -> None:
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.file = pathlib.Path(directory.name, 'ironic-ownership.conf')
-        self.write()
+        super().setUp()
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.file = pathlib.Path(directory, 'ironic-ownership.conf')
         self.files = ['--config-file', str(self.file)]
-        self.conf = new(self.files, 'test')
-        client.register_opts(self.conf)
-        is_configured(self.conf)
-        self.demands = Demands(settings.read(self.conf).tuning)
+        self.start()
         self.addCleanup(
             log_format.change_levels,
             log_format.read_levels(self.conf),
             {'': logging.getLogger().level},
         )
+
+    def start(self, *changes: Line) -> None:
+        """Start a process whose file is the good one with changes."""
+        self.write(*changes)
+        self.conf = new(self.files, 'test')
+        client.register_opts(self.conf)
+        if changes:
+            client.open_ironic(self.conf)
+        is_configured(self.conf)
+        self.demands = Demands(settings.read(self.conf).tuning)
         self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
 
-    def write(self, *changes: tuple[str, str, object]) -> str:
+    def write(self, *changes: Line) -> str:
         """Write the good file with changes; ``None`` takes a line out."""
         sections = {group: dict(lines) for group, lines in GOOD.items()}
         for group, name, value in changes:
@@ -74,20 +79,20 @@ class ReloadingCase(unittest.TestCase):
         self.file.write_text(text)
         return text
 
-    def apply(self, *changes: tuple[str, str, object]) -> Tuning:
+    def apply(self, *changes: Line) -> Tuning:
         self.write(*changes)
         self.reloading.reload()
         self.assertEqual([], self.demands.errors)
         return self.demands.wanted.pop()
 
-    def options(self, tuning: Tuning) -> dict[str, model.Value]:
-        return {
-            name: value
-            for policy in tuning.advertised.policies
-            for name, value in policy.options
-        }
+    def warned(self, *changes: Line) -> str:
+        """Apply changes, and return the one warning of them."""
+        with self.assertLogs(LOGGER, 'WARNING') as logs:
+            self.tuning = self.apply(*changes)
+        (line,) = logs.output
+        return line
 
-    def refuse(self, *changes: tuple[str, str, object]) -> str:
+    def refuse(self, *changes: Line) -> str:
         self.write(*changes)
         return self.refused()
 
@@ -102,37 +107,35 @@ class ReloadingCase(unittest.TestCase):
 
 class TestApplied(ReloadingCase):
     def test_scope_peers_intervals_and_limits_are_applied(self) -> None:
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            tuning = self.apply(
-                ('ironic', 'shard_key', 's2'),
-                ('ironic', 'peer_list', 'HOST2, host1'),
-                ('membership', 'heartbeat_interval', 6),
-                ('ownership', 'refresh_interval', 7),
-                ('ownership', 'recheck_interval', 8),
-                ('ownership', 'mass_loss_share', 0.9),
-                ('ownership', 'mass_loss_minimum', 10),
-            )
-        self.assertEqual(
-            {'shard_key': 's2', 'peer_list': ('host1', 'host2')},
-            self.options(tuning),
+        remark = self.warned(
+            ('ironic', 'shard_key', 's2'),
+            ('ironic', 'peer_list', 'HOST2, host1'),
+            ('membership', 'heartbeat_interval', 6),
+            ('ownership', 'refresh_interval', 7),
+            ('ownership', 'recheck_interval', 8),
+            ('ownership', 'mass_loss_share', 0.9),
+            ('ownership', 'mass_loss_minimum', 10),
         )
-        (remark,) = logs.output
         self.assertIn('peer_list names HOST2: host names are', remark)
-        self.assertEqual('s2', tuning.policies.scope.shard)
-        limits = tuning.limits
+        tuning = self.tuning
+        found: dict[str, model.Value] = {}
+        for policy in tuning.advertised.policies:
+            found |= dict(policy.options)
         self.assertEqual(
-            (6, 7, 8, 0.9, 10),
+            {'shard_key': 's2', 'peer_list': ('host1', 'host2')}, found
+        )
+        self.assertEqual('s2', tuning.policies.scope.shard)
+        intervals, limits = tuning.intervals, tuning.limits
+        self.assertEqual((6, 7), (intervals.heartbeat, intervals.refresh))
+        self.assertEqual(
+            (8, 0.9, 10),
             (
-                tuning.intervals.heartbeat,
-                tuning.intervals.refresh,
                 limits.recheck_interval,
                 limits.mass_loss_share,
                 limits.mass_loss_minimum,
             ),
         )
-
-    def test_line_that_is_gone_goes_back_to_the_default(self) -> None:
-        self.apply(('ownership', 'refresh_interval', 7))
+        # A line that is gone goes back to the default.
         self.assertEqual(60, self.apply().intervals.refresh)
 
     def test_other_policies_are_applied_named_or_derived(self) -> None:
@@ -151,22 +154,28 @@ class TestApplied(ReloadingCase):
 
     def test_levels_change_at_once(self) -> None:
         named = logging.getLogger('ironic_ownership_reloading')
-        self.apply(
-            ('DEFAULT', 'debug', True),
-            ('DEFAULT', 'default_log_levels', f'{named.name}=ERROR'),
+        for level, of_named, *lines in (
+            (
+                *(logging.DEBUG, logging.ERROR, ('DEFAULT', 'debug', True)),
+                ('DEFAULT', 'default_log_levels', f'{named.name}=ERROR'),
+            ),
+            (logging.INFO, logging.NOTSET),
+        ):
+            self.apply(*lines)
+            self.assertEqual(level, logging.getLogger().level)
+            self.assertEqual(of_named, named.level)
+        # A refused file changes none.
+        self.refuse(
+            ('DEFAULT', 'debug', True), ('ironic', 'shard_key', 'rack/1')
         )
-        self.assertEqual(logging.DEBUG, logging.getLogger().level)
-        self.assertEqual(logging.ERROR, named.level)
-        self.apply()
         self.assertEqual(logging.INFO, logging.getLogger().level)
-        self.assertEqual(logging.NOTSET, named.level)
 
 
 class TestRestart(ReloadingCase):
     def test_options_that_need_one_are_named_once_and_not_applied(
         self,
     ) -> None:
-        self.write(
+        changes = (
             ('DEFAULT', 'host', 'host9'),
             ('DEFAULT', 'log_file', '/nonexistent/host.log'),
             ('DEFAULT', 'use_json', True),
@@ -177,40 +186,17 @@ class TestRestart(ReloadingCase):
             ('database', 'max_retries', 3),
             ('ironic', 'endpoint_override', 'http://127.0.0.2:1'),
             ('ironic', 'page_size', 9),
-            ('ironic', 'shard_key', 's2'),
         )
-        with self.assertLogs(LOGGER, 'WARNING') as logs:
-            self.reloading.reload()
-        (line,) = logs.output
-        for name in (
-            '[DEFAULT] host',
-            '[DEFAULT] log_file',
-            '[DEFAULT] use_json',
-            '[ownership] backend',
-            '[membership] member_ttl',
-            '[membership] fence_margin',
-            '[database] connection',
-            '[database] max_retries',
-            '[ironic] endpoint_override',
-            '[ironic] page_size',
-        ):
-            self.assertIn(name, line)
-        self.assertNotIn('hunter2', line)
-        self.assertNotIn('shard_key', line)
-        (tuning,) = self.demands.wanted
-        self.assertEqual('s2', tuning.policies.scope.shard)
-
-    def test_they_are_compared_with_the_start_and_not_with_the_last_try(
-        self,
-    ) -> None:
+        # They are compared with the start, and not with the last try.
         for _ in range(2):
-            self.write(('membership', 'member_ttl', 50))
-            with self.assertLogs(LOGGER, 'WARNING') as logs:
-                self.reloading.reload()
-            self.assertIn('member_ttl', logs.output[0])
+            line = self.warned(*changes, ('ironic', 'shard_key', 's2'))
+            for group, name, _value in changes:
+                self.assertIn(f'[{group}] {name}', line)
+            self.assertNotIn('hunter2', line)
+            self.assertNotIn('shard_key', line)
+            self.assertEqual('s2', self.tuning.policies.scope.shard)
         with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.write()
-            self.reloading.reload()
+            self.apply()
 
     def test_interval_has_to_fit_the_ttl_that_counts_until_then(self) -> None:
         error = self.refuse(
@@ -242,7 +228,6 @@ class TestRefused(ReloadingCase):
             ('DEFAULT', 'host', 'two words'),
             ('DEFAULT', 'default_log_levels', 'sqlalchemy=LOUD'),
             ('ownership', 'policies', 'shard_key,nope'),
-            ('ownership', 'refresh_interval', 'often'),
             ('ownership', 'refresh_interval', 0),
             ('ownership', 'polices', 'all'),
             ('ironic', 'shard_kye', 'rack2'),
@@ -255,39 +240,24 @@ class TestRefused(ReloadingCase):
                 error = self.refuse((group, name, value))
                 self.assertIn(words.get(name, name), error)
 
-    def test_refused_file_changes_no_level(self) -> None:
-        before = logging.getLogger().level
-        self.refuse(
-            ('DEFAULT', 'debug', True), ('ironic', 'shard_key', 'rack/1')
-        )
-        self.assertEqual(before, logging.getLogger().level)
-
-    def test_file_cut_in_a_line_is_refused_wherever_it_is_cut(self) -> None:
+    def test_cut_file_is_refused_and_never_widens_the_scope(self) -> None:
         text = self.write(('ironic', 'peer_list', 'host1,host2'))
+        scope = text.index('shard_key = s1')
         for end in range(len(text)):
-            self.file.write_text(text[:end])
-            if not text[:end].endswith('\n'):
+            # In any line, and between those before the scope.
+            if end <= scope or text[end - 1] != '\n':
+                self.file.write_text(text[:end])
                 with self.subTest(end=text[max(0, end - 20) : end]):
                     self.refused()
-
-    def test_file_cut_between_lines_never_widens_the_scope(self) -> None:
-        lines = self.write().splitlines(keepends=True)
-        for number in range(lines.index('shard_key = s1\n') + 1):
-            self.file.write_text(''.join(lines[:number]))
-            with self.subTest(lines=number):
-                self.refused()
 
     def test_file_that_only_lacks_options_never_widens_derived_policies(
         self,
     ) -> None:
         left_out = ('ownership', 'policies', None)
-        self.apply(left_out, ('ironic', 'conductor_group', 'g'))
+        group = ('ironic', 'conductor_group', 'g')
+        self.apply(left_out, group)
         for lost in ('shard_key', 'conductor_group'):
-            error = self.refuse(
-                left_out,
-                ('ironic', 'conductor_group', 'g'),
-                ('ironic', lost, None),
-            )
+            error = self.refuse(left_out, group, ('ironic', lost, None))
             self.assertIn(f'the policy {lost} has no option any more', error)
             self.assertIn('[ownership] policies', error)
         error = self.refuse(left_out, ('ironic', 'shard_key', None))
@@ -296,7 +266,7 @@ class TestRefused(ReloadingCase):
         tuning = self.apply(('ownership', 'policies', 'shard_key'))
         self.assertIsNone(tuning.policies.scope.conductor_group)
 
-    def test_unfinished_file_of_a_directory_is_refused_and_named(self) -> None:
+    def test_file_that_cannot_be_read_is_named(self) -> None:
         directory = self.file.parent / 'conf.d'
         directory.mkdir()
         part = directory / 'rack.conf'
@@ -309,8 +279,6 @@ class TestRefused(ReloadingCase):
         self.assertIn(str(part), self.refused())
         part.write_text('[ironic]\nshard_key = s2\n')
         self.assertEqual('s2', self.apply().policies.scope.shard)
-
-    def test_file_that_is_gone_or_no_text_is_named(self) -> None:
         self.file.write_bytes(b'\x00\xff' * 9)
         self.assertIn(str(self.file), self.refused())
         self.file.unlink()
@@ -339,47 +307,29 @@ class TestSources(third_party.ThirdPartyCase, ReloadingCase):
 class KeystoneTest(ReloadingCase):
     """Credentials, whose options exist once a client was built."""
 
-    keystone = (
-        ('ironic', 'auth_type', 'password'),
-        ('ironic', 'auth_url', 'http://127.0.0.1:5000/v3'),
-        ('ironic', 'username', 'ironic'),
-        ('ironic', 'password', 'first'),
-        ('ironic', 'user_domain_name', 'Default'),
-        ('ironic', 'system_scope', 'all'),
-        ('ironic', 'endpoint_override', None),
-    )
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.write(*self.keystone)
-        self.conf = new(self.files, 'test')
-        client.open_ironic(self.conf)
-        is_configured(self.conf)
-        settings.read(self.conf)
-        self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
+    credentials = {
+        'auth_type': 'password',
+        'auth_url': 'http://127.0.0.1:5000/v3',
+        'username': 'ironic',
+        'password': 'first',
+        'user_domain_name': 'Default',
+        'system_scope': 'all',
+    }
 
     def test_only_the_changed_option_needs_a_restart(self) -> None:
-        with self.assertLogs(LOGGER, logging.WARNING) as logs:
-            self.apply(*self.keystone, ('ironic', 'password', 'second'))
-        (line,) = logs.output
-        self.assertTrue(line.endswith('applied: [ironic] password'), line)
-        self.assertNotIn('second', line)
-
-    def test_credentials_of_another_section_are_compared(self) -> None:
-        elsewhere = [('keystone', name, v) for _, name, v in self.keystone]
-        lines = [
-            *((group, name, None) for group, name, _ in self.keystone),
-            ('ironic', 'auth_section', 'keystone'),
-            *(line for line in elsewhere if line[2] is not None),
-        ]
-        self.write(*lines)
-        self.conf = new(self.files, 'test')
-        client.open_ironic(self.conf)
-        is_configured(self.conf)
-        settings.read(self.conf)
-        self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
-        with self.assertNoLogs(LOGGER, logging.WARNING):
-            self.apply(*lines)
-        with self.assertLogs(LOGGER, logging.WARNING) as logs:
-            self.apply(*lines, ('keystone', 'password', 'second'))
-        self.assertIn('[keystone] password', logs.output[0])
+        nothing = dict.fromkeys(('endpoint_override', 'auth_type'))
+        for section, more in (
+            ('ironic', {'endpoint_override': None}),
+            ('keystone', {**nothing, 'auth_section': 'keystone'}),
+        ):
+            lines = (
+                *(('ironic', name, value) for name, value in more.items()),
+                *((section, *line) for line in self.credentials.items()),
+            )
+            self.start(*lines)
+            with self.assertNoLogs(LOGGER, logging.WARNING):
+                self.apply(*lines)
+            line = self.warned(*lines, (section, 'password', 'second'))
+            named = f'applied: [{section}] password'
+            self.assertTrue(line.endswith(named), line)
+            self.assertNotIn('second', line)

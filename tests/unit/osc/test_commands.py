@@ -6,8 +6,6 @@ import signal
 import subprocess
 import sys
 
-from cliff import command
-
 from ironic_ownership.contracts import extras
 from ironic_ownership.contracts.calls import is_interrupt
 from ironic_ownership.osc import commands, plugin
@@ -38,44 +36,25 @@ def _own(group: str) -> dict[str, importlib.metadata.EntryPoint]:
     }
 
 
-class Interrupted(commands.UnderOpenStack):
-    """Evaluates an interrupt where a plugin would be called."""
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        try:
-            self.raising()
-        except KeyboardInterrupt as exc:
-            self.is_interrupt = is_interrupt(exc)
-
-
 class CommandsTest(third_party.ThirdPartyCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.ours = _own(commands.COMMANDS)
-        self.theirs = _own(_GROUP)
-
     def test_the_two_lists_of_commands_are_one(self) -> None:
-        module = commands.__name__
-        self.assertEqual(
-            {
-                _PREFIX + name.replace(' ', '_'): (
-                    f'{module}:{commands.name_of(name)}'
-                )
-                for name in self.ours
-            },
-            {name: entry.value for name, entry in self.theirs.items()},
-        )
-
-    def test_each_name_stands_for_the_command_of_that_name(self) -> None:
-        for name, ours in self.ours.items():
-            theirs = self.theirs[_PREFIX + name.replace(' ', '_')].load()
-            made = theirs(None, None)
-            self.assertIsInstance(made, ours.load())
+        theirs = _own(_GROUP)
+        for name, entry in _own(commands.COMMANDS).items():
+            there = theirs.pop(_PREFIX + name.replace(' ', '_'))
+            self.assertEqual(
+                f'{commands.__name__}:{commands.name_of(name)}', there.value
+            )
+            kind, made = entry.load(), there.load()(None, None)
+            self.assertIsInstance(made, kind)
             self.assertIsInstance(made, commands.UnderOpenStack)
             self.assertEqual(
-                ours.load()(None, None).get_description(),
-                made.get_description(),
+                kind(None, None).get_description(), made.get_description()
             )
+        self.assertEqual({}, theirs)
+        # Examples name the program that is asked.
+        epilog = commands.service_list(None, None).get_epilog()
+        self.assertIn('  openstack baremetal ownership service list', epilog)
+        self.assertNotIn('ironic-ownership service', epilog)
 
     def test_command_of_another_package_has_a_name_as_well(self) -> None:
         self.install(
@@ -101,40 +80,41 @@ class CommandsTest(third_party.ThirdPartyCase):
         )
         self.assertEqual((0, '\n'), (done.returncode, done.stdout), done)
 
+
+class Interrupted(commands.UnderOpenStack):
+    """Evaluates an interrupt where a plugin would be called."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        try:
+            self.raising()
+        except KeyboardInterrupt as exc:
+            self.is_interrupt = is_interrupt(exc)
+
+
+class InterruptTest(third_party.ThirdPartyCase):
+    def raise_interrupt(self) -> None:
+        raise KeyboardInterrupt
+
     def test_interrupt_of_a_plugin_is_not_that_of_the_operator(self) -> None:
-        """The client has Python's handler of SIGINT, before and after."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        """Under the handler of Python; one of the client is kept."""
+
+        def handler(*_: object) -> None:
+            """Do nothing."""
+
+        before = signal.getsignal(signal.SIGINT)
         self.addCleanup(signal.signal, signal.SIGINT, before)
-        for raising, expected in (
-            (lambda: signal.raise_signal(signal.SIGINT), True),
-            (self.raise_interrupt, False),
+        for there, raising, expected in (
+            (
+                signal.default_int_handler,
+                lambda: signal.raise_signal(signal.SIGINT),
+                True,
+            ),
+            (signal.default_int_handler, self.raise_interrupt, False),
+            (handler, self.raise_interrupt, True),
         ):
+            signal.signal(signal.SIGINT, there)
             made = Interrupted(None, None)
             made.raising = raising
             self.assertEqual(0, made.run(argparse.Namespace()))
             self.assertEqual(expected, made.is_interrupt)
-            self.assertIs(
-                signal.default_int_handler, signal.getsignal(signal.SIGINT)
-            )
-
-    def raise_interrupt(self) -> None:
-        raise KeyboardInterrupt
-
-    def test_handler_of_the_client_is_kept(self) -> None:
-        def handler(*_: object) -> None:
-            """Do nothing."""
-
-        before = signal.signal(signal.SIGINT, handler)
-        self.addCleanup(signal.signal, signal.SIGINT, before)
-        made = Interrupted(None, None)
-        made.raising = self.raise_interrupt
-        made.run(argparse.Namespace())
-        self.assertTrue(made.is_interrupt)
-        self.assertIs(handler, signal.getsignal(signal.SIGINT))
-
-    def test_examples_name_the_program_that_is_asked(self) -> None:
-        made = commands.service_list(None, None)
-        self.assertIsInstance(made, command.Command)
-        epilog = made.get_epilog()
-        self.assertIn('  openstack baremetal ownership service list', epilog)
-        self.assertNotIn('ironic-ownership service', epilog)
+            self.assertIs(there, signal.getsignal(signal.SIGINT))

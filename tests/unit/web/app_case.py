@@ -75,15 +75,15 @@ class Wired(Wiring):
 
 
 @functools.cache
-def schema_of(method: str, path: str, status: int) -> Any:
-    """Return the schema of an answer, by the operation that gives it."""
+def validator_of(method: str, path: str, status: int) -> Any:
+    """Return what validates an answer, by the operation that gives it."""
     (one, *_) = [
         one
         for one in routes.OPERATIONS
         if one.method == method
         and re.fullmatch(re.sub(r'{\w+}', '[^/]+', one.path), path)
     ]
-    return one.answers[status][1]
+    return jsonschema.Draft202012Validator(one.answers[status][1])
 
 
 class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
@@ -144,24 +144,28 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
     def ask(
         self, method: str, path: str, status: int = 200, **more: Any
     ) -> Any:
-        answer = self.client.open(path, method=method, **more)
-        text = answer.get_data(as_text=True)
-        self.assertEqual(status, answer.status_code, text)
-        self.assertEqual('application/json', answer.mimetype)
-        if status < 300:
-            validator = jsonschema.Draft202012Validator(
-                schema_of(method, urllib.parse.urlsplit(path).path, status)
-            )
-            validator.validate(answer.get_json())
-        return answer.get_json()
+        found_status, found = self.answer(method, path, **more)
+        self.assertEqual(status, found_status, found)
+        return found
 
-    def refused(self, method: str, path: str, status: int, **more) -> Any:
-        """Return the error that is answered, whose form is checked."""
-        said = self.ask(method, path, status, **more)
-        self.assertEqual(['error'], list(said))
-        error = said['error']
-        self.assertLessEqual(
-            {'code', 'message', 'hint', 'request_id'}, set(error)
-        )
-        self.assertTrue(error['request_id'].startswith('req-'))
-        return error
+    def answer(self, method: str, path: str, **more: Any) -> tuple[int, Any]:
+        """Return status and JSON, whose form is that of the declaration."""
+        answer = self.client.open(path, method=method, **more)
+        self.headers = answer.headers
+        self.assertEqual('application/json', answer.mimetype, answer.text)
+        status, found = answer.status_code, answer.get_json()
+        if status < 300:
+            path = urllib.parse.urlsplit(path).path
+            validator_of(method, path, status).validate(found)
+        else:
+            self.assertEqual(['error'], list(found))
+            error = found['error']
+            self.assertLessEqual(
+                {'code', 'message', 'hint', 'request_id'}, set(error)
+            )
+            self.assertTrue(error['request_id'].startswith('req-'))
+        return status, found
+
+    def refused(self, method: str, path: str, status: int, **more: Any) -> Any:
+        """Return the error that is answered."""
+        return self.ask(method, path, status, **more)['error']

@@ -16,7 +16,6 @@ from prometheus_client import parser
 from waitress.trigger import trigger
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.host.health import Health
 from ironic_ownership.observe import metrics as observed
 from ironic_ownership.web import health as web
 from tests.unit.engine.host.healths import FAILS, WORKS, health
@@ -37,15 +36,16 @@ class ServingCase(unittest.TestCase):
         directory = self.enterContext(tempfile.TemporaryDirectory())
         self.file = pathlib.Path(directory, 'host1.sock')
 
-    def read(self) -> Health:
-        return self.health
+    def serving(self, listen: str = '') -> contextlib.AbstractContextManager:
+        return web.serving(listen or str(self.file), lambda: self.health)
 
-    def serve(self, listen: str) -> None:
-        self.enterContext(web.serving(listen, self.read))
-
-    def get(self, path: str, method: str = 'GET') -> http.client.HTTPResponse:
+    def connect(self) -> http.client.HTTPConnection:
         connection = FileConnection(str(self.file), timeout=30)
         self.addCleanup(connection.close)
+        return connection
+
+    def get(self, path: str, method: str = 'GET') -> http.client.HTTPResponse:
+        connection = self.connect()
         connection.request(method, path)
         return connection.getresponse()
 
@@ -53,75 +53,57 @@ class ServingCase(unittest.TestCase):
 class TestAnswers(ServingCase):
     def setUp(self) -> None:
         super().setUp()
-        self.serve(str(self.file))
+        self.enterContext(self.serving())
 
-    def test_process_that_works_is_healthy(self) -> None:
-        answer = self.get('/healthcheck')
-        self.assertEqual(200, answer.status)
-        self.assertEqual(
-            {
-                'service': 'host1',
-                'role': 'active',
-                'healthy': True,
-                'faults': [],
-            },
-            json.load(answer),
-        )
-
-    def test_process_that_does_nothing_is_not_and_says_why(self) -> None:
-        self.health = health(loops=(WORKS, FAILS))
-        answer = self.get('/healthcheck')
-        self.assertEqual(503, answer.status)
-        self.assertEqual(
-            ['refresh: Ironic does not answer'], json.load(answer)['faults']
-        )
+    def test_process_that_does_nothing_is_not_healthy_and_says_why(
+        self,
+    ) -> None:
+        expected = {'service': 'host1', 'role': 'active'}
+        for loops, status, healthy, faults in (
+            ((WORKS,), 200, True, []),
+            ((WORKS, FAILS), 503, False, ['refresh: Ironic does not answer']),
+        ):
+            self.health = health(loops=loops)
+            answer = self.get('/healthcheck')
+            self.assertEqual(status, answer.status)
+            self.assertEqual(
+                {**expected, 'healthy': healthy, 'faults': faults},
+                json.load(answer),
+            )
 
     def test_metrics_are_prometheus_own_format(self) -> None:
         self.health = health(loops=(WORKS, FAILS))
+        text = self.get('/metrics').read().decode()
         found = {
             (sample.name, *sorted(sample.labels.values())): sample.value
-            for family in parser.text_string_to_metric_families(
-                self.get('/metrics').read().decode()
-            )
+            for family in parser.text_string_to_metric_families(text)
             for sample in family.samples
         }
-        name = 'ironic_ownership_{}'.format
-        expected = {
-            (name('healthy'), 'host1'): 0,
-            (name('role'), 'host1', 'active'): 1,
-            (name('role'), 'host1', 'standby'): 0,
-            (name('fence_remaining_seconds'), 'host1'): 17,
-            (name('loop_works'), 'host1', 'heartbeat'): 1,
-            (name('loop_works'), 'host1', 'refresh'): 0,
-            (name('loop_success_age_seconds'), 'host1', 'heartbeat'): 2,
-            (name('loop_seconds'), 'host1', 'refresh'): 1.5,
-            (name('nodes_in_scope'), 'host1'): 40,
-            (name('waiting'), 'host1', 'waiting'): 2,
-            (name('brake'), 'host1', 'handover_limit'): 1,
-            (name('brake'), 'host1', 'mass_loss'): 0,
-            (
-                name('errors_total'),
-                'host1',
-                'refresh',
-                'ironic_unavailable',
-            ): 3,
-            (name('changes_total'), 'host1', 'claim', 'owner_died'): 7,
-        }
-        expected = {
-            (metric, *sorted(labels)): value
-            for (metric, *labels), value in expected.items()
-        }
-        self.assertEqual(expected, {k: found.get(k) for k in expected})
+        for metric, *labels, value in (
+            ('healthy', 0),
+            ('role', 'active', 1),
+            ('role', 'standby', 0),
+            ('fence_remaining_seconds', 17),
+            ('loop_works', 'heartbeat', 1),
+            ('loop_works', 'refresh', 0),
+            ('loop_success_age_seconds', 'heartbeat', 2),
+            ('loop_seconds', 'refresh', 1.5),
+            ('nodes_in_scope', 40),
+            ('waiting', 'waiting', 2),
+            ('brake', 'handover_limit', 1),
+            ('brake', 'mass_loss', 0),
+            ('errors_total', 'refresh', 'ironic_unavailable', 3),
+            ('changes_total', 'claim', 'owner_died', 7),
+        ):
+            key = f'ironic_ownership_{metric}', *sorted(['host1', *labels])
+            self.assertEqual(value, found.get(key), key)
 
     def test_other_paths_and_methods_are_refused(self) -> None:
         self.assertEqual(404, self.get('/').status)
         self.assertEqual(405, self.get('/metrics', 'POST').status)
-        self.assertEqual(200, self.get('/healthcheck', 'HEAD').status)
-
-    def test_answer_to_head_has_no_body(self) -> None:
-        connection = FileConnection(str(self.file), timeout=30)
-        self.addCleanup(connection.close)
-        for method in ('HEAD', 'GET'):  # over the same connection
+        # The answer to HEAD has no body.
+        connection = self.connect()
+        for method in ('HEAD', 'GET'):
             connection.request(method, '/healthcheck')
             answer = connection.getresponse()
             self.assertEqual(200, answer.status)
@@ -138,10 +120,10 @@ class TestAnswers(ServingCase):
 
 
 class TestPlaces(ServingCase):
-    def refused(self, listen: str) -> str:
+    def refused(self, listen: str = '') -> str:
         with (
             self.assertRaises(exceptions.ConfigurationError) as caught,
-            web.serving(listen, self.read),
+            self.serving(listen),
         ):
             self.fail('it is served')
         return str(caught.exception)
@@ -149,49 +131,37 @@ class TestPlaces(ServingCase):
     def test_loopback_port(self) -> None:
         for host, family in (
             ('127.0.0.1', socket.AF_INET),
-            ('[::1]', socket.AF_INET6),
+            ('::1', socket.AF_INET6),
         ):
             with contextlib.closing(socket.socket(family)) as free:
-                free.bind((host.strip('[]'), 0))
+                free.bind((host, 0))
                 port = free.getsockname()[1]
-            self.serve(f'{host}:{port}')
-            connection = http.client.HTTPConnection(
-                host.strip('[]'), port, timeout=30
-            )
-            connection.request('GET', '/healthcheck')
-            self.assertEqual(200, connection.getresponse().status)
-            connection.close()
+            name = f'[{host}]' if ':' in host else host
+            with self.serving(f'{name}:{port}'):
+                connection = http.client.HTTPConnection(host, port, timeout=30)
+                connection.request('GET', '/healthcheck')
+                self.assertEqual(200, connection.getresponse().status)
+                connection.close()
 
-    def test_file_of_a_process_that_died_is_replaced(self) -> None:
+    def test_file_belongs_to_one_live_process(self) -> None:
+        # That of a process that died is replaced.
         left = socket.socket(socket.AF_UNIX)
         left.bind(str(self.file))
         left.close()
-        self.serve(str(self.file))
-        self.assertEqual(200, self.get('/healthcheck').status)
-
-    def test_file_is_removed_at_the_end(self) -> None:
-        with web.serving(str(self.file), self.read):
-            self.assertTrue(self.file.exists())
+        with self.serving():
+            self.assertIn('in use', self.refused())
+            self.assertEqual(200, self.get('/healthcheck').status)
         self.assertFalse(self.file.exists())
-
-    def test_file_of_a_live_process_is_left_alone(self) -> None:
-        self.serve(str(self.file))
-        self.assertIn('in use', self.refused(str(self.file)))
-        self.assertEqual(200, self.get('/healthcheck').status)
 
     def test_wrong_places_are_refused_with_their_reason(self) -> None:
         self.assertIn('without a token', self.refused('192.0.2.1:9396'))
         for listen in (
-            '9396',
-            'localhost:9396',
-            '127.0.0.1:',
-            '127.0.0.1:93960',
-            '[::1]:-1',
-            'x/y.sock',
+            *('9396', 'localhost:9396', '127.0.0.1:', '127.0.0.1:93960'),
+            *('[::1]:-1', 'x/y.sock'),
         ):
             self.assertIn(f'[health] listen = {listen}', self.refused(listen))
         self.file.write_text('mine')
-        self.assertIn('in use', self.refused(str(self.file)))
+        self.assertIn('in use', self.refused())
         self.assertEqual('mine', self.file.read_text())
 
 
@@ -213,12 +183,12 @@ class TestEnd(ServingCase):
         self.enterContext(
             mock.patch.object(trigger, '_physical_pull', wake_twice)
         )
-        with web.serving(str(self.file), self.read):
+        with self.serving():
             pass
 
     def test_its_threads_end(self) -> None:
         before = self.threads()
-        with web.serving(str(self.file), self.read):
+        with self.serving():
             self.assertEqual(200, self.get('/healthcheck').status)
         for thread in self.threads() - before:
             thread.join(30)

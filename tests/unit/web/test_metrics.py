@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import parser
 
@@ -15,51 +17,48 @@ from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.web import app_case
 
+NAME = 'ironic_ownership_'
+
 
 class MetricsTest(app_case.SiteCase):
-    def samples(self) -> dict[tuple, float]:
+    def samples(self) -> dict[tuple[str, ...], float]:
         """Return what Prometheus reads, by name and values of labels."""
         answer = self.client.get('/metrics')
         self.assertEqual(200, answer.status_code)
         self.assertTrue(answer.content_type.startswith('text/plain'))
         return {
-            (sample.name, *sample.labels.values()): sample.value
+            (sample.name.removeprefix(NAME), *sample.labels.values()): (
+                sample.value
+            )
             for family in parser.text_string_to_metric_families(answer.text)
             for sample in family.samples
         }
 
-    def test_nodes_services_and_members_are_counted(self) -> None:
+    def test_what_is_counted_and_found_is_that_of_the_check(self) -> None:
         found = self.samples()
-        self.assertEqual(6, found['ironic_ownership_nodes', 'old', 'owned'])
+        for key, value in (
+            (('nodes', 'old', 'owned'), 6),
+            (('service_alive', 'new'), 1),
+            (('service_alive', 'old'), 0),
+            (('service_disabled', 'old'), 1),
+            (('members', 'new'), 1),
+        ):
+            self.assertEqual(value, found[key], key)
         self.assertEqual(
-            (1, 0),
-            tuple(
-                found['ironic_ownership_service_alive', host]
-                for host in ('new', 'old')
-            ),
+            {
+                (problem['code'], problem['severity'])
+                for problem in self.get('/v1/check')['problems']
+            },
+            {key[1:] for key in found if key[0] == 'problems'},
         )
-        self.assertEqual(1, found['ironic_ownership_service_disabled', 'old'])
-        self.assertEqual(1, found['ironic_ownership_members', 'new'])
-
-    def test_problems_are_those_of_the_check(self) -> None:
-        expected = {
-            (problem['code'], problem['severity'])
-            for problem in self.get('/v1/check')['problems']
-        }
-        found = {
-            key[1:]
-            for key in self.samples()
-            if key[0] == 'ironic_ownership_problems'
-        }
-        self.assertEqual(expected, found)
 
     def test_part_that_does_not_answer_is_reported_and_left_out(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
         found = self.samples()
-        self.assertEqual(0, found['ironic_ownership_answers', 'ironic'])
-        self.assertEqual(1, found['ironic_ownership_answers', 'records'])
-        self.assertNotIn('ironic_ownership_nodes', {key[0] for key in found})
-        self.assertIn(('ironic_ownership_service_alive', 'old'), found)
+        self.assertEqual(0, found['answers', 'ironic'])
+        self.assertEqual(1, found['answers', 'records'])
+        self.assertNotIn('nodes', {key[0] for key in found})
+        self.assertIn(('service_alive', 'old'), found)
 
     def test_nodes_are_not_listed_for_each_scrape(self) -> None:
         self.client = self.build('metrics_interval = 1000')
@@ -75,13 +74,13 @@ class MetricsTest(app_case.SiteCase):
             self.wired.database,
             'UPDATE condition_reports SET reported_at = reported_at + 3600',
         )
-        age = 'ironic_ownership_conditions_age_seconds', 'new'
-        self.assertEqual(0.0, self.samples()[age])
+        self.assertEqual(0.0, self.samples()['conditions_age_seconds', 'new'])
 
     def test_text_is_escaped(self) -> None:
         name = 'a"b\\c\nd'
-        text = resource.text_of([metrics.Family('x', 'y')]).decode()
-        self.assertIn('# HELP', text)
+        self.assertIn(
+            '# HELP', resource.text_of([metrics.Family('x', 'y')]).decode()
+        )
         family = metrics.Family('x', 'y', ('service',), [((name,), 1.0)])
         (read,) = parser.text_string_to_metric_families(
             resource.text_of([family]).decode()
@@ -90,66 +89,62 @@ class MetricsTest(app_case.SiteCase):
 
 
 class GaugesTest(app_case.SiteCase):
-    def test_metrics_are_read_again_after_the_interval(self) -> None:
-        clock, read = fakes.FakeClock(), []
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock, self.reads = fakes.FakeClock(), 0
+        self.reading, self.go_on = threading.Event(), threading.Event()
+        self.addCleanup(self.go_on.set)
 
-        def overview():
-            read.append(clock.now)
+    def gauges(
+        self, first: Callable[[], Any], interval: float = 60, **more: Any
+    ) -> background.Gauges:
+        """Return gauges whose reads begin so, after they were counted."""
+
+        def overview() -> Any:
+            self.reads += 1
+            first()
             return self.wired.overview()
 
-        found = background.Gauges(overview, 60, clock=clock)
+        return background.Gauges(overview, interval, **more)
+
+    def hang(self) -> None:
+        self.reading.set()
+        self.go_on.wait(180)
+
+    def test_metrics_are_read_again_after_the_interval(self) -> None:
+        found = self.gauges(lambda: None, clock=self.clock)
         for seconds, times in ((0, 1), (59, 1), (1, 2), (59, 2), (61, 3)):
-            clock.elapse(seconds)
+            self.clock.elapse(seconds)
             found.families()
-            self.assertEqual(times, len(read), seconds)
+            self.assertEqual(times, self.reads, seconds)
 
     def test_one_thread_waits_for_the_first_read_and_none_for_ever(
         self,
     ) -> None:
         # The others are free for other requests while Ironic hangs.
-        reading, go_on, read = threading.Event(), threading.Event(), []
-
-        def overview():
-            read.append(1)
-            reading.set()
-            go_on.wait(60)
-            return self.wired.overview()
-
-        self.addCleanup(go_on.set)
-        found = background.Gauges(overview, 1000, patience=180)
+        found = self.gauges(self.hang, patience=180)
         first = threading.Thread(target=found.families)
         first.start()
-        self.assertTrue(reading.wait(180))
+        self.assertTrue(self.reading.wait(180))
         for _ in range(3):
             self.assertRaises(background.BusyError, found.families)
-        go_on.set()
+        self.go_on.set()
         first.join(180)
         self.assertTrue(found.families())
-        self.assertEqual([1], read)
+        self.assertEqual(1, self.reads)
 
     def test_first_read_is_waited_for_as_long_as_the_patience(self) -> None:
-        go_on = threading.Event()
-        self.addCleanup(go_on.set)
-
-        def overview():
-            go_on.wait(180)
-            return self.wired.overview()
-
-        found = background.Gauges(overview, 1000, patience=0.01)
+        found = self.gauges(self.hang, patience=0.01)
         self.assertRaises(background.BusyError, found.families)
-        go_on.set()
+        self.go_on.set()
         self.assertLess(self.age(found), 180)
 
     def test_failed_look_is_tried_again(self) -> None:
-        answers = iter([ValueError('x'), None])
+        def fail() -> None:
+            if self.reads == 1:
+                raise ValueError('x')
 
-        def overview():
-            answer = next(answers)
-            if answer is not None:
-                raise answer
-            return self.wired.overview()
-
-        found = background.Gauges(overview, 1000)
+        found = self.gauges(fail)
         with self.assertLogs('ironic_ownership', 'ERROR'):
             self.assertRaises(ValueError, found.families)
         self.assertTrue(found.families())
@@ -157,30 +152,23 @@ class GaugesTest(app_case.SiteCase):
     def test_slow_look_is_not_waited_for_where_there_is_an_older_one(
         self,
     ) -> None:
-        clock, go_on, read = fakes.FakeClock(), threading.Event(), []
-        again = threading.Event()
-        self.addCleanup(go_on.set)
-
-        def overview():
-            read.append(1)
-            if len(read) > 1:
-                again.set()
-                go_on.wait(180)
-            return self.wired.overview()
-
-        found = background.Gauges(overview, 60, patience=0.01, clock=clock)
+        found = self.gauges(
+            lambda: self.hang() if self.reads > 1 else None,
+            patience=0.01,
+            clock=self.clock,
+        )
         self.assertEqual(0, self.age(found))
-        clock.elapse(60)
+        self.clock.elapse(60)
         self.assertEqual(60, self.age(found))
-        self.assertTrue(again.wait(180))
-        clock.elapse(10)
+        self.assertTrue(self.reading.wait(180))
+        self.clock.elapse(10)
         self.assertEqual(70, self.age(found))
-        self.assertEqual([1, 1], read)
-        go_on.set()
+        self.assertEqual(2, self.reads)
+        self.go_on.set()
         gives_up = time.monotonic() + 180
         while self.age(found):
             self.assertLess(time.monotonic(), gives_up)
-        self.assertEqual([1, 1], read)
+        self.assertEqual(2, self.reads)
 
     def age(self, found: background.Gauges) -> float:
         """Return the age of the metrics, as soon as there are any."""
