@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -67,24 +68,14 @@ class TestLabCommand(unittest.TestCase):
         printed = self.ended(
             signal.SIGTERM, '--property', 'zone=x,y', '--extra', 'rack=r1'
         )
-        found = [
-            line.split()[1:]
-            for line in printed.splitlines()
-            if line.startswith('set ')
-        ]
+        found = re.findall(r'^set (\w+) (\w+) (\w+) (\S+)$', printed, re.M)
+        zones = [(one[0], one[3]) for one in found if one[2] == 'zone']
         self.assertEqual(
-            [['None0', 'x'], ['None1', 'y'], ['None2', 'x']],
-            [
-                [uuid, value]
-                for uuid, field, name, value in found
-                if (field, name) == ('properties', 'zone')
-                and uuid.startswith('None')
-            ],
+            [('None0', 'x'), ('None1', 'y'), ('None2', 'x')],
+            [one for one in zones if one[0].startswith('None')],
         )
-        self.assertEqual(
-            ['r1'] * 5,
-            [value for _, field, _, value in found if field == 'extra'],
-        )
+        racks = [one[3] for one in found if one[1] == 'extra']
+        self.assertEqual(['r1'] * 5, racks)
 
     def test_wrong_attribute_is_a_usage_error(self) -> None:
         running = self.start('--extra', 'rack')

@@ -12,103 +12,99 @@ from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
 
 
-def policies(*lines: str) -> str:
-    """Return a configuration of these policies, the first of the lines."""
-    return '\n'.join((f'[ownership]\npolicies = {lines[0]}', *lines[1:]))
-
-
 class SettingsCase(configurations.ConfiguredCase):
-    def read(self, text: str) -> settings.Settings:
+    """Lines of the configuration are written as ``group.name = value``."""
+
+    def read(self, *lines: str) -> settings.Settings:
+        pairs = (line.split('.', 1) for line in lines)
+        text = '\n'.join(f'[{group}]\n{line}' for group, line in pairs)
         return settings.read(self.configure(text))
 
-    def advertised(self, text: str) -> model.MemberSettings:
-        return self.read(text).tuning.advertised
+    def advertised(self, *lines: str) -> model.MemberSettings:
+        return self.read(*lines).tuning.advertised
 
-    def faults(self, text: str) -> tuple[str, ...]:
+    def names(self, *lines: str) -> list[str]:
+        return [one.name for one in self.advertised(*lines).policies]
+
+    def faults(self, *lines: str) -> tuple[str, ...]:
         with self.assertRaises(
-            exceptions.ConfigurationError, msg=text
+            exceptions.ConfigurationError, msg=lines
         ) as caught:
-            self.read(text)
+            self.read(*lines)
         return caught.exception.faults
 
-    def assert_fault(self, text: str, *parts: str) -> None:
-        """Check that there is one fault, and what it says."""
-        (fault,) = self.faults(text)
-        for part in parts:
+    def assert_fault(self, parts: str, *lines: str) -> None:
+        """Check that there is one fault, and its parts between "..."."""
+        (fault,) = self.faults(*lines)
+        for part in parts.split('...'):
             self.assertIn(part, fault)
         self.assertNotIn('\n', fault)
+
+
+ALL = 'ownership.policies = all'
+SHARD = 'ownership.policies = shard_key'
+GROUP = 'ownership.policies = conductor_group'
+PEERS = 'ownership.policies = peer_list'
+BOTH = 'ownership.policies = conductor_group, peer_list'
+BEAT = 'membership.heartbeat_interval = '
+TTL = 'membership.member_ttl = '
 
 
 class TestGood(SettingsCase):
     def test_nothing_set_is_every_node_under_the_name_of_the_machine(
         self,
     ) -> None:
-        read = self.read('')
-        self.assertEqual(
-            ['all'], [p.name for p in read.tuning.advertised.policies]
-        )
+        read = self.read()
+        self.assertEqual(['all'], self.names())
         self.assertEqual(model.canonical_host(read.host), read.host)
         self.assertEqual(
             (5, 20), (read.tuning.intervals.heartbeat, read.member_ttl)
         )
 
     def test_host_is_known_in_lower_case(self) -> None:
-        self.assertEqual('host1', self.read('[DEFAULT]\nhost = HoSt1').host)
+        self.assertEqual('host1', self.read('DEFAULT.host = HoSt1').host)
 
     def test_names_in_another_case_are_remarked_on(self) -> None:
-        read = self.read(
-            '[DEFAULT]\nhost = HOST1\n[ownership]\npolicies = peer_list\n'
-            '[ironic]\npeer_list = host1, Host2, host3'
-        )
+        peers = 'ironic.peer_list = host1, Host2, host3'
+        read = self.read('DEFAULT.host = HOST1', PEERS, peers)
         for remark, name in zip(read.remarks, ('HOST1', 'Host2'), strict=True):
             self.assertIn(name, remark)
             self.assertIn(f'is {name.lower()}', remark)
 
     def test_same_meaning_is_advertised_alike(self) -> None:
-        both = 'conductor_group, peer_list'
+        group = 'ironic.conductor_group = '
         one, *others = (
-            self.advertised(f'[DEFAULT]\nhost = {host}\n{text}')
-            for host, text in (
+            self.advertised(f'DEFAULT.host = {host}', *lines)
+            for host, *lines in (
+                ('a', BOTH, f'{group}Rack', 'ironic.peer_list = A,b'),
                 (
-                    'a',
-                    policies(
-                        *(both, '[ironic]', 'conductor_group = Rack'),
-                        'peer_list = A,b',
-                    ),
+                    *('B', BOTH, 'ironic.partition_key = rACK'),
+                    'ironic.peer_list = b , a',
                 ),
-                (
-                    'B',
-                    policies(
-                        *(both, '[ironic]', 'partition_key = rACK'),
-                        'peer_list = b , a',
-                    ),
-                ),
-                ('a', '[ironic]\nconductor_group = rack\npeer_list = a,b'),
+                ('a', f'{group}rack', 'ironic.peer_list = a,b'),
             )
         )
         self.assertEqual([one, one], others)
 
     def test_shard_is_accepted_under_the_name_that_nova_uses(self) -> None:
-        for name, option, value in (
-            ('shard_key', 'shard_key = R1', 'R1'),
-            ('shard_key', 'shard = R1', 'R1'),
+        for policy, line, found in (
+            (SHARD, 'shard_key = R1', ('shard_key', 'R1')),
+            (SHARD, 'shard = R1', ('shard_key', 'R1')),
             # An empty group is a group.
-            ('conductor_group', 'conductor_group =', ''),
+            (GROUP, 'conductor_group =', ('conductor_group', '')),
         ):
-            (found,) = self.advertised(
-                policies(name, '[ironic]', option)
-            ).policies
-            self.assertEqual(((name, value),), found.options)
+            (one,) = self.advertised(policy, f'ironic.{line}').policies
+            self.assertEqual((found,), one.options)
 
     def test_members_are_polled_in_proportion_to_their_ttl(self) -> None:
-        for lines, expected in (
-            ('heartbeat_interval = 5\nmember_ttl = 20', 1.0),
-            ('heartbeat_interval = 5\nmember_ttl = 600', 1.0),
-            ('heartbeat_interval = 1\nmember_ttl = 4', 0.2),
-            ('heartbeat_interval = 0.5\nmember_ttl = 1.5', 0.1),
-            ('watch_interval = 7', 7),
+        for expected, *lines in (
+            (1.0, f'{BEAT}5', f'{TTL}20'),
+            (1.0, f'{BEAT}5', f'{TTL}600'),
+            (0.2, f'{BEAT}1', f'{TTL}4'),
+            (0.1, f'{BEAT}0.5', f'{TTL}1.5'),
+            (7, 'membership.watch_interval = 7'),
         ):
-            read = self.read(f'[membership]\nfence_margin = 0.3\n{lines}')
+            read = self.read('membership.fence_margin = 0.3', *lines)
             self.assertAlmostEqual(expected, read.tuning.intervals.watch)
 
     def test_db_backend_follows_the_records(self) -> None:
@@ -129,32 +125,29 @@ class TestPolicies(SettingsCase):
             ('partition_key = g', 'conductor_group'),
             ('peer_list = a,b', 'peer_list'),
         ):
-            self.assert_fault(
-                policies('all', '[ironic]', line),
-                '[ironic]',
-                f"add '{policy}' to [ownership] policies",
-            )
+            said = f"[ironic]...add '{policy}' to [ownership] policies"
+            self.assert_fault(said, ALL, f'ironic.{line}')
 
     def test_policies_that_are_left_out_follow_from_the_options(self) -> None:
-        for lines, names in (
-            ('', ['all']),
-            ('peer_list =', ['all']),
-            ('shard_key = a', ['shard_key']),
-            ('shard = a', ['shard_key']),
-            ('conductor_group =', ['conductor_group']),
-            ('partition_key = g', ['conductor_group']),
-            ('peer_list = a', ['peer_list']),
+        for names, *lines in (
+            (['all'],),
+            (['all'], 'ironic.peer_list ='),
+            (['shard_key'], 'ironic.shard_key = a'),
+            (['shard_key'], 'ironic.shard = a'),
+            (['conductor_group'], 'ironic.conductor_group ='),
+            (['conductor_group'], 'ironic.partition_key = g'),
+            (['peer_list'], 'ironic.peer_list = a'),
             (
-                'peer_list = a\nconductor_group = g\nshard_key = s',
                 ['shard_key', 'conductor_group', 'peer_list'],
+                *('ironic.peer_list = a', 'ironic.conductor_group = g'),
+                'ironic.shard_key = s',
             ),
             (
-                'shard_key = s\n[policy_reservation]\nexpiry = 9',
                 ['shard_key', 'reservation'],
+                *('ironic.shard_key = s', 'policy_reservation.expiry = 9'),
             ),
         ):
-            found = self.advertised(f'[DEFAULT]\nhost = a\n[ironic]\n{lines}')
-            self.assertEqual(names, [p.name for p in found.policies], lines)
+            self.assertEqual(names, self.names('DEFAULT.host = a', *lines))
 
 
 class TestImpliedPolicies(unittest.TestCase):
@@ -165,75 +158,53 @@ class TestImpliedPolicies(unittest.TestCase):
 
 
 FAULTS: tuple[tuple[str, ...], ...] = (
-    # text of the file, parts of the one fault
+    # parts of the one fault, lines of the configuration
+    ('add "shard_key = ..." to [ironic]', SHARD),
+    ('add "conductor_group = ..." to [ironic]', GROUP),
     *(
-        (policies(name), f'add "{name} = ..." to [ironic]')
-        for name in ('shard_key', 'conductor_group')
+        ('[ironic] shard_key', SHARD, f'ironic.shard_key = {value}')
+        for value in ('', 'a b', 'a,b', 'ä', 'a*', 'x' * 256)
     ),
     *(
         (
-            policies('shard_key', '[ironic]', f'shard_key = {shard}'),
-            'shard_key',
-        )
-        for shard in ('', 'a b', 'a,b', 'ä', 'a*', 'x' * 256)
-    ),
-    *(
-        (
-            policies(
-                'conductor_group', '[ironic]', f'conductor_group = {group}'
-            ),
             '[ironic] conductor_group',
+            GROUP,
+            f'ironic.conductor_group = {value}',
         )
-        for group in ('a b', 'a|b', '$', 'x' * 256)
+        for value in ('a b', 'a|b', '$', 'x' * 256)
     ),
     (
-        policies(
-            *('peer_list', '[DEFAULT]', 'host = host1', '[ironic]'),
-            'peer_list = host2, host3',
-        ),
-        "'host1'",
-        'host2, host3',
+        "'host1'...host2, host3",
+        *('DEFAULT.host = host1', PEERS, 'ironic.peer_list = host2, host3'),
     ),
-    (policies(''), 'is empty'),
-    (policies('all,all'), 'more than once'),
+    ('is empty', 'ownership.policies ='),
+    ('more than once', 'ownership.policies = all,all'),
+    ('[ownership] refresh_interval: ', 'ownership.refresh_interval = soon'),
+    ('[ownership] refresh_interval: ', 'ownership.refresh_interval = 0'),
+    ('[ownership] mass_loss_share: ', 'ownership.mass_loss_share = 1.5'),
+    ('[ownership] mass_loss_minimum: ', 'ownership.mass_loss_minimum = -1'),
+    ('[membership] heartbeat_interval: ', f'{BEAT}0'),
+    ('[membership] fence_margin: ', 'membership.fence_margin = much'),
+    # With them, neither a fence nor a wait would end.
+    ('[membership] fence_margin: ', 'membership.fence_margin = nan'),
+    ('[membership] member_ttl: ', f'{TTL}1e400'),
+    ('[ownership] mass_loss_share: ', 'ownership.mass_loss_share = nan'),
+    ('[ownership] refresh_interval: ', 'ownership.refresh_interval = inf'),
+    ('[DEFAULT] host is empty', 'DEFAULT.host ='),
     *(
-        (f'[{group}]\n{line}', f'[{group}] {line.partition(" ")[0]}: ')
-        for group, line in (
-            ('ownership', 'refresh_interval = soon'),
-            ('ownership', 'refresh_interval = 0'),
-            ('ownership', 'mass_loss_share = 1.5'),
-            ('ownership', 'mass_loss_minimum = -1'),
-            ('membership', 'heartbeat_interval = 0'),
-            ('membership', 'fence_margin = much'),
-            # With them, neither a fence nor a wait would end.
-            ('membership', 'fence_margin = nan'),
-            ('membership', 'member_ttl = 1e400'),
-            ('ownership', 'mass_loss_share = nan'),
-            ('ownership', 'refresh_interval = inf'),
-        )
-    ),
-    ('[DEFAULT]\nhost =', '[DEFAULT] host is empty'),
-    *(
-        (f'[DEFAULT]\nhost = {host}', '[DEFAULT] host')
+        ('[DEFAULT] host', f'DEFAULT.host = {host}')
         for host in ('a b', 'x' * 256, 'a\x07b', 'a/b', '.', '..')
     ),
     # Less than three heartbeats, or no time to act.
-    (
-        '[membership]\nheartbeat_interval = 5\nmember_ttl = 14.9',
-        'member_ttl = 14.9',
-        'set it to 15 or more',
-    ),
-    (
-        '[membership]\nheartbeat_interval = 5\nfence_margin = 15',
-        'set it to less than 15',
-    ),
+    ('member_ttl = 14.9...set it to 15 or more', f'{BEAT}5', f'{TTL}14.9'),
+    ('set it to less than 15', f'{BEAT}5', 'membership.fence_margin = 15'),
     *(
         (
-            f'[ownership]\nbackend = {name}',
-            f"'{name}' is reached by the backend tooz",
-            'set backend = tooz',
-            f'backend_url = {url}',
-            '[backend_tooz]',
+            (
+                f"'{name}' is reached by the backend tooz..."
+                f'set backend = tooz...backend_url = {url}...[backend_tooz]'
+            ),
+            f'ownership.backend = {name}',
         )
         for name, url in (
             ('etcd', 'etcd3+http://'),
@@ -241,26 +212,25 @@ FAULTS: tuple[tuple[str, ...], ...] = (
             ('redis', 'redis://'),
         )
     ),
-    ('[ownership]\nbackend = nonsuch', "'nonsuch'", 'db, memory'),
-    (f'[enforcement]\nshared_key = {"k" * 31}', '[enforcement] shared_key'),
+    ("'nonsuch'...db, memory", 'ownership.backend = nonsuch'),
+    ('[enforcement] shared_key', f'enforcement.shared_key = {"k" * 31}'),
 )
 
 
 class TestFaults(SettingsCase):
     def test_each_fault_is_one_line_that_names_it(self) -> None:
-        for text, *parts in FAULTS:
-            with self.subTest(text):
-                self.assert_fault(text, *parts)
-                self.assertNotIn('k' * 31, self.faults(text)[0])
-        self.read('[membership]\nheartbeat_interval = 5\nfence_margin = 14.9')
-        self.read(f'[enforcement]\nshared_key = {"k" * 32}')
+        for parts, *lines in FAULTS:
+            with self.subTest(lines):
+                self.assert_fault(parts, *lines)
+                self.assertNotIn('k' * 31, self.faults(*lines)[0])
+        self.read(f'{BEAT}5', 'membership.fence_margin = 14.9')
+        self.read(f'enforcement.shared_key = {"k" * 32}')
 
     def test_all_faults_come_at_once(self) -> None:
         faults = self.faults(
-            '[DEFAULT]\nhost =\n'
-            '[ownership]\npolicies = shard_key, nonsuch\nbackend = other\n'
-            '[ironic]\nshard_key = a b\npeer_list = a\n'
-            '[membership]\nheartbeat_interval = 9\n'
+            *('DEFAULT.host =', 'ownership.policies = shard_key, nonsuch'),
+            *('ownership.backend = other', 'ironic.shard_key = a b'),
+            *('ironic.peer_list = a', f'{BEAT}9'),
         )
         self.assertEqual(6, len(faults), faults)
 
@@ -276,32 +246,26 @@ def policy_of(body: str, base: str = 'FilterPolicy') -> str:
     )
 
 
-def option(name: str, kind: str = 'options.OptionType.STRING') -> str:
+def option(name: str, kind: str = 'STRING') -> str:
     return policy_of(
-        f'options = (options.Option({name!r}, {kind}, "Odd.", '
+        f'options = (options.Option({name!r}, '
+        f'getattr(options.OptionType, {kind!r}, "nonsense"), "Odd.", '
         'group="ironic"),)'
     )
 
 
 HANGS = 'import time; time.sleep(3600)'
-EXITS = 'raise SystemExit(0)'
+SLOW = policy_of('__init__ = lambda s, settings: time.sleep(3600)')
 BROKEN = (
-    # name of the plugin, its source, parts of the fault
+    # name of the plugin, its source, part of the fault
     ('mute', policy_of('settings = lambda s: 1 / 0'), 'ZeroDivisionError'),
     ('hangs', HANGS, 'has not ended'),
-    (
-        'slow',
-        policy_of('__init__ = lambda s, settings: time.sleep(3600)'),
-        'not built',
-    ),
+    ('slow', SLOW, 'not built'),
     # Registered later, by the client.
     ('one', option('page_size'), 'page_size'),
-    ('two', option('shard_key', 'options.OptionType.FLOAT'), 'shard_key'),
-    (
-        *('three', option('endpoint_override', 'options.OptionType.BOOLEAN')),
-        'endpoint_override',
-    ),
-    ('four', option('size', '"nonsense"'), 'four'),
+    ('two', option('shard_key', 'FLOAT'), 'shard_key'),
+    ('three', option('endpoint_override', 'BOOLEAN'), 'endpoint_override'),
+    ('four', option('size', 'NONSENSE'), 'four'),
     ('five', option(''), 'five'),
     ('six', option('a b'), 'six'),
 )
@@ -309,44 +273,41 @@ BROKEN = (
 
 class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
     def test_second_assigner_is_refused(self) -> None:
-        source = policy_of(
-            'assign = lambda s, nodes, hosts: []', 'AssignerPolicy'
-        )
-        self.install('lottery', source)
+        assign = 'assign = lambda s, nodes, hosts: []'
+        self.install('lottery', policy_of(assign, 'AssignerPolicy'))
         self.assert_fault(
-            policies('peer_list, lottery'),
-            'more than one assigner: peer_list, lottery',
+            'more than one assigner: peer_list, lottery', f'{PEERS}, lottery'
         )
 
     def test_options_of_a_policy_are_in_a_group_of_its_own(self) -> None:
         dist = self.install('theirs')
-        red = '[policy_theirs]\ncolour = red'
-        found = self.advertised(policies('theirs', red, 'size = 3'))
+        theirs, colour = 'ownership.policies = theirs', 'policy_theirs.colour'
+        red = f'{colour} = red'
+        found = self.advertised(theirs, red, 'policy_theirs.size = 3')
         self.assertEqual(
             (('colour', 'red'), ('size', 3)), found.policies[0].options
         )
         self.assertEqual(1, found.contract_version)
         # Without a list of policies, they select it.
-        found = self.advertised(f'{red}\n[ironic]\nshard = s')
-        self.assertEqual(
-            ['shard_key', 'theirs'], [p.name for p in found.policies]
-        )
+        names = self.names(red, 'ironic.shard = s')
+        self.assertEqual(['shard_key', 'theirs'], names)
         self.assert_fault(
-            policies('theirs', '[policy_theirs]\ncolour = ultraviolet'),
-            "'theirs'",
-            dist,
-            'no such colour',
+            f"'theirs'...{dist}...no such colour",
+            *(theirs, f'{colour} = ultraviolet'),
         )
 
     def test_fault_of_a_plugin_names_its_distribution(self) -> None:
         self.enterContext(mock.patch.object(plugins, 'LOAD_LIMIT', 0.05))
         limit = mock.patch.object(policy_building, 'BUILD_LIMIT', 0.05)
         self.enterContext(limit)
-        for name, source, *parts in BROKEN:
+        for name, source, part in BROKEN:
             with self.subTest(name):
                 dist = self.install(name, source)
                 for _ in range(2):
-                    self.assert_fault(policies(name), repr(name), dist, *parts)
+                    self.assert_fault(
+                        f'{name!r}...{dist}...{part}',
+                        f'ownership.policies = {name}',
+                    )
 
     def test_backend_whose_option_is_taken_is_a_fault(self) -> None:
         self.install(
@@ -359,25 +320,25 @@ class TestThirdParties(SettingsCase, third_party.ThirdPartyCase):
             group=plugins.BACKENDS,
             target='Backend',
         )
-        text = '[ownership]\nbackend = rival'
-        self.assert_fault(text, "'rival'", 'third-party-', 'shard_key')
+        self.assert_fault(
+            "'rival'...third-party-...shard_key", 'ownership.backend = rival'
+        )
 
     def test_policy_that_is_not_selected_is_not_imported(self) -> None:
         for name, source in (
-            ('exits', EXITS),
+            ('exits', 'raise SystemExit(0)'),
             ('hangs', HANGS),
             ('collides', option('page_size')),
             ('invalid', option('a b')),
         ):
             self.install(name, source, module=f'their_{name}')
-        self.read('[policy_exits]\n# colour = red')
+        self.read()
         self.assertEqual(
             [], [name for name in sys.modules if name.startswith('their_')]
         )
         self.assert_fault(
-            policies('all', '[policy_exits]\ncolour = red'),
-            '[policy_exits] colour is set',
-            "add 'exits' to [ownership] policies",
+            "[policy_exits] colour is set...add 'exits' to [ownership] polici",
+            *(ALL, 'policy_exits.colour = red'),
         )
 
 
@@ -407,11 +368,10 @@ class TestContractTwo(SettingsCase, third_party.ThirdPartyCase):
         super().setUp()
         self.install('two', VERSION_TWO)
 
-    def of_two(self, text: str) -> model.MemberSettings:
-        return self.advertised(policies('all, two', f'[policy_two]\n{text}'))
-
     def test_values_of_the_service_are_advertised_apart(self) -> None:
-        one, other = self.of_two(''), self.of_two('weight = 5')
+        both = f'{ALL}, two'
+        one = self.advertised(both)
+        other = self.advertised(both, 'policy_two.weight = 5')
         self.assertEqual(one.shared, other.shared)
         self.assertEqual({'weight': 5}, other.own_values)
         self.assertEqual(2, other.contract_version)
@@ -421,12 +381,14 @@ class TestContractTwo(SettingsCase, third_party.ThirdPartyCase):
         )
         # The objection of the plugin names the option.
         self.assert_fault(
-            policies('two', '[policy_two]\nweight = -1'),
             '[policy_two] weight: -1 is not positive',
+            *(both, 'policy_two.weight = -1'),
         )
-
-    def test_map_has_no_order(self) -> None:
-        one = self.of_two('zones = host2:b, host1:a')
-        self.assertEqual(one, self.of_two('zones = host1:a,host2:b'))
+        # A map has no order.
+        one, other = (
+            self.advertised(both, f'policy_two.zones = {zones}')
+            for zones in ('host2:b, host1:a', 'host1:a,host2:b')
+        )
+        self.assertEqual(one, other)
         zones = dict(one.policies[1].options)['zones']
         self.assertEqual({'host1': 'a', 'host2': 'b'}, options.as_map(zones))

@@ -59,27 +59,19 @@ class TestVersion(unittest.TestCase):
 
     def test_archive_without_git_is_before_the_next_release(self) -> None:
         self.assertEqual('1.1.0.dev0', self.version())
-
-    def test_source_archive_keeps_its_version(self) -> None:
+        # A source archive keeps its version.
         (self.root / 'PKG-INFO').write_text('Version: 1.1.0\n')
         self.assertIsNone(self.version())
 
     def test_commits_since_the_release_are_counted_without_a_tag(self) -> None:
         self.git('init', '--quiet')
+        self.commit()
+        # The clone lacks the commit of the release.
+        self.assertEqual('1.1.0.dev0', self.version())
         self.release(self.commit())
-        self.assertEqual('1.0.0', self.version())
-        self.commit()
-        self.commit()
-        self.assertEqual('1.1.0.dev2', self.version())
-
-    def test_commit_with_a_tag_has_its_version(self) -> None:
-        self.git('init', '--quiet')
-        self.release(self.commit())
-        self.commit()
+        for expected in ('1.0.0', '1.1.0.dev1', '1.1.0.dev2'):
+            self.assertEqual(expected, self.version())
+            self.commit()
+        # A commit with a tag has its version.
         self.git('tag', '1.1.0')
         self.assertEqual('1.1.0', self.version())
-
-    def test_clone_without_the_commit_of_the_release(self) -> None:
-        self.git('init', '--quiet')
-        self.commit()
-        self.assertEqual('1.1.0.dev0', self.version())

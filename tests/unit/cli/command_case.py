@@ -139,7 +139,7 @@ def join() -> None:
 
 
 class Outcome(NamedTuple):
-    """What an operator gets: standard output, and all other lines."""
+    """Exit code, standard output, and all other lines."""
 
     code: int
     out: str

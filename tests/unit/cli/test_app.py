@@ -164,7 +164,7 @@ class AppTest(unittest.TestCase):
         self.assertIn('  thing list ', out)
         self.assertNotIn('cmd2', sys.modules)
 
-    def test_only_a_terminal_is_told_the_progress_of_a_read(self) -> None:
+    def test_only_a_terminal_gets_the_progress_of_a_read(self) -> None:
         line = 'ironic-ownership: {} nodes read from Ironic\n'.format
         for is_terminal, expected in (
             (True, line(2000) + line(4000)),

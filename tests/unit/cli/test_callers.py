@@ -67,7 +67,6 @@ ROWS = (
     ('service list --long', 0, ''),
     ('service show NEW', 0, 'new'),
     ('service show odl', 1, 'Did you mean old?'),
-    ('service show a/b', 1, "'a/b'"),
     ('service show ..', 1, "'..'"),
     ('service set new --disable-reason x --dry-run', 2, 'goes with --disable'),
     ('service set nwe --down --dry-run', 1, 'Did you mean new?'),
@@ -109,6 +108,7 @@ ROWS = (
     (f'{PAUSE} --yes --shard a --conductor-group x', 1, "group 'x' is not"),
     (f'{PAUSE} --dry-run --shard A', 1, "shard 'A' is not known. Did you mea"),
     ('resume --pause first --yes', 1, 'first'),
+    ('resume --yes', 0, 'No pause: owners change automatically.\n'),
     ('move list --unfinished --limit 1', 0, 'No moves\n'),
     ('move show first --nodes', 1, 'first'),
     (f'move show req-{UNKNOWN}', 1, ''),
@@ -127,6 +127,7 @@ ROWS = (
     (RESERVE, 2, 'lacks --instance and --service. Add'),
     (f'{RESERVE} --instance x --service new', 2, "'x' does not match"),
     ('overview --check', 4, ''),
+    ('check', 4, 'owner_dead'),
     ('check --long', 4, 'owner_dead'),
     # Arguments are texts, but the name of a file may be anything.
     (f'{PAUSE} --yes --shard r\udcff', 2, r"r\udcff' is not a text in UTF-8"),

@@ -67,7 +67,7 @@ class MessagesTest(command_case.CommandCase):
                 self.run_command(kind, '-')
 
     def cut(self, kind: type, *words: str) -> str:
-        """Return what is said about the rest of a list."""
+        """Return the warnings about the rest of a list."""
         found = []
         for remote in (False, True):
             self.remote = remote

@@ -104,7 +104,7 @@ class TestInput(unittest.TestCase):
 
 class TestChange(unittest.TestCase):
     def test_change_shows_the_reservation_first(self) -> None:
-        """What is shown is what is changed: an instance may have another."""
+        """Change what is shown: an instance may have another by then."""
         cells = dict.fromkeys(columns.keys(reservations.DETAILED))
         show = mock.call('reservation:show', path={'id': 'instance'})
         for command, name in (

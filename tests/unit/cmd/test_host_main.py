@@ -12,45 +12,27 @@ from ironic_ownership.cmd import host_main
 from tests.unit.engine.host import healths
 
 
-class BrokenHost:
-    monitor = mock.Mock(health=healths.health)
-
-    def run(self) -> None:
-        raise ZeroDivisionError
-
-    def stop(self) -> None:
-        pass
-
-
-class StoppableHost:
-    """Runs until it is stopped; what it knows of itself cannot be had."""
-
-    monitor = mock.Mock(**{'health.side_effect': ZeroDivisionError})
-
-    def __init__(self) -> None:
-        self.stopped = threading.Event()
-
-    def run(self) -> None:
-        self.stopped.wait()
-
-    def stop(self) -> None:
-        self.stopped.set()
-
-
 class ServeTest(unittest.TestCase):
     def test_unexpected_error_is_no_clean_end(self) -> None:
-        with self.assertRaises(ZeroDivisionError):
-            host_main._serve(BrokenHost(), lambda: None, threading.Event())
-
-    def test_host_does_not_outlive_the_thread_that_waits_for_signals(
-        self,
-    ) -> None:
-        host = StoppableHost()
+        """Nor does a host outlive the thread that waits for signals."""
+        stopped = threading.Event()
         # Else it would go on without anything that could stop it.
-        self.addCleanup(host.stop)
-        with self.assertRaises(ZeroDivisionError):
-            host_main._serve(host, lambda: None, threading.Event())
-        self.assertTrue(host.stopped.is_set())
+        self.addCleanup(stopped.set)
+        broken = mock.Mock(
+            **{
+                'run.side_effect': ZeroDivisionError,
+                'monitor.health': healths.health,
+            }
+        )
+        stoppable = mock.Mock(
+            run=stopped.wait,
+            stop=stopped.set,
+            **{'monitor.health.side_effect': ZeroDivisionError},
+        )
+        for host in (broken, stoppable):
+            with self.assertRaises(ZeroDivisionError):
+                host_main._serve(host, lambda: None, threading.Event())
+        self.assertTrue(stopped.is_set())
 
 
 class StopLimitTest(unittest.TestCase):
@@ -75,11 +57,9 @@ class StopLimitTest(unittest.TestCase):
                 os.kill(os.getpid(), signal.SIGTERM)
             threading.Event().wait(60)
 
-    def test_stop_that_hangs_ends_the_process(self) -> None:
+    def test_stop_or_start_that_hangs_ends_the_process(self) -> None:
+        """A signal at the start waits for the host, which is not built."""
         self.assertEqual(0, self.ended(stop=True))
-
-    def test_start_that_hangs_is_stopped(self) -> None:
-        """Its signal waits for the host, which is not built yet."""
         self.assertEqual(0, self.ended(stop=False))
 
     def test_stop_in_time_ends_nothing(self) -> None:

@@ -8,21 +8,14 @@ import sys
 import tempfile
 import unittest
 
-from oslo_config import cfg
-
 from ironic_ownership import plugins, wiring
 from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import configuration
 
+DEPRECATED = ('peer_list', 'partition_key')
+
 
 class TestMarks(unittest.TestCase):
-    def listed(self) -> dict[tuple[str, str], cfg.Opt]:
-        return {
-            (group, option.dest): option
-            for group, options in wiring.list_opts()
-            for option in options
-        }
-
     def test_validator_warns_of_deprecated_options(self) -> None:
         directory = self.enterContext(tempfile.TemporaryDirectory())
         path = pathlib.Path(directory) / 'old.conf'
@@ -38,34 +31,31 @@ class TestMarks(unittest.TestCase):
             timeout=300,
         )
         self.assertEqual(1, done.returncode, done)
-        warnings = [
-            line for line in done.stderr.splitlines() if 'WARNING' in line
-        ]
+        lines = done.stderr.splitlines()
+        warnings = [line for line in lines if 'WARNING' in line]
         self.assertEqual(2, len(warnings), done.stderr)
-        for name in ('peer_list', 'partition_key'):
+        for name in DEPRECATED:
             text = f'Deprecated opt ironic/{name} found'
             self.assertIn(text, '\n'.join(warnings))
-
-    def test_use_of_a_deprecated_option_is_logged_by_the_host_only(
-        self,
-    ) -> None:
+        # The use of one is logged by the host only.
         target = plugins.policies(['peer_list'])['peer_list']
-        declared = configuration.declared('peer_list', target)
-        self.assertTrue(declared)
-        for _, option in declared:
-            self.assertFalse(option.deprecated_for_removal)
+        ((_, option),) = configuration.declared('peer_list', target)
+        self.assertFalse(option.deprecated_for_removal)
 
     def test_mutable_options_are_those_that_are_reloaded(self) -> None:
-        mutable = {name for name, opt in self.listed().items() if opt.mutable}
-        of_policies = {
-            ('ironic', 'conductor_group'),
-            ('ironic', 'peer_list'),
-            ('ironic', 'shard_key'),
+        mutable = {
+            (group, option.dest)
+            for group, options in wiring.list_opts()
+            for option in options
+            if option.mutable
         }
-        expected = sighup.RELOADABLE | of_policies
-        ours = {'ironic', 'ownership', 'membership'}
-        self.assertLessEqual(
-            {one for one in expected if one[0] in ours}, mutable
-        )
-        self.assertNotIn(('membership', 'member_ttl'), mutable)
-        self.assertNotIn(('ownership', 'backend'), mutable)
+        of_policies = ('conductor_group', 'peer_list', 'shard_key')
+        ours = {
+            one
+            for one in sighup.RELOADABLE
+            if one[0] in ('ironic', 'ownership', 'membership')
+        }
+        ours |= {('ironic', name) for name in of_policies}
+        self.assertLessEqual(ours, mutable)
+        for name in (('membership', 'member_ttl'), ('ownership', 'backend')):
+            self.assertNotIn(name, mutable)

@@ -12,96 +12,52 @@ from tests.unit import configurations
 NO_EFFECT = '[{}] {} is not an option, and has no effect'
 SAMPLES = pathlib.Path(__file__).parents[3] / 'etc/ironic_ownership'
 
-NOVA_CONF = """
-[DEFAULT]
-my_ip = 10.0.0.1
-compute_driver = ironic.IronicDriver
-instances_path = /var/lib/nova/instances
-reserved_host_memory_mb = 0
-state_path = /var/lib/nova
-host = rack1
-ssl_only = false
-cert = self.pem
-service_down_time = 60
-report_interval = 10
-transport_url = rabbit://
-[api]
-auth_strategy = keystone
-dhcp_domain = example
-local_metadata_per_cell = false
-max_limit = 1000
-list_records_by_skipping_down_cells = true
-[api_database]
-connection = mysql+pymysql://
-[database]
-connection = sqlite:////tmp/a
-slave_connection = sqlite:////tmp/b
-[ironic]
-auth_type = none
-api_max_retries = 60
-api_retry_interval = 2
-serial_console_state_timeout = 10
-shard = rack1
-conductor_group = a
-peer_list = rack1
-[ironic_ownership]
-config_file = /etc/nova/ironic-ownership.conf
-shortcuts = true
-[notifications]
-notification_format = both
-notify_on_state_change = vm_state
-versioned_notifications_topics = versioned_notifications
-default_level = INFO
-[conductor]
-workers = 2
-[compute]
-max_concurrent_disk_ops = 0
-[placement]
-auth_type = none
-region_name = one
-[oslo_concurrency]
-lock_path = /var/lock/nova
-[cache]
-enabled = true
-[cinder]
-os_region_name = one
-[glance]
-api_servers = http://
-[neutron]
-service_metadata_proxy = true
-[scheduler]
-workers = 1
-[filter_scheduler]
-enabled_filters = ComputeFilter
-[service_user]
-send_service_user_token = true
-[metrics]
-required = false
-[vnc]
-enabled = false
-[console]
-allowed_origins = x
-[consoleauth]
-enforce_session_timeout = true
-[privsep]
-user = nova
-[upgrade_levels]
-compute = auto
-[workarounds]
-skip_hypervisor_version_check_on_lm = true
-[wsgi]
-api_paste_config = api-paste.ini
-[pci]
-alias = {}
-[quota]
-instances = 10
-[keystone]
-service_type = identity
-[barbican]
-auth_endpoint = http://
-[devices]
-enabled_mdev_types = x
-"""
+NOVA = {
+    'DEFAULT': (
+        'my_ip compute_driver instances_path reserved_host_memory_mb '
+        'state_path host ssl_only cert service_down_time '
+        'report_interval transport_url'
+    ),
+    'api': (
+        'auth_strategy dhcp_domain local_metadata_per_cell max_limit '
+        'list_records_by_skipping_down_cells'
+    ),
+    'api_database': 'connection',
+    'database': 'connection slave_connection',
+    'ironic': (
+        'auth_type api_max_retries api_retry_interval '
+        'serial_console_state_timeout shard conductor_group peer_list'
+    ),
+    'ironic_ownership': 'config_file shortcuts',
+    'notifications': (
+        'notification_format notify_on_state_change '
+        'versioned_notifications_topics default_level'
+    ),
+    'conductor': 'workers',
+    'compute': 'max_concurrent_disk_ops',
+    'placement': 'auth_type region_name',
+    'oslo_concurrency': 'lock_path',
+    'cache': 'enabled',
+    'cinder': 'os_region_name',
+    'glance': 'api_servers',
+    'neutron': 'service_metadata_proxy',
+    'scheduler': 'workers',
+    'filter_scheduler': 'enabled_filters',
+    'service_user': 'send_service_user_token',
+    'metrics': 'required',
+    'vnc': 'enabled',
+    'console': 'allowed_origins',
+    'consoleauth': 'enforce_session_timeout',
+    'privsep': 'user',
+    'upgrade_levels': 'compute',
+    'workarounds': 'skip_hypervisor_version_check_on_lm',
+    'wsgi': 'api_paste_config',
+    'pci': 'alias',
+    'quota': 'instances',
+    'keystone': 'service_type',
+    'barbican': 'auth_endpoint',
+    'devices': 'enabled_mdev_types',
+}
 """Groups and options of Nova, as far as a name could look like one of ours."""
 
 
@@ -180,7 +136,11 @@ class TestUnknownOptions(configurations.ConfiguredCase):
         self.assertEqual(2, len(found), found)
 
     def test_file_of_another_program_next_to_ours_has_no_fault(self) -> None:
-        found = self.remarks(NOVA_CONF)
+        text = ''
+        for group, names in NOVA.items():
+            lines = (f'{name} = none' for name in names.split())
+            text += '\n'.join((f'[{group}]', *lines, ''))
+        found = self.remarks(text)
         self.assertIn(NO_EFFECT.format('ironic', 'api_max_retries'), found)
 
     def test_names_that_are_known_to_others(self) -> None:
