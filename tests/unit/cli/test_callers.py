@@ -149,6 +149,7 @@ class CallersTest(command_case.RowCase):
                         found = self.outcome(one, [*words, *more])
                         first = first or found
                         self.assert_same(name, first, found)
+                        self.assertEqual('', self.asked)
                 with self.subTest(row, more=more):
                     self.assertEqual(code, first.code, first)
                     if more and first.out:
@@ -159,4 +160,3 @@ class CallersTest(command_case.RowCase):
                         self.assertIs('body' in said, 'body' in first.said)
         self.assertEqual({'old'}, {*self.owners().values()})
         self.assertEqual([], self.wired.moves.moves())
-        self.confirm.assert_not_called()

@@ -17,6 +17,12 @@ from tests.unit.engine import world
 
 ONE, TWO = world.uuid(1), world.uuid(2)
 INSTANCE = world.uuid(901)
+CHANGED, BEGAN = '1 service_changed', '1 pause_began'
+PASSED = {'passed': [True] * 3}
+REFUSED = {'result': ['refused']}
+WOULD_DELETE = {'result': ['would_delete']}
+DELETE = 'compute node delete'
+RELEASE = 'compute node release'
 ORDER = 'service set OLD --take-over-deployed'
 
 
@@ -39,7 +45,7 @@ def down(case: RowCase) -> None:
 
 def not_confirmed(case: RowCase) -> None:
     idle(case)
-    case.confirm.side_effect = exceptions.OwnershipError('not confirmed')
+    case.stdin.readline.return_value = 'n\n'
 
 
 def used_since(case: RowCase) -> None:
@@ -63,7 +69,7 @@ class ServicesTest(command_case.ChangeCase):
                 'service set IDLE --disable --disable-reason " new  fans "',
                 0,
                 'Disable service idle',
-                '1 service_changed',
+                CHANGED,
                 shown={
                     'dry_run': [False],
                     'disabled_reason': ['new fans'],
@@ -77,15 +83,13 @@ class ServicesTest(command_case.ChangeCase):
                 '1 service_forced_down',
             ),
             ('service set idle --down --dry-run',),
-            Change(
-                'service delete idle --dry-run', shown={'passed': [True] * 3}
-            ),
+            Change('service delete idle --dry-run', shown=PASSED),
             Change(
                 'service delete idle',
                 0,
                 'Delete service idle',
                 '1 service_deleted',
-                shown={'passed': [True] * 3},
+                shown=PASSED,
             ),
             Change(
                 'service failover idle',
@@ -106,22 +110,12 @@ class ServicesTest(command_case.ChangeCase):
                 'service set idle --disable --disable-reason fans',
                 0,
                 'Change the disable',
-                '1 service_changed',
+                CHANGED,
             ),
-            (
-                'service set idle --enable',
-                0,
-                'Enable service idle',
-                '1 service_changed',
-            ),
+            ('service set idle --enable', 0, 'Enable service idle', CHANGED),
         ),
         down: (
-            (
-                'service set idle --up',
-                0,
-                'End the forced-down state',
-                '1 service_changed',
-            ),
+            ('service set idle --up', 0, 'End the forced-down state', CHANGED),
         ),
         nothing: (
             Change(
@@ -145,7 +139,7 @@ class ServicesTest(command_case.ChangeCase):
                 f'{ORDER}-after 60 --reason x',
                 0,
                 'Give a standing order to',
-                '1 service_changed',
+                CHANGED,
             ),
         ),
         not_confirmed: (
@@ -153,14 +147,10 @@ class ServicesTest(command_case.ChangeCase):
                 'service delete idle',
                 1,
                 'Delete service idle',
-                said=('not confirmed',),
+                said=('not confirmed: nothing was changed',),
             ),
         ),
-        used_since: (
-            Change(
-                'service delete idle --yes', 3, shown={'passed': [True] * 3}
-            ),
-        ),
+        used_since: (Change('service delete idle --yes', 3, shown=PASSED),),
     }
 
 
@@ -197,7 +187,7 @@ def node_is_used(case: RowCase) -> None:
 
 
 def released(case: RowCase) -> None:
-    case.outcome(*case.find(f'compute node release {ONE} --yes'))
+    case.outcome(*case.find(f'{RELEASE} {ONE} --yes'))
 
 
 def ironic_is_down(case: RowCase) -> None:
@@ -216,15 +206,12 @@ class NodesTest(command_case.ChangeCase):
             ),
             ('compute node check-delete node1',),
             Change(
-                f'compute node delete node2 {ONE.upper()} --dry-run',
+                f'{DELETE} node2 {ONE.upper()} --dry-run',
                 3,
                 shown={'result': ['refused', 'would_delete']},
             ),
             *(
-                Change(
-                    f'compute node delete {uuid} --dry-run',
-                    shown={'result': ['would_delete']},
-                )
+                Change(f'{DELETE} {uuid} --dry-run', shown=WOULD_DELETE)
                 for uuid in (
                     ONE.replace('-', ''),
                     f'{{{ONE}}}',
@@ -233,30 +220,20 @@ class NodesTest(command_case.ChangeCase):
                 )
             ),
             Change(
-                'compute node delete node1 node2 --reason CHG-42',
+                f'{DELETE} node1 node2 --reason CHG-42',
                 3,
                 'Delete compute node node1',
                 '1 node_forgotten',
                 shown={'result': ['deleted', 'refused']},
             ),
+            Change(f'{DELETE} node2', 3, shown=REFUSED),
+            Change(f'{DELETE} node2 --yes', 3, shown=REFUSED),
             Change(
-                'compute node delete node2', 3, shown={'result': ['refused']}
-            ),
-            Change(
-                'compute node delete node2 --yes',
-                3,
-                shown={'result': ['refused']},
-            ),
-            Change(
-                f'compute node delete node9 {world.uuid(9)} node1 --yes',
+                f'{DELETE} node9 {world.uuid(9)} node1 --yes',
                 1,
                 said=('node9', 'node6', world.uuid(9), world.uuid(6)),
             ),
-            Change(
-                f'compute node release {ONE} --yes',
-                3,
-                shown={'result': ['refused']},
-            ),
+            Change(f'{RELEASE} {ONE} --yes', 3, shown=REFUSED),
         ),
         instances: (
             *(
@@ -288,13 +265,13 @@ class NodesTest(command_case.ChangeCase):
         ),
         nothing: (
             Change(
-                'compute node release node1 --dry-run',
+                f'{RELEASE} node1 --dry-run',
                 shown={'uuid': [ONE], 'result': ['would_release']},
             ),
         ),
         node_is_used: (
             Change(
-                f'compute node release {ONE} node2 --reason CHG-42',
+                f'{RELEASE} {ONE} node2 --reason CHG-42',
                 3,
                 'Release compute node node1',
                 '1 node_handed_over',
@@ -302,12 +279,9 @@ class NodesTest(command_case.ChangeCase):
             ),
         ),
         released: (
-            Change(
-                f'compute node release {ONE} --yes',
-                shown={'result': ['unchanged']},
-            ),
+            Change(f'{RELEASE} {ONE} --yes', shown={'result': ['unchanged']}),
         ),
-        ironic_is_down: (('compute node release node1 --dry-run', 3),),
+        ironic_is_down: ((f'{RELEASE} node1 --dry-run', 3),),
     }
 
 
@@ -329,18 +303,16 @@ def place_is_paused(case: RowCase) -> None:
 class PausesTest(command_case.ChangeCase):
     rows = {
         nothing: (
-            Change(PAUSE, leaves='1 pause_began'),
+            Change(PAUSE, leaves=BEGAN),
             (f'{PAUSE} --shard a --dry-run',),
             Change('resume', shown={'shard': []}),
         ),
-        ironic_is_down: (
-            Change(f'{PAUSE} --shard a', leaves='1 pause_began'),
-        ),
+        ironic_is_down: (Change(f'{PAUSE} --shard a', leaves=BEGAN),),
         new_shard: (
             Change(
                 f'{PAUSE} --shard new',
                 4,
-                leaves='1 pause_began',
+                leaves=BEGAN,
                 said=("nodes of shard 'new' are not on record",),
             ),
         ),

@@ -19,6 +19,7 @@ from tests.unit.cli.command_case import Change, RowCase, nothing
 from tests.unit.engine import world
 
 BROKEN = exceptions.RecordsUnavailableError('no answer')
+ONE_TO_NEW = 'compute node move node1 --to new -y'
 TO_NEW = 'compute node move node1 node2 --to new'
 DRAIN = 'service drain old'
 
@@ -29,7 +30,7 @@ def node_is_gone(case: RowCase) -> None:
 
 
 def first_is_moved(case: RowCase) -> None:
-    case.outcome(*case.find('compute node move node1 --to new -y'))
+    case.outcome(*case.find(ONE_TO_NEW))
 
 
 def one_is_moved_one_gone(case: RowCase) -> None:
@@ -68,6 +69,10 @@ UNPLACEABLE = ('any service: node1, node2, node3, node4, node5 and 1 more',)
 SIX = [f'node{number}' for number in range(1, 7)]
 
 
+def moved(nodes: int) -> str:
+    return f'{nodes} node_moved, 1 service_fenced'
+
+
 class MovesTest(command_case.ChangeCase):
     rows = {
         nothing: (
@@ -77,29 +82,24 @@ class MovesTest(command_case.ChangeCase):
             ),
             Change(
                 f'{TO_NEW} -y --reason CHG-42',
-                leaves='2 node_moved, 1 service_fenced',
+                leaves=moved(2),
                 shown={'state': ['moved', 'moved']},
                 said=('2 of 2 nodes done', 'to new: 2 moved'),
             ),
-            (
-                TO_NEW,
-                0,
-                'Move 2 compute nodes from old to new',
-                '2 node_moved, 1 service_fenced',
-            ),
+            (TO_NEW, 0, 'Move 2 compute nodes from old to new', moved(2)),
             ('compute node move node1 --to nwe --dry-run', 3),
             ('compute node move node1 --to nwe --yes', 3),
             Change(
                 'compute node move node1 nodule --to new -y --skip-invalid',
                 3,
-                leaves='1 node_moved, 1 service_fenced',
+                leaves=moved(1),
                 shown={'state': ['moved']},
             ),
             Change(
                 'service drain OLD --reason rack',
                 0,
                 'Move from old: 6 to new',
-                '6 node_moved, 1 service_fenced',
+                moved(6),
                 shown={'state': ['moved'] * 6},
             ),
         ),
@@ -126,15 +126,11 @@ class MovesTest(command_case.ChangeCase):
             Change(
                 f'{TO_NEW} -y --skip-invalid',
                 3,
-                leaves='1 node_moved, 1 service_fenced',
+                leaves=moved(1),
                 shown={'state': ['moved', 'refused']},
             ),
             *((f'{DRAIN} {words}', 3) for words in ('-y', '--dry-run')),
-            Change(
-                f'{DRAIN} -y --skip-invalid',
-                3,
-                leaves='5 node_moved, 1 service_fenced',
-            ),
+            Change(f'{DRAIN} -y --skip-invalid', 3, leaves=moved(5)),
         ),
         one_is_moved_one_gone: (
             Change(
@@ -143,12 +139,7 @@ class MovesTest(command_case.ChangeCase):
                 shown={'state': ['unchanged', 'refused']},
             ),
         ),
-        first_is_moved: (
-            Change(
-                'compute node move node1 --to new -y',
-                shown={'state': ['unchanged']},
-            ),
-        ),
+        first_is_moved: (Change(ONE_TO_NEW, shown={'state': ['unchanged']}),),
         passes_again: (
             Change(
                 'compute node move node1 --to new -y --skip-invalid',
