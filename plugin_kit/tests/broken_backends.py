@@ -457,3 +457,15 @@ class NotifiesUntilTheFirstOutage(Broken):
                 return True
             time.sleep(0.005)
         return False
+
+
+class AnswersTheFirstJoinLate(Broken):
+    """No broken one, but a busy machine's: a first answer comes too late."""
+
+    _was_asked = False
+
+    def join(self, host, incarnation, settings):
+        first, self._was_asked = not self._was_asked, True
+        if first:
+            raise exceptions.BackendUnavailableError('no answer in time')
+        super().join(host, incarnation, settings)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-import locale
 import logging
 import math
 import os
@@ -21,8 +20,6 @@ from ironic_ownership.contracts import FilterPolicy, Option, OptionType, Scope
 from tests.broken_policies import GoodAssigner, GoodFilter
 
 LOG = logging.getLogger(__name__)
-_PYTHON = sys.version[-8:]
-_ENCODING = locale.getpreferredencoding(do_setlocale=False)
 _OWNERS: dict[str, str] = {}
 _LOCK = threading.Lock()
 _calls = 0
@@ -88,23 +85,6 @@ class RemembersOwnersInGlobal(GoodAssigner):
         ]
 
 
-# The process, the machine, the time
-
-
-class KnowsItsPython(GoodAssigner):
-    """Took the version when it was imported."""
-
-    def place(self, node):
-        return super().place(node) + ('1.0]' in _PYTHON)
-
-
-class KnowsItsLocale(GoodAssigner):
-    """Took the encoding when it was imported."""
-
-    def place(self, node):
-        return super().place(node) + (_ENCODING == 'UTF-8')
-
-
 # Floating-point functions, locks
 
 
@@ -137,9 +117,6 @@ class GlobalLock(GoodFilter):
     def admits(self, node):
         with _LOCK:
             return super().admits(node)
-
-
-# What Ironic gives
 
 
 # Options

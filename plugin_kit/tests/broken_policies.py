@@ -5,10 +5,8 @@ In a module of their own: the suites import them in other processes.
 
 from __future__ import annotations
 
-import datetime
 import os
 import pathlib
-import socket
 import time
 import uuid
 
@@ -203,15 +201,7 @@ class OrdersByHash(GoodAssigner):
         return [ordered[self.place(n) % len(ordered)] for n in nodes]
 
 
-class KnowsWhereItIs(GoodFilter):
-    """Depends on the time zone: midnight in UTC is another time elsewhere."""
-
-    def admits(self, node):
-        midnight = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - the fault
-        return super().admits(node) and midnight.timestamp() == 946684800
-
-
-class _Shared(GoodAssigner):
+class SharesState(GoodAssigner):
     """Keeps the current nodes in the instance during a call."""
 
     def assign(self, nodes, hosts):
@@ -221,16 +211,6 @@ class _Shared(GoodAssigner):
         return answers if kept is nodes else [None] * len(nodes)
 
 
-class SharesState(_Shared):
-    pass
-
-
-class ReadsFile(GoodFilter):
-    def admits(self, node):
-        with open('/dev/null') as file:  # noqa: PTH123 - as plugins do
-            return not file.read() and super().admits(node)
-
-
 class ReadsFileOnce(GoodFilter):
     racks = None
 
@@ -238,18 +218,6 @@ class ReadsFileOnce(GoodFilter):
         if ReadsFileOnce.racks is None:
             ReadsFileOnce.racks = pathlib.Path('/dev/null').read_text()
         return super().admits(node)
-
-
-class Listens(GoodFilter):
-    def admits(self, node):
-        socket.socket().close()
-        return super().admits(node)
-
-
-class ReadsTheDate(GoodFilter):
-    def admits(self, node):
-        now = datetime.datetime.now(tz=datetime.UTC)
-        return now.year > 0 and super().admits(node)
 
 
 class Sleeps(GoodFilter):

@@ -8,14 +8,18 @@ from __future__ import annotations
 import array
 import collections
 import contextvars
+import datetime
 import hashlib
 import itertools
+import locale
 import math
 import os
 import platform
 import queue
 import random
 import signal
+import socket
+import sys
 import threading
 import time
 import types
@@ -30,6 +34,10 @@ from ironic_ownership.contracts import (
 from tests import planted_helper
 from tests.broken_policies import GoodAssigner, GoodFilter
 
+# As they are when the module is imported.
+_ENCODING = locale.getpreferredencoding(do_setlocale=False)
+_MIDNIGHT = datetime.datetime(2000, 1, 1)  # noqa: DTZ001 - the fault
+_PYTHON = sys.version[-8:]
 _INSTANCES = []
 _LOCAL = threading.local()
 _VARIABLE = contextvars.ContextVar('calls', default=0)
@@ -142,9 +150,6 @@ class KnowsItsHost(GoodFilter):
 
     def admits(self, node):
         return super().admits(node) and self.host != 'zz'
-
-
-# The process, the machine
 
 
 # What Ironic gives
@@ -448,10 +453,29 @@ plant(
     GoodAssigner,
     'every_process_gives_the_same_answers',
     ('HashesText', lambda n: hash(n.uuid), ''),
+    ('KnowsItsPython', lambda n: '1.0]' in _PYTHON, ''),
+    ('KnowsItsLocale', lambda n: _ENCODING == 'UTF-8', ''),
+)
+plant(
+    GoodFilter,
+    'every_process_gives_the_same_answers',
+    # Midnight in UTC is another time elsewhere.
+    ('KnowsWhereItIs', lambda n: _MIDNIGHT.timestamp() == 946684800, ''),
 )
 plant(
     GoodFilter,
     'nothing_is_read_written_or_waited_for',
+    (
+        'ReadsFile',
+        lambda n: open('/dev/null').close() is None,  # noqa: PTH123
+        '',
+    ),
+    ('Listens', lambda n: socket.socket().close() is None, ''),
+    (
+        'ReadsTheDate',
+        lambda n: bool(datetime.datetime.now(tz=datetime.UTC)),
+        '',
+    ),
     ('ReadsTheClock', lambda n: time.time() > 0, ''),
     ('ReadsLocalTime', lambda n: time.localtime().tm_year > 0, ''),
     ('FormatsTheTime', lambda n: bool(time.strftime('%Y')), ''),
