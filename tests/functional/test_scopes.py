@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Collection, Mapping
 
 from ironic_ownership.contracts.events import EventKind
@@ -29,23 +28,6 @@ ODD: tuple[Mapping[str, object], ...] = (
 
 def given(owners: Mapping[str, Collection[str]]) -> dict[str, str]:
     return {uuid: host for host, uuids in owners.items() for uuid in uuids}
-
-
-class HangingProxy(ironics.RecordingProxy):
-    """Answers no list of nodes until the test is over."""
-
-    def __init__(self, target: str) -> None:
-        super().__init__(target)
-        self.hangs, self.answer = threading.Event(), threading.Event()
-        self.before = self._hang
-
-    def _hang(self, number: int) -> None:
-        self.hangs.set()
-        self.answer.wait(hosts.TIMEOUT)
-
-    def stop(self) -> None:
-        self.answer.set()
-        super().stop()
 
 
 class ScopesTest(hosts.HostsTestCase):
@@ -179,15 +161,15 @@ class ScopesTest(hosts.HostsTestCase):
         self.assertEqual(owners, self.deployment.owners())
 
     def test_sigterm_ends_a_scan_that_hangs(self) -> None:
-        proxy = HangingProxy(self.server.endpoint)
+        proxy = ironics.HoldingProxy(self.server.endpoint)
         self.addCleanup(proxy.stop)
         self.enrolment.enrol(2)
-        host = self.deployment.start(
-            'host1', 'all', ironic={'endpoint_override': proxy.url}
-        )
-        self.assertTrue(proxy.hangs.wait(hosts.TIMEOUT))
-        self.assertEqual(0, host.terminate())
-        self.assertFalse(proxy.answer.is_set())
+        with proxy.holding('/v1/nodes') as asked:
+            host = self.deployment.start(
+                'host1', 'all', ironic={'endpoint_override': proxy.url}
+            )
+            self.assertTrue(asked.wait(hosts.TIMEOUT))
+            self.assertEqual(0, host.terminate())
         self.assertEqual(frozenset(), self.deployment.members())
         self.assertEqual({}, self.deployment.owners())
 
