@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import Any
 
@@ -68,8 +67,15 @@ class TestNotifications(hosts.HostsTestCase):
             lambda: set(self.deployment.owners()) == set(first), 'owners'
         )
         self.wait_for_history()
-        for event in self.deployment.records.events():
-            self.assert_sent(event)
+        # The payload is in unit/clients/test_notifications.
+        self.assertEqual(
+            {('ironic-ownership-host:host1', 'ownership.owner_changed')},
+            {
+                (one['publisher_id'], one['event_type'])
+                for one in self.received().values()
+                if one['event_type'].endswith('owner_changed')
+            },
+        )
         self.broker.kill()
         second = self.enrolment.enrol(1)
         self.deployment.wait_until(
@@ -83,23 +89,3 @@ class TestNotifications(hosts.HostsTestCase):
         self.broker.start()
         self.wait_for_history()
         self.deployment.wait_until(lambda: not self.fails(), 'recovery')
-
-    def assert_sent(self, event: Any) -> None:
-        found = self.received()[event.id]
-        self.assertEqual(
-            ('ironic-ownership-host:host1', f'ownership.{event.kind}'),
-            (found['publisher_id'], found['event_type']),
-        )
-        payload = found['payload']
-        self.assertEqual(
-            ('EventPayload', 'ironic_ownership', '1.0'),
-            tuple(
-                payload[f'ironic_ownership_object.{key}']
-                for key in ('name', 'namespace', 'version')
-            ),
-        )
-        data = payload['ironic_ownership_object.data']
-        self.assertTrue(data.pop('at').endswith('Z'))
-        expected = dataclasses.asdict(event)
-        del expected['at']
-        self.assertEqual(expected, data)

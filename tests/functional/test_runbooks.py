@@ -16,8 +16,11 @@ from tests.functional.support import machines, placements, runbook
 from tests.functional.support.hosts import HostsTestCase
 
 
-class _Runbook(placements.PlacementTestCase, HostsTestCase):
-    """Brings the world of a page about, and proves what is left of it."""
+class TestRunbooks(placements.PlacementTestCase, HostsTestCase):
+    """Brings the world of a page about, and proves what is left of it.
+
+    One test for each page; see below.
+    """
 
     def setUp(self) -> None:
         super().setUp()
@@ -166,10 +169,6 @@ class _Runbook(placements.PlacementTestCase, HostsTestCase):
         if not command.matches(said):
             self.fail(f'{where}instead of\n{command.output}')
         return True
-
-
-class TestRunbooks(_Runbook):
-    """One test for each page; see below."""
 
     def follow(self, page: pathlib.Path) -> None:
         """Carry a page out as it is written."""

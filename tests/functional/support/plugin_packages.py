@@ -6,23 +6,18 @@ A directory with a module and the metadata of its distribution, put on
 
 from __future__ import annotations
 
-import pathlib
 import textwrap
 
 from tests.functional.support import databases
 
 HEAD = """
-import time
-
-from ironic_ownership.contracts import (
-    AssignerPolicy, FilterPolicy, MembershipBackend, Option, OptionType,
-    PolicySettingsError, Scope,
-)
-"""
-
-MOOD = """
 import os
 import pathlib
+import sys
+import threading
+import time
+
+from ironic_ownership.contracts import AssignerPolicy, Source
 
 def mood():
     if 'HAS_MOODS' not in os.environ:
@@ -32,33 +27,41 @@ def mood():
 """
 
 
-class Site:
-    """A directory of installed packages.
+class MoodySite:
+    """Packages whose plugins change their behaviour while they run.
 
-    :ivar environment: what makes a process see it.
+    :ivar environment: what makes a process see them.
+    :ivar moody: the environment of a process in which they do; in others
+        their ``mood()`` is an empty string.
     """
-
-    head = HEAD
 
     def __init__(self) -> None:
         self.path = databases.temporary_directory('site')
         self.environment = {'PYTHONPATH': str(self.path)}
+        self.moody = {**self.environment, 'HAS_MOODS': '1'}
+        self._mood = self.path / 'mood'
+        self.feel('')
+
+    def feel(self, mood: str) -> None:
+        """Change the behaviour of the plugins, all at once."""
+        new = self._mood.with_suffix('.new')
+        new.write_text(mood)
+        new.rename(self._mood)
 
     def install(
         self,
         distribution: str,
         source: str,
-        policies: dict[str, str] | None = None,
-        backends: dict[str, str] | None = None,
-    ) -> str:
-        """Install a package.
+        policies: dict[str, str],
+        backends: dict[str, str],
+    ) -> None:
+        """Install version 1.5 of a package.
 
-        :param source: of its one module, behind :attr:`head`.
+        :param source: of its one module, behind :data:`HEAD`.
         :param policies: classes in it, by the names of the policies.
-        :returns: name and version, as the host tells them.
         """
         module = distribution.replace('-', '_')
-        text = self.head + textwrap.dedent(source)
+        text = HEAD.format(path=str(self._mood)) + textwrap.dedent(source)
         (self.path / f'{module}.py').write_text(text)
         info = self.path / f'{module}-1.5.dist-info'
         info.mkdir()
@@ -68,31 +71,5 @@ class Site:
         lines = []
         for group, found in (('policies', policies), ('backends', backends)):
             lines.append(f'[ironic_ownership.{group}]')
-            lines += [f'{k} = {module}:{v}' for k, v in (found or {}).items()]
+            lines += [f'{k} = {module}:{v}' for k, v in found.items()]
         (info / 'entry_points.txt').write_text('\n'.join([*lines, '']))
-        return f'{distribution} 1.5'
-
-    def file(self, name: str) -> pathlib.Path:
-        """Return the path of a file that plugins of a test look at."""
-        return self.path / name
-
-
-class MoodySite(Site):
-    """Packages whose plugins change their behaviour while they run.
-
-    :ivar moody: the environment of a process in which they do; in others
-        their ``mood()`` is an empty string.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._mood = self.file('mood')
-        self.head = HEAD + MOOD.format(path=str(self._mood))
-        self.moody = {**self.environment, 'HAS_MOODS': '1'}
-        self.feel('')
-
-    def feel(self, mood: str) -> None:
-        """Change the behaviour of the plugins, all at once."""
-        new = self._mood.with_suffix('.new')
-        new.write_text(mood)
-        new.rename(self._mood)
