@@ -1,4 +1,4 @@
-"""Which tests run which line: ``python tools/covered_by.py OUTPUT START...``.
+"""Find the tests that run each line: ``covered_by.py OUTPUT START...``.
 
 Runs the tests below each START in the current directory, and writes a JSON
 object: of each module of the product the lines, of each line the tests that
