@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -39,15 +38,18 @@ class HandOverCase(service.ServiceCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic.put(world.node(1, shard='a', driver='fake'))
+        self.put('a')
         self.ironic.put(world.node(2, shard='a', driver='fake'))
         self.source = self.start('host1', A)
         self.source.refresh()
         self.destination = self.start('host2', B)
-        self.ironic.put(world.node(1, shard='b', driver='fake'))
+        self.put('b')
         self.epochs = self.epochs_now()
         self.meanwhile: Callable[[], object] = lambda: None
         self.moves = SqlMoves(self.database)
+
+    def put(self, shard: str, **values: str) -> None:
+        self.ironic.put(world.node(1, shard=shard, driver='fake', **values))
 
     def pause(self, seconds: float) -> None:
         self.meanwhile()
@@ -84,19 +86,23 @@ class TestMoveOfFreeNodes(HandOverCase):
         super().setUp()
         self.operation = self.operation_as(MoveNodes)
 
-    def execute(self, proposal: Proposal) -> Proposal:
-        (result,) = self.operation.execute_all([proposal])
-        return result
-
-    def propose(self, uuid: str = NODE) -> Proposal:
+    def propose(self) -> Proposal:
+        self.number = getattr(self, 'number', 0) + 1
         return self.operation.propose(
-            Move('req-1', 'host2', 'operator'), Selection([uuid])
+            Move(f'req-{self.number}', 'host2', 'operator'), Selection([NODE])
         )
 
+    def execute(self, proposal: Proposal) -> tuple[NodeState, str | None]:
+        (result,) = self.operation.execute_all([proposal])
+        (planned,) = result.nodes
+        return planned.node.state, planned.node.detail
+
+    def execute_rest(self) -> tuple[NodeState, str | None]:
+        move = move_nodes.find(self.moves, 'req-1')
+        return self.execute(self.operation.propose_rest(move, 'operator'))
+
     def move_node(self) -> tuple[NodeState, str | None]:
-        (planned,) = self.execute(self.propose()).nodes
-        node = planned.node
-        return node.state, node.detail
+        return self.execute(self.propose())
 
     def test_no_service_is_stopped(self) -> None:
         self.assertEqual((NodeState.MOVED, None), self.move_node())
@@ -125,26 +131,22 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.assertFalse(permission.is_valid)
         self.assertTrue(self.may_act(self.destination))
 
-    def test_node_that_gets_an_instance_meanwhile_goes_back(self) -> None:
-        node = dataclasses.replace(
-            self.ironic.nodes[NODE], shard='a', instance_uuid=world.uuid(901)
-        )
-        self.meanwhile = lambda: self.ironic.put(node)
-        state, detail = self.move_node()
-        self.assertIs(NodeState.REFUSED, state)
-        self.assertIn('instance_changed: ', str(detail))
-        (move,) = self.moves.moves()
-        self.assertEqual({NodeState.REFUSED: 1}, move.counts)
-        self.destination.refresh()
-        self.source.refresh()
-        self.assertEqual('host1', self.owners()[1])
-
-    def test_node_that_is_operated_on_or_gone_meanwhile(self) -> None:
-        node = dataclasses.replace(self.ironic.nodes[NODE], reservation='c1')
-        self.meanwhile = lambda: self.ironic.put(node)
-        state, detail = self.move_node()
-        self.assertIs(NodeState.REFUSED, state)
-        self.assertIn('no_operation_in_progress: ', str(detail))
+    def test_node_that_is_no_longer_free_goes_back(self) -> None:
+        for values, gate in (
+            ({'instance_uuid': world.uuid(901)}, 'instance_changed: '),
+            ({'reservation': 'c1'}, 'no_operation_in_progress: '),
+        ):
+            self.put('b')
+            self.meanwhile = lambda v=values: self.put('a', **v)
+            state, detail = self.move_node()
+            self.assertIs(NodeState.REFUSED, state)
+            self.assertIn(gate, str(detail))
+            move, *_ = self.moves.moves()
+            self.assertEqual({NodeState.REFUSED: 1}, move.counts)
+            self.put('a')
+            self.destination.refresh()
+            self.source.refresh()
+            self.assertEqual('host1', self.owners()[1])
 
     def test_ironic_that_fails_meanwhile_leaves_a_move_to_resume(self) -> None:
         proposal = self.propose()
@@ -158,19 +160,15 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.assertIsNone(self.owners()[1])
         self.ironic.fail_with = None
         self.meanwhile = lambda: None
-        move = move_nodes.find(self.moves, 'req-1')
         # No service has claimed it yet.
-        rest = self.operation.propose_rest(move, 'operator')
-        (planned,) = self.execute(rest).nodes
-        node = planned.node
-        self.assertEqual((NodeState.MOVED, None), (node.state, node.detail))
+        self.assertEqual((NodeState.MOVED, None), self.execute_rest())
         self.assertEqual(self.epochs, self.epochs_now())
 
     def test_released_node_of_a_lost_move_goes_back(self) -> None:
         proposal = self.propose()
 
         def lose() -> None:
-            self.ironic.put(world.node(1, shard='a', driver='fake'))
+            self.put('a')
             with self.database.engine.begin() as conn:
                 conn.execute(sa.delete(tables.node_moves))
                 conn.execute(sa.delete(tables.moves))
@@ -187,22 +185,16 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.moves.release(
             proposal.planned, HandOver('req-1', 'operator', 0.0)
         )
-        self.ironic.put(world.node(1, shard='a', driver='fake'))
+        self.put('a')
         self.source.refresh()
         self.assertEqual('host1', self.owners()[1])
-        self.ironic.put(world.node(1, shard='b', driver='fake'))
-        move = move_nodes.find(self.moves, 'req-1')
-        rest = self.operation.propose_rest(move, 'operator')
-        (planned,) = self.execute(rest).nodes
-        node = planned.node
-        self.assertIs(NodeState.MOVED, node.state)
+        self.put('b')
+        self.assertIs(NodeState.MOVED, self.execute_rest()[0])
 
     def test_source_has_to_stop_for_any_other_node(self) -> None:
-        node = self.ironic.nodes[NODE]
-        deployed = dataclasses.replace(node, instance_uuid=world.uuid(901))
-        self.ironic.put(deployed)
+        self.put('b', instance_uuid=world.uuid(901))
         self.assertEqual(1, len(self.propose().refused))
-        self.ironic.put(node)
+        self.put('b')
         self.assertEqual(1, len(self.propose().planned))
         # Neither alive nor stopped: perhaps it only can't be seen.
         self.settle(self.destination)
@@ -224,47 +216,42 @@ class TestReleaseNodes(HandOverCase):
         return [done.result.value]
 
     def test_node_that_left_the_scope_follows_it(self) -> None:
-        self.destination.refresh()
-        self.assertEqual('host1', self.owners()[1])
-        self.assertEqual(['released'], self.release())
-        self.assertEqual('host2', self.next_owner)
-        self.assertIsNone(self.owners()[1])
-        self.source.refresh()
-        self.destination.refresh()
-        self.assertEqual({1: 'host2', 2: 'host1'}, self.owners())
-        self.assertEqual(self.epochs, self.epochs_now())
-
-    def test_no_service_claims_it_before_permissions_end(self) -> None:
         owners = []
 
         def refresh() -> None:
             self.destination.refresh()
             owners.append(self.owners()[1])
 
+        refresh()
+        # No service claims it before permissions end.
         self.meanwhile = refresh
-        self.release()
-        self.assertEqual([None], owners)
-
-    def test_unowned_node_is_unchanged(self) -> None:
-        self.release()
+        self.assertEqual(['released'], self.release())
+        self.assertEqual('host2', self.next_owner)
+        self.assertEqual(['host1', None], owners)
         self.assertEqual(['unchanged'], self.release())
+        self.source.refresh()
+        self.destination.refresh()
+        self.assertEqual({1: 'host2', 2: 'host1'}, self.owners())
+        self.assertEqual(self.epochs, self.epochs_now())
 
     def test_node_that_its_owner_would_claim_again_is_refused(self) -> None:
         self.assertEqual(['not_given_back'], self.release(world.uuid(2)))
         self.assertEqual('host1', self.owners()[2])
 
     def test_late_changes_are_refusals(self) -> None:
-        for values, gate in (
-            ({'reservation': 'c1'}, 'no_operation_in_progress'),
-            ({'instance_uuid': world.uuid(901)}, 'no_instance'),
+        for change, gate in (
+            (
+                lambda: self.put('b', reservation='c1'),
+                'no_operation_in_progress',
+            ),
+            (
+                lambda: self.put('b', instance_uuid=world.uuid(901)),
+                'no_instance',
+            ),
+            (lambda: self.ironic.nodes.pop(NODE), 'node_exists'),
         ):
-            node = world.node(1, shard='b', driver='fake', **values)
-            self.meanwhile = lambda node=node: self.ironic.put(node)
+            self.meanwhile = change
             self.assertEqual([gate], self.release())
-            self.ironic.put(world.node(1, shard='a', driver='fake'))
+            self.put('a')
             self.source.refresh()
-            self.ironic.put(world.node(1, shard='b', driver='fake'))
-
-    def test_node_that_is_gone_meanwhile(self) -> None:
-        self.meanwhile = lambda: self.ironic.nodes.pop(NODE)
-        self.assertEqual(['node_exists'], self.release())
+            self.put('b')

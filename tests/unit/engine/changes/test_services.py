@@ -43,19 +43,6 @@ class TestSetAndDeleteService(service.ServiceCase):
         self.assertFalse(operation.execute(proposed, Origin('operator')))
         self.assertEqual(before, self.state())
 
-    def test_service_that_was_given_a_node_meanwhile_stays(self) -> None:
-        self.start('old').backend.leave()
-        operation = DeleteService(
-            self.records, self.host.backend, lambda: None
-        )
-        proposed = operation.propose('old')
-        self.ironic.put(world.node(1))
-        self.host.refresh()
-        self.operator("UPDATE compute_nodes SET host = 'old'")
-        with self.assertRaises(exceptions.ServiceInUseError):
-            operation.execute(proposed, Origin('operator'))
-        self.assertEqual(2, len(self.records.services()))
-
 
 class TestServiceGates(unittest.TestCase):
     def test_every_failed_gate_is_named(self) -> None:
