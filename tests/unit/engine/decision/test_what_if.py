@@ -41,8 +41,9 @@ class TestCompare(unittest.TestCase):
         before = situation(world.members(world.RING, 'host1', 'host2'))
         found = compared(
             [
+                world.node(1),
                 world.node(2, instance_uuid='i'),
-                *(world.node(6), world.node(1)),
+                world.node(6),
             ],
             [],
             before,
@@ -57,10 +58,15 @@ class TestCompare(unittest.TestCase):
         )
 
     def test_nodes_of_an_exclusive_service_have_no_heir(self) -> None:
-        before = situation([world.member('host1')])
+        other = world.member('host2', world.runs(shard_key='a'))
+        before = situation([world.member('host1'), other])
         found = compared(
-            [world.node(1), world.node(2)],
-            [world.record(1, 'host1'), world.record(2, 'host1', 'i')],
+            [world.node(3, shard='a'), world.node(1), world.node(2)],
+            [
+                world.record(1, 'host1'),
+                world.record(2, 'host1', 'i'),
+                world.record(3, 'host2'),
+            ],
             before,
             before.without(['host1']),
         )
