@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import sqlalchemy as sa
 
-from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.db import (
     connection,
     heartbeats,
@@ -26,7 +25,6 @@ from ironic_ownership.db.outbox import SqlOutbox
 from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
 from tests import compiled_statements  # noqa: F401
-from tests.contract.suites.records import uuid
 
 
 class OnDatabase(unittest.TestCase):
@@ -126,91 +124,52 @@ class InterruptedFile(InterruptedDatabase):
 
 
 class RecordsOnDatabase(OnDatabase):
-    """Builds the records; time passes for absences."""
+    """Builds the records and the ports next to them; time can pass."""
 
     def make_records(self) -> records.SqlRecords:
         return records.SqlRecords(self.open_database())
 
-    def elapse(self, seconds: float) -> None:
-        columns = tables.services.c
-        statement = sa.update(tables.services).values(
-            away_until=columns.away_until - seconds
-        )
-        self.database.write(lambda conn: conn.execute(statement))
-
-
-class EventsOnDatabase(RecordsOnDatabase):
-    """Builds the records; the times of events can be changed."""
-
-    access = 'empty'
-
-    def set_time(self, event_id: int, at: float) -> None:
-        statement = (
-            sa.update(tables.events)
-            .where(tables.events.c.id == event_id)
-            .values(at=at)
-        )
-        self.database.write(lambda conn: conn.execute(statement))
-
-
-class MovesOnDatabase(RecordsOnDatabase):
-    """Builds the moves next to the records."""
-
     def make_moves(self) -> moves.SqlMoves:
         return moves.SqlMoves(self.database)
-
-    def lose_service(self, host: str) -> None:
-        statement = sa.delete(tables.services).where(
-            tables.services.c.host == host
-        )
-        self.database.write(lambda conn: conn.execute(statement))
-
-
-class OwnMovesOnDatabase(MovesOnDatabase):
-    """The same for the owner, who deletes events."""
-
-    access = 'empty'
-
-
-class RemovalsOnDatabase(RecordsOnDatabase):
-    """Builds the removals next to the records."""
 
     def make_removals(self) -> SqlRemovals:
         return SqlRemovals(self.database)
 
-
-class ImportsOnDatabase(RecordsOnDatabase):
-    """Builds the imports next to the records."""
-
     def make_imports(self) -> SqlNodeImports:
         return SqlNodeImports(self.database)
 
-
-class OutboxOnDatabase(RecordsOnDatabase):
-    """Builds the outbox next to the records."""
+    def make_reservations(self) -> SqlReservations:
+        return SqlReservations(self.database)
 
     def make_outbox(self) -> SqlOutbox:
         opened = self.open_database()
         self.addCleanup(opened.close)
         return SqlOutbox(opened)
 
-
-class ReservationsOnDatabase(RecordsOnDatabase):
-    """Builds the reservations next to the records."""
-
-    def make_reservations(self) -> SqlReservations:
-        return SqlReservations(self.database)
-
-    def move(self, number: int, destination: str) -> None:
-        """Move a node from a service that was forced down."""
-        port = moves.SqlMoves(self.database)
-        (record,) = self.records.compute_nodes_by_uuid([uuid(number)])
-        source = self.records.set_service(
-            record.host, actor='operator', forced_down=True
+    def elapse(self, seconds: float) -> None:
+        """Let time pass for absences."""
+        columns = tables.services.c
+        statement = sa.update(tables.services).values(
+            away_until=columns.away_until - seconds
         )
-        node = NodeMove(
-            record.uuid, record.host, source.epoch, record.instance_uuid
+        self.database.write(lambda conn: conn.execute(statement))
+
+    def lose_service(self, host: str) -> None:
+        """Delete the row of a service, as the restore of a backup does."""
+        services = tables.services
+        statement = sa.delete(services).where(services.c.host == host)
+        self.database.write(lambda conn: conn.execute(statement))
+
+
+class OwnRecordsOnDatabase(RecordsOnDatabase):
+    """The same for the owner, who changes and deletes events."""
+
+    access = 'empty'
+
+    def set_time(self, event_id: int, at: float) -> None:
+        """Change the time of an event, as a clock that was wrong does."""
+        events = tables.events
+        statement = (
+            sa.update(events).where(events.c.id == event_id).values(at=at)
         )
-        port.plan(Move('req-1', destination, 'operator'), [node])
-        (done,) = port.carry_out('req-1', [node])
-        self.assertIs(NodeState.MOVED, done.state, done.detail)
+        self.database.write(lambda conn: conn.execute(statement))

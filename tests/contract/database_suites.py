@@ -33,8 +33,7 @@ from tests.contract.suites import (
 )
 
 _BACKEND, _RECORDS = database.BackendOnDatabase, database.RecordsOnDatabase
-_MOVES, _OWN_MOVES = database.MovesOnDatabase, database.OwnMovesOnDatabase
-_RESERVATIONS = database.ReservationsOnDatabase
+_OWN = database.OwnRecordsOnDatabase
 
 SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Backend': (_BACKEND, backend.BackendContract),
@@ -51,20 +50,20 @@ SUITES: Mapping[str, tuple[type[database.OnDatabase], type]] = {
     'Operators': (_RECORDS, record_operators.OperatorContract),
     'Enforcement': (_RECORDS, enforcement.EnforcementContract),
     'Pauses': (_RECORDS, record_pauses.PauseContract),
-    'Budgets': (database.EventsOnDatabase, record_budgets.BudgetContract),
-    'Events': (database.EventsOnDatabase, record_events.EventContract),
-    'Purge': (_OWN_MOVES, purge.PurgeContract),
-    'Moves': (_MOVES, moves.MoveContract),
-    'StandingOrders': (_MOVES, standing_orders.StandingOrderContract),
-    'HandOvers': (_MOVES, hand_overs.HandOverContract),
-    'RecordCache': (_OWN_MOVES, record_cache.RecordCacheContract),
-    'Removals': (database.RemovalsOnDatabase, removals.RemovalContract),
-    'Imports': (database.ImportsOnDatabase, node_imports.NodeImportContract),
-    'Outbox': (database.OutboxOnDatabase, outbox.OutboxContract),
-    'Beginning': (_RESERVATIONS, reservations.BeginningContract),
-    'Activation': (_RESERVATIONS, reservations.ActivationContract),
-    'End': (_RESERVATIONS, reservations.EndContract),
-    'Moved': (_RESERVATIONS, reservations.MovedReservationContract),
+    'Budgets': (_OWN, record_budgets.BudgetContract),
+    'Events': (_OWN, record_events.EventContract),
+    'Purge': (_OWN, purge.PurgeContract),
+    'Moves': (_RECORDS, moves.MoveContract),
+    'StandingOrders': (_RECORDS, standing_orders.StandingOrderContract),
+    'HandOvers': (_RECORDS, hand_overs.HandOverContract),
+    'RecordCache': (_OWN, record_cache.RecordCacheContract),
+    'Removals': (_RECORDS, removals.RemovalContract),
+    'Imports': (_RECORDS, node_imports.NodeImportContract),
+    'Outbox': (_RECORDS, outbox.OutboxContract),
+    'Beginning': (_RECORDS, reservations.BeginningContract),
+    'Activation': (_RECORDS, reservations.ActivationContract),
+    'End': (_RECORDS, reservations.EndContract),
+    'Moved': (_RECORDS, reservations.MovedReservationContract),
 }
 """What builds the subject of each contract, and the contract."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from wsgiref import simple_server
 
+import jsonschema
 from keystoneauth1 import noauth, session
 
+from ironic_ownership.api.operation import find_operation
 from ironic_ownership.api.operation_client import LocalClient, RemoteClient
 from ironic_ownership.clients import ownership
 from ironic_ownership.conf import api
@@ -58,6 +61,7 @@ class TestLocalClient(operation_clients.OperationClientContract):
             ('test@here', self.client.request_id),
             (move['actor'], move['request_id']),
         )
+        self.assertRegex(self.client.request_id, '^req-[0-9a-f-]{36}$')
 
 
 class TestRemoteClient(operation_clients.OperationClientContract):
@@ -67,11 +71,14 @@ class TestRemoteClient(operation_clients.OperationClientContract):
 
 
 class TestBoth(app_case.SiteCase):
-    def test_answers_are_equal(self) -> None:
+    def test_answers_are_equal_json_as_the_schemas_have_it(self) -> None:
         here, there = local_client(self), remote_client(self)
         for name, request in operation_clients.READS:
             answers = here.call(name, **request), there.call(name, **request)
-            for answer in answers:
+            for found in answers:
+                self.assertEqual(found, json.loads(json.dumps(found)), name)
+                _, schema = find_operation(name).answers[200]
+                jsonschema.validate(found, schema)
                 # The second may be read in the next second.
-                answer.pop('read_at', None)
+                found.pop('read_at', None)
             self.assertEqual(*answers, name)

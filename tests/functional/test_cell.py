@@ -37,7 +37,7 @@ def _cell() -> cells.NovaCell:
     return cells.NovaCell(databases.MARIADB.server)
 
 
-class WithCell(database.MovesOnDatabase):
+class WithCell(database.RecordsOnDatabase):
     """The records next to a cell that has rows of nodes and services."""
 
     def fresh_url(self) -> str:

@@ -23,7 +23,7 @@ FEW = 100
 """Rows that it is allowed to read in each table."""
 
 
-class _Case(database.MovesOnDatabase, suite.RecordsContract):
+class _Case(database.RecordsOnDatabase, suite.RecordsContract):
     def setUp(self) -> None:
         super().setUp()
         self.epoch = self.register('host1')

@@ -52,7 +52,6 @@ class FakeAllocations(reservations.Allocations):
         owner: str,
         traits: Collection[str] = (),
     ) -> reservations.Allocation:
-        """Reserve one of some nodes."""
         self._called('create', instance_uuid)
         with self._lock:
             found = self._find(instance_uuid)
@@ -65,7 +64,14 @@ class FakeAllocations(reservations.Allocations):
             for uuid in candidates:
                 node = self.nodes.get(uuid)
                 if node is not None and _fits(node, resource_class, traits):
-                    return self._give(node, instance_uuid, owner)
+                    self._deploy(node, instance_uuid)
+                    self.made[instance_uuid] = reservations.Allocation(
+                        instance_uuid,
+                        reservations.AllocationState.ACTIVE,
+                        node_uuid=uuid,
+                        owner=owner,
+                    )
+                    return self.made[instance_uuid]
         return reservations.Allocation(
             instance_uuid,
             reservations.AllocationState.ERROR,
@@ -73,27 +79,11 @@ class FakeAllocations(reservations.Allocations):
             last_error='none of the nodes is free and fits',
         )
 
-    def _give(
-        self, node: model.Node, instance_uuid: str, owner: str
-    ) -> reservations.Allocation:
-        self.nodes[node.uuid] = dataclasses.replace(
-            node, instance_uuid=instance_uuid
-        )
-        self.made[instance_uuid] = reservations.Allocation(
-            instance_uuid,
-            reservations.AllocationState.ACTIVE,
-            node_uuid=node.uuid,
-            owner=owner,
-        )
-        return self.made[instance_uuid]
-
     def get(self, instance_uuid: str) -> reservations.Allocation | None:
-        """Look up what there is for an instance."""
         self._called('get', instance_uuid)
         return self._find(instance_uuid)
 
     def delete(self, instance_uuid: str) -> bool:
-        """Give the node of an instance back."""
         self._called('delete', instance_uuid)
         with self._lock:
             found = self._find(instance_uuid)
@@ -109,17 +99,19 @@ class FakeAllocations(reservations.Allocations):
                     raise exceptions.AllocationInUseError(
                         f'{node.uuid} is {node.provision_state}'
                     )
-                self.nodes[node.uuid] = dataclasses.replace(
-                    node, instance_uuid=None
-                )
+                self._deploy(node, None)
             del self.made[instance_uuid]
             return True
 
     def mine(self, owner: str) -> Sequence[reservations.Allocation]:
-        """List all that this project made for a service."""
         self._called('mine', owner)
         found = (self._find(uuid) for uuid in list(self.made))
         return [one for one in found if one is not None and one.owner == owner]
+
+    def _deploy(self, node: model.Node, instance_uuid: str | None) -> None:
+        self.nodes[node.uuid] = dataclasses.replace(
+            node, instance_uuid=instance_uuid
+        )
 
     def _find(self, instance_uuid: str) -> reservations.Allocation | None:
         """Return what there is: it goes with the node's instance."""

@@ -83,6 +83,7 @@ class HandOverContract(MoveCase):
     def test_release_that_no_process_ends(self) -> None:
         self.release(self.seen(3), longest=0.0)
         self.applied('host1', claim(3))
+        self.assertIsNone(self.record(3).released_by)
 
     def test_nodes_of_a_failed_trial_go_back(self) -> None:
         """With an instance as well, from a live service to a stopped one."""

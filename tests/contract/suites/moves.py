@@ -1,14 +1,4 @@
-"""The suite that every implementation of the moves passes.
-
-Usage::
-
-    class TestMoves(moves.MoveContract):
-        def make_records(self):
-            return MyRecords(...)
-
-        def make_moves(self):
-            return MyMoves(...)
-"""
+"""The suite that every implementation of the moves passes."""
 
 from __future__ import annotations
 
@@ -21,7 +11,6 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, moves
 from ironic_ownership.contracts.records import Delete, Release, Update
-from ironic_ownership.db.moves import SqlMoves
 from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 PLANNED, MOVED = moves.NodeState.PLANNED, moves.NodeState.MOVED
@@ -30,14 +19,6 @@ UNCHANGED, REFUSED = moves.NodeState.UNCHANGED, moves.NodeState.REFUSED
 
 class MoveCase(RecordsContract):
     """``host1``, dead and disabled, owns four nodes, two with an instance."""
-
-    def make_moves(self) -> SqlMoves:
-        """Return an access to the moves of this test's records."""
-        raise NotImplementedError
-
-    def lose_service(self, host: str) -> None:
-        """Delete the row of a service, as the restore of a backup does."""
-        raise NotImplementedError
 
     def set_service(self, host: str, **values: Any) -> None:
         """Let an operator disable a service or force it down."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.engine.ports import NodeImports
 from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 ORIGIN = Origin('operator@somewhere', 'req-1')
@@ -13,10 +12,6 @@ INSTANCE = uuid(901)
 
 class NodeImportContract(RecordsContract):
     """An operator records owners; a service that runs keeps its rules."""
-
-    def make_imports(self) -> NodeImports:
-        """Return an access to the same database as this test's records."""
-        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()
@@ -44,6 +39,9 @@ class NodeImportContract(RecordsContract):
         before = self.state()
         self.assertEqual(set(), self.imported('new'))
         self.assertEqual(before, self.state())
+        # Perhaps a program serves it that does not register.
+        self.register('host1')
+        self.refused('host1', claim(2, seen_host='new', seen_epoch=0))
 
     def test_owner_on_record_is_never_replaced(self) -> None:
         self.register('host1')

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import jsonschema
-
-from ironic_ownership.api.operation import find_operation
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Update
@@ -17,6 +12,7 @@ NODE = world.uuid(1)
 MOVE = {'service': 'new', 'select': {'uuids': [NODE]}}
 UNKNOWN = world.uuid(99)
 ONE = {'limit': 1}
+NEW = {'path': {'host': 'new'}}
 
 
 class OperationClientContract(app_case.SiteCase):
@@ -31,28 +27,25 @@ class OperationClientContract(app_case.SiteCase):
             self.client.call(name, **request)  # type: ignore[arg-type]
         return caught.exception
 
-    def test_list_is_whole(self) -> None:
-        found = self.client.call('compute_node:list')
-        self.assertEqual(
-            [world.uuid(number) for number in range(1, 7)],
-            [item['uuid'] for item in found['compute_nodes']],
-        )
-        self.assertEqual((None, []), (found['next'], found['warnings']))
-
     def test_pages_make_the_whole_list(self) -> None:
+        uuids = [world.uuid(number) for number in range(1, 7)]
         for name, key in (
             ('compute_node:list', 'compute_nodes'),
             ('compute_node_record:list', 'compute_node_records'),
         ):
+            whole = self.client.call(name)
+            self.assertEqual(uuids, [item['uuid'] for item in whole[key]])
+            self.assertEqual((None, []), (whole['next'], whole['warnings']))
             for limit in (1, 2, 4, 6, 7, None):
                 pages = [*self.client.pages(name, query={'limit': limit})]
                 self.assertEqual(
-                    self.client.call(name)[key],
-                    [item for page in pages for item in page[key]],
+                    whole[key], [item for page in pages for item in page[key]]
                 )
-                if limit is not None:
-                    largest = max(len(page[key]) for page in pages)
-                    self.assertLessEqual(largest, limit)
+                largest = max(len(page[key]) for page in pages)
+                self.assertLessEqual(largest, limit or 6)
+        query = {'service': 'new'}
+        (page,) = self.client.pages('compute_node_record:list', query=query)
+        self.assertEqual([], page['compute_node_records'])
 
     def test_pages_have_the_filters_of_the_query(self) -> None:
         pages = self.client.pages(
@@ -63,11 +56,12 @@ class OperationClientContract(app_case.SiteCase):
             [[world.uuid(1), world.uuid(3)], [world.uuid(5)]],
             [[item['uuid'] for item in p['compute_nodes']] for p in pages],
         )
-
-    def test_list_without_anything_is_one_page(self) -> None:
-        query = {'service': 'new'}
-        (page,) = self.client.pages('compute_node_record:list', query=query)
-        self.assertEqual([], page['compute_node_records'])
+        pages = self.client.pages(
+            'compute_node_record:list', query={'service': 'odl'}
+        )
+        with self.assertRaises(exceptions.OwnershipError) as caught:
+            next(pages)
+        self.assertEqual('not_found', caught.exception.code)
 
     def test_page_is_read_when_it_is_needed(self) -> None:
         pages = self.client.pages('compute_node_record:list', query=ONE)
@@ -83,14 +77,6 @@ class OperationClientContract(app_case.SiteCase):
         lists = len(self.ironic.calls)
         self.assertEqual(5, len([*pages]))
         self.assertEqual(lists, len(self.ironic.calls))
-
-    def test_unknown_names_are_refused_by_pages_as_well(self) -> None:
-        pages = self.client.pages(
-            'compute_node_record:list', query={'service': 'odl'}
-        )
-        with self.assertRaises(exceptions.OwnershipError) as caught:
-            next(pages)
-        self.assertEqual('not_found', caught.exception.code)
 
     def test_limit_is_that_of_the_whole_list(self) -> None:
         for limit in (1, 2, 4, 6, 7, 10**8):
@@ -125,7 +111,7 @@ class OperationClientContract(app_case.SiteCase):
         self.assertEqual([NODE], [item['uuid'] for item in found['nodes']])
         self.assertEqual([], self.client.call('move:list')['moves'])
 
-    def test_error_keeps_code_message_and_hint(self) -> None:
+    def test_error_keeps_code_message_hint_and_details(self) -> None:
         error = self.fail_with('service:show', path={'host': 'nwe'})
         self.assertEqual(
             (
@@ -136,27 +122,20 @@ class OperationClientContract(app_case.SiteCase):
             ),
             (error.code, str(error), error.hint, error.details),
         )
-
-    def test_error_keeps_its_details(self) -> None:
+        error = self.fail_with('ring:preview', query={'with': ['new']})
+        self.assertEqual('impossible_scenario', error.code)
+        self.assertIn('new is a member already', str(error))
         self.records.set_service('old', actor='test', disabled=False)
         error = self.fail_with('move:create', body=MOVE)
         self.assertEqual('gates_failed', error.code)
-        (node,) = error.details['nodes']
-        self.assertEqual(NODE, node['uuid'])
+        self.assertEqual([NODE], [n['uuid'] for n in error.details['nodes']])
         self.assertTrue(error.hint)
-
-    def test_outage_has_its_code(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError(
             'down', hint='Start it'
         )
         error = self.fail_with('compute_node:list')
         self.assertEqual('ironic_unavailable', error.code)
         self.assertEqual('down. Start it', str(error))
-
-    def test_impossible_scenario_is_explained(self) -> None:
-        error = self.fail_with('ring:preview', query={'with': ['new']})
-        self.assertEqual('impossible_scenario', error.code)
-        self.assertIn('new is a member already', str(error))
 
     def test_name_that_cannot_exist_is_not_known(self) -> None:
         for name in ('', '.', '..', '../members', 'a/b', 'a b', 'a?b', 'x\n'):
@@ -180,16 +159,6 @@ class OperationClientContract(app_case.SiteCase):
             self.assertTrue(str(error).startswith('body'), str(error))
         self.assertEqual([], self.client.call('move:list')['moves'])
 
-    def test_request_id_is_one_of_openstack(self) -> None:
-        self.assertRegex(self.client.request_id, '^req-[0-9a-f-]{36}$')
-
-    def test_bodies_are_json_as_the_schemas_have_it(self) -> None:
-        for name, request in READS:
-            found = self.client.call(name, **request)
-            self.assertEqual(found, json.loads(json.dumps(found)), name)
-            _, schema = find_operation(name).answers[200]
-            jsonschema.validate(found, schema)
-
 
 REFUSED: tuple[tuple[str, dict[str, object]], ...] = (
     ('move:create', {'body': {**MOVE, 'reason': 'a\nb'}}),
@@ -198,18 +167,9 @@ REFUSED: tuple[tuple[str, dict[str, object]], ...] = (
     ('move:create', {'body': {'service': 'new', 'select': {}}}),
     ('compute_node:release', {'body': {'uuids': ['node1']}}),
     ('compute_node:bulk_delete', {'body': {'uuids': []}}),
-    (
-        'instance:forget',
-        {'body': {'uuids': [UNKNOWN], 'reason': 'a\x1bb'}},
-    ),
-    (
-        'service:set',
-        {'path': {'host': 'new'}, 'body': {'forced_down': 'yes'}},
-    ),
-    (
-        'service:failover',
-        {'path': {'host': 'new'}, 'body': {'to': 'x', 'colour': 'red'}},
-    ),
+    ('instance:forget', {'body': {'uuids': [UNKNOWN], 'reason': 'a\x1bb'}}),
+    ('service:set', {**NEW, 'body': {'forced_down': 'yes'}}),
+    ('service:failover', {**NEW, 'body': {'to': 'x', 'colour': 'red'}}),
     ('policy:compare', {'body': {'a': 'all'}}),
 )
 """Bodies that no operation takes."""
@@ -233,9 +193,6 @@ READS: tuple[tuple[str, dict[str, dict[str, object]]], ...] = (
     ('ring:show', {}),
     ('ring:preview', {'query': {'without': ['new'], 'nodes': True}}),
     ('policy:compare', {'body': {'a': 'all', 'b': 'peer_list'}}),
-    (
-        'node:validate',
-        {'body': {'nodes': [{'driver': 'x', 'name': 'node1'}]}},
-    ),
+    ('node:validate', {'body': {'nodes': [{'driver': 'x', 'name': 'n'}]}}),
 )
 """Operations that change nothing."""

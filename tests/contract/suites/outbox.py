@@ -6,7 +6,6 @@ from concurrent import futures
 
 from ironic_ownership.contracts import events
 from ironic_ownership.contracts.events import EventPosition
-from ironic_ownership.db.outbox import SqlOutbox
 from tests.contract.suites import records
 
 LEASE = 600.0
@@ -15,10 +14,6 @@ AGE = 3600.0
 
 class OutboxContract(records.RecordsContract):
     """Processes take turns, and read the events in order."""
-
-    def make_outbox(self) -> SqlOutbox:
-        """Return an access to the same database as this test's records."""
-        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()

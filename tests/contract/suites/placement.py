@@ -8,10 +8,7 @@ suite, :class:`PlacementContract`, run against a real Placement.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import unittest
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.placement import (
@@ -24,11 +21,6 @@ from ironic_ownership.contracts.placement import (
     Resource,
     Traits,
 )
-
-if TYPE_CHECKING:
-    _Case = unittest.TestCase
-else:
-    _Case = object
 
 MISSING = '00000000-0000-4000-8000-00000000dead'
 NEW = '00000000-0000-4000-8000-000000000ea7'
@@ -69,20 +61,13 @@ class FakePlacement(Placement):
         self.writes: list[tuple[str, str]] = []
 
     def has_provider(self, uuid: str) -> bool:
-        """Tell whether the node has a provider."""
         return self._called('has_provider', uuid) is not None
 
     def consumers(self, uuid: str) -> frozenset[str] | None:
-        """Return who holds allocations of the node's provider."""
         found = self._called('consumers', uuid)
         return None if found is None else frozenset(found.consumers)
 
-    def put_provider(
-        self,
-        uuid: str,
-        name: str,
-    ) -> bool:
-        """Create a provider, unless there is one with that uuid."""
+    def put_provider(self, uuid: str, name: str) -> bool:
         if self._called('put_provider', uuid) is not None:
             return False
         if any(found.name == name for found in self.providers.values()):
@@ -92,14 +77,12 @@ class FakePlacement(Placement):
         return True
 
     def delete_provider(self, uuid: str) -> bool:
-        """Delete the provider of a node."""
         found = self._called('delete_provider', uuid)
         if found is not None and found.consumers:
             raise exceptions.ProviderInUseError(f'{uuid} has allocations')
         return self.providers.pop(uuid, None) is not None
 
     def inventory(self, uuid: str) -> Inventory | None:
-        """Return the inventory of a node."""
         found = self._called('inventory', uuid)
         if found is None:
             return None
@@ -112,7 +95,6 @@ class FakePlacement(Placement):
         *,
         generation: int | None = None,
     ) -> Inventory:
-        """Make these the whole inventory of a node."""
         found = self._existing('put_inventory', uuid)
         if found.consumers and found.resources.keys() - resources.keys():
             raise exceptions.ProviderInUseError(f'{uuid} has allocations')
@@ -123,7 +105,6 @@ class FakePlacement(Placement):
         return Inventory(found.generation, dict(resources))
 
     def traits(self, uuid: str) -> Traits | None:
-        """Return the traits of a node."""
         found = self._called('traits', uuid)
         if found is None:
             return None
@@ -136,7 +117,6 @@ class FakePlacement(Placement):
         *,
         generation: int | None = None,
     ) -> Traits:
-        """Make these all the traits of a node."""
         found = self._existing('put_traits', uuid)
         kept = {name for name in found.traits if name.startswith(KEPT)}
         wanted = frozenset(names) | kept
@@ -147,7 +127,6 @@ class FakePlacement(Placement):
         return Traits(found.generation, found.traits)
 
     def disabled(self) -> frozenset[str]:
-        """Return the providers that the scheduler does not choose."""
         self._called('disabled', '')
         return frozenset(
             uuid
@@ -156,7 +135,6 @@ class FakePlacement(Placement):
         )
 
     def hidden_from_nova(self) -> frozenset[str]:
-        """Return the providers that Nova does not choose."""
         self._called('hidden_from_nova', '')
         found = {
             uuid
@@ -167,7 +145,6 @@ class FakePlacement(Placement):
         return frozenset(found if used else ())
 
     def put_disabled(self, uuid: str, disabled: bool) -> bool:
-        """Add or remove the status."""
         found = self._existing('put_disabled', uuid)
         if (DISABLED in found.traits) is disabled:
             return False
@@ -194,29 +171,27 @@ class FakePlacement(Placement):
         return self.providers.get(uuid)
 
 
-class PlacementContract(_Case):
+class PlacementContract:
     """Laws of every Placement; mixed into a test case that makes one.
 
-    Each test begins without providers.
+    Each test begins without providers. The test case can ``provide`` one with
+    :data:`ONE`, ``allocate`` its unit to a consumer and ``free`` it, and
+    ``make_unavailable`` Placement for the rest of the test.
     """
 
     placement: Placement
 
-    def provide(self) -> str:
-        """Add a provider with :data:`ONE` and return its uuid."""
-        raise NotImplementedError
+    def resources(self, uuid: str) -> Mapping[str, Resource]:
+        """Return the inventory of a provider that there is."""
+        found = self.placement.inventory(uuid)
+        assert found is not None
+        return found.resources
 
-    def allocate(self, uuid: str) -> str:
-        """Allocate the one unit of a provider; return the consumer."""
-        raise NotImplementedError
-
-    def free(self, uuid: str, consumer: str) -> None:
-        """Delete an allocation."""
-        raise NotImplementedError
-
-    def make_unavailable(self) -> None:
-        """Let Placement fail for the rest of the test."""
-        raise NotImplementedError
+    def names(self, uuid: str) -> frozenset[str]:
+        """Return the traits of a provider that there is."""
+        found = self.placement.traits(uuid)
+        assert found is not None
+        return found.names
 
     def test_missing_provider_is_an_answer_and_no_error(self) -> None:
         self.provide()
@@ -226,23 +201,23 @@ class PlacementContract(_Case):
         self.assertIsNone(self.placement.traits(MISSING))
         self.assertIs(False, self.placement.delete_provider(MISSING))
 
-    def test_unused_provider_is_deleted_once(self) -> None:
+    def test_provider_is_deleted_once_when_it_is_not_used(self) -> None:
         uuid, other = self.provide(), self.provide()
         self.assertEqual(frozenset(), self.placement.consumers(uuid))
+        consumer = self.allocate(uuid)
+        self.assertEqual(frozenset({consumer}), self.placement.consumers(uuid))
+        for change in (
+            lambda: self.placement.delete_provider(uuid),
+            lambda: self.placement.put_inventory(uuid, {}),
+        ):
+            self.assertRaises(exceptions.ProviderInUseError, change)
+        self.assertTrue(self.placement.has_provider(uuid))
+        self.assertIn(BARE_METAL, self.resources(uuid))
+        self.free(uuid, consumer)
         self.assertIs(True, self.placement.delete_provider(uuid))
         self.assertIs(False, self.placement.delete_provider(uuid))
         self.assertIs(False, self.placement.has_provider(uuid))
         self.assertIs(True, self.placement.has_provider(other))
-
-    def test_provider_in_use_stays(self) -> None:
-        uuid = self.provide()
-        consumer = self.allocate(uuid)
-        self.assertEqual(frozenset({consumer}), self.placement.consumers(uuid))
-        with self.assertRaises(exceptions.ProviderInUseError):
-            self.placement.delete_provider(uuid)
-        self.assertTrue(self.placement.has_provider(uuid))
-        self.free(uuid, consumer)
-        self.assertIs(True, self.placement.delete_provider(uuid))
 
     def test_inventory_is_replaced(self) -> None:
         uuid = self.provide()
@@ -252,52 +227,41 @@ class PlacementContract(_Case):
         self.assertEqual(RESERVED, written.resources)
         self.assertEqual(written, self.placement.inventory(uuid))
         self.assertGreater(written.generation, before.generation)
+        self.assertEqual(written, self.placement.put_inventory(uuid, RESERVED))
+        # A generation that is not right any more does no harm.
+        for generation in (99, FIRST_GENERATION):
+            for resources in (ONE, RESERVED):
+                found = self.placement.put_inventory(
+                    uuid, resources, generation=generation
+                )
+                self.assertEqual(resources, found.resources)
         self.assertEqual({}, self.placement.put_inventory(uuid, {}).resources)
-
-    def test_same_inventory_again_changes_nothing(self) -> None:
-        uuid = self.provide()
-        first = self.placement.put_inventory(uuid, RESERVED)
-        self.assertEqual(first, self.placement.put_inventory(uuid, RESERVED))
-
-    def test_allocated_inventory_stays(self) -> None:
-        uuid = self.provide()
-        self.allocate(uuid)
-        with self.assertRaises(exceptions.ProviderInUseError):
-            self.placement.put_inventory(uuid, {})
-        found = self.placement.inventory(uuid)
-        assert found is not None
-        self.assertIn(BARE_METAL, found.resources)
 
     def test_traits_are_replaced_and_custom_ones_created(self) -> None:
         uuid = self.provide()
-        for names in (
-            {'CUSTOM_OF_A_TEST', 'HW_CPU_X86_VMX'},
-            {'CUSTOM_OTHER'},
-            set(),
+        nova = {'OWNER_NOVA', 'COMPUTE_NODE'}
+        for names, expected, generation in (
+            ({'CUSTOM_OF_A_TEST', 'HW_CPU_X86_VMX'}, None, None),
+            ({'CUSTOM_OTHER'}, None, 99),
+            (set(), None, FIRST_GENERATION),
+            (nova | {'CUSTOM_A'}, None, None),
+            # Those that are not of the node stay.
+            ({'CUSTOM_B'}, nova | {'CUSTOM_B'}, None),
         ):
-            written = self.placement.put_traits(uuid, names)
-            self.assertEqual(frozenset(names), written.names)
+            written = self.placement.put_traits(
+                uuid, names, generation=generation
+            )
+            self.assertEqual(expected or names, written.names)
             self.assertEqual(written, self.placement.traits(uuid))
             again = self.placement.put_traits(uuid, names)
             self.assertEqual(written, again)
 
-    def test_traits_that_are_not_of_the_node_stay(self) -> None:
-        uuid = self.provide()
-        nova = {'OWNER_NOVA', 'COMPUTE_NODE'}
-        self.placement.put_traits(uuid, nova | {'CUSTOM_A'})
-        written = self.placement.put_traits(uuid, ['CUSTOM_B'])
-        self.assertEqual(nova | {'CUSTOM_B'}, written.names)
-        self.assertEqual(written, self.placement.traits(uuid))
-        again = self.placement.put_traits(uuid, ['CUSTOM_B'])
-        self.assertEqual(written, again)
-
     def test_providers_that_nova_does_not_choose(self) -> None:
         uuid, other = self.provide(), self.provide()
-        self.assertEqual(frozenset(), self.placement.hidden_from_nova())
-        self.placement.put_traits(uuid, ['OWNER_NOVA'])
-        self.assertEqual({other}, self.placement.hidden_from_nova())
-        self.placement.put_traits(other, ['OWNER_NOVA'])
-        self.assertEqual(frozenset(), self.placement.hidden_from_nova())
+        for owned, hidden in (([], []), ([uuid], [other]), ([other], [])):
+            for one in owned:
+                self.placement.put_traits(one, ['OWNER_NOVA'])
+            self.assertEqual({*hidden}, self.placement.hidden_from_nova())
 
     def test_status_is_no_trait_of_the_node(self) -> None:
         uuid, other = self.provide(), self.provide()
@@ -313,19 +277,19 @@ class PlacementContract(_Case):
         self.placement.put_traits(uuid, names)
         self.assertIs(True, self.placement.put_disabled(uuid, False))
         self.assertEqual(frozenset(), self.placement.disabled())
-        self.assertEqual(
-            names, getattr(self.placement.traits(uuid), 'names', None)
-        )
+        self.assertEqual(names, self.names(uuid))
 
     def test_writing_to_a_missing_provider_is_an_error(self) -> None:
-        refuses = functools.partial(
-            self.assertRaises, exceptions.NoProviderError
-        )
-        for known in (None, FIRST_GENERATION):
-            put = self.placement.put_inventory
-            refuses(put, MISSING, ONE, generation=known)
-            refuses(self.placement.put_traits, MISSING, (), generation=known)
-        refuses(self.placement.put_disabled, MISSING, True)
+        known, old = {'generation': None}, {'generation': FIRST_GENERATION}
+        for write, argument, options in (
+            (self.placement.put_inventory, ONE, known),
+            (self.placement.put_inventory, ONE, old),
+            (self.placement.put_traits, (), known),
+            (self.placement.put_traits, (), old),
+            (self.placement.put_disabled, True, {}),
+        ):
+            with self.assertRaises(exceptions.NoProviderError):
+                write(MISSING, argument, **options)
 
     def test_provider_is_created_once_and_then_stays(self) -> None:
         self.assertIs(True, self.placement.put_provider(NEW, NEW))
@@ -338,30 +302,11 @@ class PlacementContract(_Case):
         )
         self.assertIs(False, self.placement.put_provider(NEW, 'other name'))
         self.assertEqual(traits, self.placement.traits(NEW))
-        self.assertEqual(
-            ONE, getattr(self.placement.inventory(NEW), 'resources', None)
-        )
-
-    def test_name_of_another_provider_is_an_error(self) -> None:
-        self.placement.put_provider(NEW, 'one name')
+        self.assertEqual(ONE, self.resources(NEW))
+        # Its name is not that of another one.
         with self.assertRaises(exceptions.PlacementRefusedError):
-            self.placement.put_provider(MISSING, 'one name')
+            self.placement.put_provider(MISSING, NEW)
         self.assertIs(False, self.placement.has_provider(MISSING))
-
-    def test_generation_that_is_not_right_any_more_does_no_harm(self) -> None:
-        uuid = self.provide()
-        for generation in (99, FIRST_GENERATION):
-            written = self.placement.put_inventory(
-                uuid, RESERVED, generation=generation
-            )
-            self.assertEqual(RESERVED, written.resources)
-            self.placement.put_traits(
-                uuid, {'CUSTOM_OF_A_TEST'}, generation=generation
-            )
-        self.assertEqual(
-            frozenset({'CUSTOM_OF_A_TEST'}),
-            getattr(self.placement.traits(uuid), 'names', None),
-        )
 
     def test_nothing_is_written_once_the_right_is_lost(self) -> None:
         uuid = self.provide()
@@ -378,24 +323,23 @@ class PlacementContract(_Case):
         ):
             self.assertRaises(exceptions.FencedError, write, *values)
         self.assertIs(False, self.placement.has_provider(NEW))
-        found = self.placement.inventory(uuid)
-        assert found is not None
-        self.assertEqual(ONE, found.resources)
+        self.assertEqual(ONE, self.resources(uuid))
 
     def test_outage_is_an_error_and_never_an_answer(self) -> None:
         uuid = self.provide()
         self.make_unavailable()
-        for ask in (
-            lambda: self.placement.has_provider(uuid),
-            lambda: self.placement.consumers(MISSING),
-            lambda: self.placement.put_provider(NEW, NEW),
-            lambda: self.placement.delete_provider(MISSING),
-            lambda: self.placement.inventory(uuid),
-            lambda: self.placement.put_inventory(uuid, RESERVED),
-            lambda: self.placement.traits(uuid),
-            lambda: self.placement.put_traits(uuid, ()),
-            self.placement.disabled,
-            self.placement.hidden_from_nova,
-            lambda: self.placement.put_disabled(uuid, True),
+        for ask, *values in (
+            (self.placement.has_provider, uuid),
+            (self.placement.consumers, MISSING),
+            (self.placement.put_provider, NEW, NEW),
+            (self.placement.delete_provider, MISSING),
+            (self.placement.inventory, uuid),
+            (self.placement.put_inventory, uuid, RESERVED),
+            (self.placement.traits, uuid),
+            (self.placement.put_traits, uuid, ()),
+            (self.placement.disabled,),
+            (self.placement.hidden_from_nova,),
+            (self.placement.put_disabled, uuid, True),
         ):
-            self.assertRaises(exceptions.PlacementUnavailableError, ask)
+            unavailable = exceptions.PlacementUnavailableError
+            self.assertRaises(unavailable, ask, *values)

@@ -28,7 +28,6 @@ class PurgeContract(RecordsContract):
 
     database: connection.Database
 
-    make_moves = MoveCase.make_moves
     seen = MoveCase.seen
     planned = MoveCase.planned
     ids = MoveCase.ids

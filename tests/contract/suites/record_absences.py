@@ -1,8 +1,4 @@
-"""A service that was stopped, and is expected back or not.
-
-Every implementation of the records passes this suite, on the clock of its
-database: a subclass adds ``elapse``.
-"""
+"""A service that was stopped, and is expected back or not."""
 
 from __future__ import annotations
 
@@ -15,10 +11,6 @@ GRACE = 600.0
 
 class AbsenceContract(RecordsContract):
     """``host1``, whose process owned nodes 1 and 2, retires."""
-
-    def elapse(self, seconds: float) -> None:
-        """Let time pass for the database of this test."""
-        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()

@@ -19,10 +19,6 @@ PLACES = [{'shard': shard, 'conductor_group': 'g'} for shard in ('a', 'b') * 4]
 class BudgetContract(RecordsContract):
     """Two services with four nodes each, in two shards and one group."""
 
-    def set_time(self, event_id: int, at: float) -> None:
-        """Change the time of an event, as a clock that was wrong does."""
-        raise NotImplementedError
-
     def setUp(self) -> None:
         super().setUp()
         for host in ('host1', 'host2'):

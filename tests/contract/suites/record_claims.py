@@ -52,7 +52,8 @@ class ClaimContract(RecordsContract):
     def test_claims_from_an_owner_fence_it_once(self) -> None:
         self.applied('host1', *map(claim, (1, 2, 3)))
         self.applied('host2', self.take(1), self.take(2))
-        fenced = {'fenced': True, 'epoch': self.epochs['host1'] + 1}
+        epoch = self.epochs['host1']
+        fenced = {'fenced': True, 'epoch': epoch + 1}
         self.assert_has(self.service('host1'), **fenced)
         (event,) = self.events('service_fenced')
         self.assert_has(event, actor='host2', from_host='host1')
@@ -61,6 +62,7 @@ class ClaimContract(RecordsContract):
         # Another one that saw it alive takes more, and fences it no more.
         self.applied('host3', self.take(3))
         self.assert_has(self.service('host1'), **fenced)
+        self.assert_fenced('host1', epoch, epoch + 1)
         self.assertEqual(
             ['host2', 'host2', 'host3'], [self.owner(n) for n in (1, 2, 3)]
         )

@@ -15,10 +15,6 @@ CAUSE = 'last heartbeat at least 20.4 s ago'
 class EventContract(RecordsContract):
     """Lists of events, and the events of fences, deaths and take-overs."""
 
-    def set_time(self, event_id: int, at: float) -> None:
-        """Change the time of an event, as a clock that was wrong does."""
-        raise NotImplementedError
-
     def setUp(self) -> None:
         super().setUp()
         self.one, self.two = self.register('host1'), self.register('host2')

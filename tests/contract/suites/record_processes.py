@@ -121,10 +121,8 @@ class ProcessContract(RecordsContract):
         self.start('two', 'one', 'two')
         self.assertFalse(self.service('host1').fenced)
         self.assert_stands_by('one', 'one', 'two', active='two')
-
-    def test_any_process_registers_once_the_named_one_is_dead(self) -> None:
-        self.start('one')
-        self.fail_over('two')
+        # Any one registers once the named one is dead.
+        self.fail_over('four')
         self.start('one', 'one', 'three')
         self.assert_active('one')
 

@@ -79,16 +79,6 @@ class ServiceContract(RecordsContract):
         self.assert_fenced('host1', old, current + 1)
         self.assertEqual(Outcome(), self.apply('host1', current))
 
-    def test_fenced_owner_cannot_write_until_it_registers(self) -> None:
-        one = self.register('host1')
-        self.register('host2')
-        self.applied('host1', claim(1))
-        self.applied('host2', self.take(1))
-        self.assert_fenced('host1', one, one + 1)
-        self.assertGreater(self.register('host1'), one + 1)
-        self.assertFalse(self.service('host1').fenced)
-        self.applied('host1', claim(2))
-
     def test_epoch_only_grows_in_every_case(self) -> None:
         self.register('host2')
         epochs = [self.register('host1') for _ in range(3)]

@@ -5,6 +5,9 @@ Usage::
     class TestClaims(record_claims.ClaimContract):
         def make_records(self):
             return MyRecords(...)
+
+What else a suite needs, such as other ports and a clock, is in the builders of
+``tests.contract.database``.
 """
 
 from __future__ import annotations

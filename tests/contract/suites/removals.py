@@ -12,7 +12,6 @@ from ironic_ownership.contracts.records import (
     SeenOwner,
     Update,
 )
-from ironic_ownership.engine.ports import Removals
 from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 BY = Origin('operator@somewhere', reason='burnt')
@@ -23,10 +22,6 @@ UNOWNED = SeenOwner(None, None)
 
 class RemovalContract(RecordsContract):
     """Deletions by an operator, and their effect on the owner."""
-
-    def make_removals(self) -> Removals:
-        """Return an access to the same database as this test's records."""
-        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import events, exceptions, reasons
+from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
 from ironic_ownership.contracts.records import Delete, Release, Update
 from ironic_ownership.contracts.reservations import (
     Request,
@@ -17,7 +18,6 @@ from ironic_ownership.contracts.reservations import (
     ReservationState,
 )
 from ironic_ownership.db import tables
-from ironic_ownership.engine.ports import Reservations
 from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 ACTOR = 'operator@somewhere'
@@ -44,10 +44,6 @@ def wanted(number: int = 1, **values: Any) -> Reservation:
 
 class ReservationContract(RecordsContract):
     """A reservation on record, from its beginning to its end."""
-
-    def make_reservations(self) -> Reservations:
-        """Return an access to the same database as this test's records."""
-        raise NotImplementedError
 
     def setUp(self) -> None:
         super().setUp()
@@ -83,7 +79,7 @@ class ReservationContract(RecordsContract):
         self.assertEqual(before, (self.state(), self.everything()))
 
     def everything(self) -> list[Reservation]:
-        return list(self.reservations.reservations(states=[*ReservationState]))
+        return [*self.reservations.reservations(states=[*ReservationState])]
 
 
 class BeginningContract(ReservationContract):
@@ -114,9 +110,11 @@ class BeginningContract(ReservationContract):
         self.assertEqual(first, self.begin(id=uuid(599), host='host2'))
         self.assertEqual([first], self.everything())
         self.reservations.close(first.id, 'no match')
-        self.assertEqual(uuid(599), self.begin(id=uuid(599)).id)
-        states = [one.state for one in self.everything()]
-        self.assertEqual([CLOSED, PENDING], states)
+        self.begin(id=uuid(599))
+        found = [(one.id, one.state) for one in self.everything()]
+        self.assertEqual([(first.id, CLOSED), (uuid(599), PENDING)], found)
+        # One can begin with its end.
+        self.assertIs(DELETING, self.begin(2, state=DELETING).state)
 
     def test_of_many_at_once_one_is_begun(self) -> None:
         def begin(number: int) -> str:
@@ -127,11 +125,6 @@ class BeginningContract(ReservationContract):
             found = set(pool.map(begin, range(4)))
         self.assertEqual(found, {one.id for one in self.everything()})
         self.assertEqual(1, len(found))
-
-    def test_one_can_begin_with_its_end(self) -> None:
-        begun = self.begin(state=DELETING)
-        self.assertIs(DELETING, begun.state)
-        self.assertIs(CLOSED, self.reservations.close(begun.id, 'x').state)
 
     def test_unknown_one_is_not_found(self) -> None:
         unknown = uuid(777)
@@ -333,8 +326,7 @@ class EndContract(ReservationContract):
 
     def test_node_is_released_unless_it_is_anothers_by_now(self) -> None:
         self.register('host2')
-        made = [self.reserve(number) for number in (1, 2, 3)]
-        other = uuid(950)
+        made, other = [self.reserve(n) for n in (1, 2, 3)], uuid(950)
         self.applied(
             'host1',
             # Its instance went before.
@@ -383,7 +375,16 @@ class MovedReservationContract(ReservationContract):
 
     def move(self, number: int, destination: str) -> None:
         """Have an operator move a node, and its instance."""
-        raise NotImplementedError
+        source = self.records.set_service(
+            'host1', actor='operator', forced_down=True
+        )
+        seen = NodeMove(
+            uuid(number), 'host1', source.epoch, self.instance(number)
+        )
+        moves = self.make_moves()
+        moves.plan(Move('req-1', destination, 'operator'), [seen])
+        (done,) = moves.carry_out('req-1', [seen])
+        self.assertIs(NodeState.MOVED, done.state, done.detail)
 
     def test_reservation_follows_its_node(self) -> None:
         closed = self.reserve()

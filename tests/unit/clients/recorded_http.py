@@ -127,7 +127,7 @@ class PlayedIronic:
             number = sum(path == '/v1/nodes' for path, _ in self.requests)
             return self.lists.get(number, lambda: self.list(query))()
         if url.path == '/v1/conductors':
-            return self._conductors(query)
+            return self._page('conductors', self.conductors, 'hostname', query)
         if url.path.startswith('/v1/nodes/'):
             return self._node(url.path.rpartition('/')[2])
         return fault(404, 'Not Found')
@@ -138,33 +138,27 @@ class PlayedIronic:
         return 200, {}, json.dumps({'default_version': version}).encode()
 
     def list(self, query: dict[str, list[str]]) -> Answer:
+        return self._page('nodes', self.nodes, 'uuid', query)
+
+    def _page(
+        self,
+        kind: str,
+        rows: list[Any],
+        name: str,
+        query: dict[str, list[str]],
+    ) -> Answer:
         limit = min(int(query['limit'][0]), self.max_limit)
         start = 0
         if 'marker' in query:
             marker = query['marker'][0]
-            known = [n.get('uuid') for n in self.nodes if isinstance(n, dict)]
+            known = [r.get(name) if isinstance(r, dict) else r for r in rows]
             if marker not in known:
                 return fault(404, f'Node {marker} could not be found.')
-            start = 1 + [
-                isinstance(n, dict) and n.get('uuid') == marker
-                for n in self.nodes
-            ].index(True)
-        nodes = self.nodes[start : start + limit]
-        body: dict[str, Any] = {'nodes': nodes}
-        if len(nodes) == limit:
-            body['next'] = f'{self.url}/v1/nodes?limit={limit}&marker=none'
-        return 200, {}, json.dumps(body).encode()
-
-    def _conductors(self, query: dict[str, list[str]]) -> Answer:
-        limit = min(int(query['limit'][0]), self.max_limit)
-        start = 0
-        if 'marker' in query:
-            names = [c['hostname'] for c in self.conductors]
-            start = 1 + names.index(query['marker'][0])
-        some = self.conductors[start : start + limit]
-        body: dict[str, Any] = {'conductors': some}
+            start = 1 + known.index(marker)
+        some = rows[start : start + limit]
+        body: dict[str, Any] = {kind: some}
         if len(some) == limit:
-            body['next'] = f'{self.url}/v1/conductors?limit={limit}'
+            body['next'] = f'{self.url}/v1/{kind}?limit={limit}&marker=none'
         return 200, {}, json.dumps(body).encode()
 
     def _node(self, wanted: str) -> Answer:

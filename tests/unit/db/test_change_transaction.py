@@ -84,12 +84,16 @@ class BudgetTest(sqlite.SqliteCase):
         releases: bool = True,
     ) -> None:
         owners = self.owners()
-        changes: list[Change] = []
-        for node in nodes:
-            if owners[node.uuid] == host and releases:
-                changes.append(Release(node.uuid))
-            elif owners[node.uuid] is None and claims:
-                changes.append(Claim(node, reasons.Reason.ASSIGNED))
+        changes: list[Change] = [
+            Release(node.uuid)
+            for node in nodes
+            if releases and owners[node.uuid] == host
+        ]
+        changes += [
+            Claim(node, reasons.Reason.ASSIGNED)
+            for node in nodes
+            if claims and owners[node.uuid] is None
+        ]
         self.apply(host, changes, budget)
         self.assert_within(budget)
 

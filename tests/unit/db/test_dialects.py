@@ -47,20 +47,21 @@ class TestFiles(sqlite.SqliteCase):
         self.make_file(0o600)
         self.assertIsNone(_refusal(self.url))
 
-    def test_file_that_cannot_be_read(self) -> None:
-        self.make_file(0o000)
-        self.directory.chmod(0o755)
-        self.assertIn('cannot be read', self.refused_without_privileges())
-
-    def test_file_that_cannot_be_written(self) -> None:
-        self.make_file(0o444)
-        self.directory.chmod(0o755)
-        self.assertIn('may not write', self.refused_without_privileges())
-
-    def test_directory_that_cannot_be_written(self) -> None:
-        self.directory.chmod(0o555)
+    def test_what_the_user_may_not_do_is_named(self) -> None:
+        file = self.directory / 'records.sqlite'
+        self.make_file(0o600)
         self.addCleanup(self.directory.chmod, 0o755)
-        self.assertIn('not writable', self.refused_without_privileges())
+        for directory, mode, text in (
+            (0o755, 0o000, 'cannot be read'),
+            (0o755, 0o444, 'may not write'),
+            (0o555, None, 'not writable'),
+        ):
+            if mode is None:
+                file.unlink()
+            else:
+                file.chmod(mode)
+            self.directory.chmod(directory)
+            self.assertIn(text, self.refused_without_privileges())
 
     def test_directory_that_is_missing(self) -> None:
         text = _refusal(f'sqlite:///{self.directory}/none/a.sqlite')

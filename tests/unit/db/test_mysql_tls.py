@@ -21,12 +21,8 @@ class TestContext(testtools.TestCase):
         self.assertTrue(one.ssl)
         self.assertIsInstance(one.ctx, ssl.SSLContext)
         self.assertIs(one.ctx, two.ctx)
-
-    def test_options_of_tls_have_a_context_of_their_own(self) -> None:
         own = self.connect(ssl={'cipher': 'HIGH'})
-        self.assertIsNot(self.connect().ctx, own.ctx)
-
-    def test_disabled_tls_has_none(self) -> None:
+        self.assertIsNot(one.ctx, own.ctx)
         self.assertFalse(self.connect(ssl_disabled=True).ssl)
 
     def test_engines_of_records_use_it(self) -> None:

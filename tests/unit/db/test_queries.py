@@ -33,28 +33,21 @@ def plan_of(database: connection.Database, statement: sa.Select) -> str:
     return ' '.join(step.detail for step in steps)
 
 
-class TestMoves(sqlite.SqliteCase):
+class TestPlans(sqlite.SqliteCase):
     def test_unfinished_moves_are_found_by_an_index_alone(self) -> None:
         steps = plan_of(self.open_with_schema(), sa.select(moves.UNFINISHED))
         self.assertNotIn('SCAN node_moves', steps)
+        index = 'SEARCH node_moves USING COVERING INDEX'
         for search in ('(state=?)', '(state=? AND trial=?)'):
-            self.assertIn(
-                'SEARCH node_moves USING COVERING INDEX '
-                f'ix_node_moves_unfinished {search}',
-                steps,
-            )
+            self.assertIn(f'{index} ix_node_moves_unfinished {search}', steps)
 
-
-class TestPages(sqlite.SqliteCase):
     def test_sqlite_walks_the_primary_key_without_sorting(self) -> None:
         database = self.open_with_schema()
         for chosen in FILTERS:
             steps = plan_of(database, page(chosen))
             self.assertIn('(uuid>?)', steps, chosen)
             self.assertNotIn('ORDER BY', steps, chosen)
-
-    def test_other_databases_decide_themselves(self) -> None:
-        for dialect in (postgresql.dialect(), mysql.dialect()):
-            for chosen in FILTERS:
+            # Other databases decide themselves.
+            for dialect in (postgresql.dialect(), mysql.dialect()):
                 text = str(page(chosen).compile(dialect=dialect))
                 self.assertNotIn('+', text, dialect.name)

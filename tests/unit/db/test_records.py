@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import inspect
-import unittest
 import unittest.mock
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, reasons
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -29,12 +29,6 @@ def claims(numbers: range) -> list[Change]:
     return [
         Claim(model.Node(uuid(n)), reasons.Reason.EXCLUSIVE) for n in numbers
     ]
-
-
-class TestSignatures(unittest.TestCase):
-    def test_method_has_the_parameters_of_its_function(self) -> None:
-        parameters = inspect.signature(records.SqlRecords.register).parameters
-        self.assertEqual('host', list(parameters)[1])
 
 
 class TestStatements(sqlite.SqliteCase):
@@ -155,15 +149,13 @@ class TestRows(sqlite.SqliteCase):
         self.records = records.SqlRecords(self.database)
         self.epoch = self.records.register('host1', model.MemberSettings())
 
-    def instance_hosts(self) -> list[str | None]:
+    def run_sql(self, *statements: str) -> None:
+        for text in statements:
+            sqlite.run_sql(self.database, text)
+
+    def stored(self, column: sa.Column[Any]) -> list[Any]:
         return self.database.read(
-            lambda conn: list(
-                conn.execute(
-                    sa.select(tables.instances.c.host).where(
-                        tables.instances.c.open_node_uuid.is_not(None)
-                    )
-                ).scalars()
-            )
+            lambda conn: list(conn.scalars(sa.select(column)))
         )
 
     def claim(self, **values: str | None) -> Outcome:
@@ -174,55 +166,47 @@ class TestRows(sqlite.SqliteCase):
 
     def test_open_instance_follows_its_node_to_the_new_owner(self) -> None:
         for values in ({}, {'instance_uuid': 'i1'}):
-            sqlite.run_sql(self.database, 'DELETE FROM instances')
-            sqlite.run_sql(self.database, 'DELETE FROM compute_nodes')
+            self.run_sql('DELETE FROM instances', 'DELETE FROM compute_nodes')
             self.claim(instance_uuid='i1')
-            sqlite.run_sql(self.database, 'UPDATE compute_nodes SET host=NULL')
-            sqlite.run_sql(self.database, "UPDATE instances SET host='gone'")
+            self.run_sql(
+                'UPDATE compute_nodes SET host=NULL',
+                "UPDATE instances SET host='gone'",
+            )
             self.assertEqual((), self.claim(**values).refused)
-            self.assertEqual(['host1'], self.instance_hosts())
+            self.assertEqual(['host1'], self.stored(tables.instances.c.host))
 
     def test_returning_node_keeps_the_time_of_its_creation(self) -> None:
         self.claim()
-        sqlite.run_sql(self.database, 'UPDATE compute_nodes SET created_at=5')
+        self.run_sql('UPDATE compute_nodes SET created_at=5')
         self.records.apply('host1', self.epoch, [Delete(uuid(1))])
         self.claim()
-        created = self.database.read(
-            lambda conn: conn.execute(
-                sa.select(tables.compute_nodes.c.created_at)
-            ).scalar_one()
-        )
-        self.assertEqual(5, created)
+        created = self.stored(tables.compute_nodes.c.created_at)
+        self.assertEqual([5], created)
 
     def test_claim_from_a_deleted_service_needs_no_epoch(self) -> None:
         self.claim()
         epoch = self.records.register('host2', model.MemberSettings())
-        sqlite.run_sql(
-            self.database, "DELETE FROM services WHERE host='host1'"
-        )
+        self.run_sql("DELETE FROM services WHERE host='host1'")
+        node, reason = model.Node(uuid(1)), reasons.Reason.ASSIGNED
         for seen_epoch, applied in ((1, 0), (None, 1)):
-            outcome = self.records.apply(
-                'host2',
-                epoch,
-                [
-                    Claim(
-                        model.Node(uuid(1)),
-                        reasons.Reason.ASSIGNED,
-                        'host1',
-                        seen_epoch,
-                    )
-                ],
-            )
+            claim = Claim(node, reason, 'host1', seen_epoch)
+            outcome = self.records.apply('host2', epoch, [claim])
             self.assertEqual(applied, len(outcome.applied))
 
     def test_rows_of_a_newer_release_can_be_read(self) -> None:
         self.claim()
-        sqlite.run_sql(self.database, "UPDATE compute_nodes SET reason='new'")
-        sqlite.run_sql(
-            self.database,
+        self.run_sql(
+            "UPDATE compute_nodes SET reason='new'",
             'UPDATE services SET settings=\'{"contract_version": 1, '
             '"policies": [{"name": "a", "options": {"x": {}}}]}\'',
         )
         self.assertEqual('host1', self.records.compute_nodes()[0].host)
         (service,) = self.records.services()
         self.assertEqual(0, service.settings.contract_version)
+
+    def test_nothing_stays_of_pauses_that_end_at_their_time(self) -> None:
+        for number, seconds in enumerate((-1.0, -1.0, 600.0)):
+            origin = Origin('operator', f'req-{number}')
+            self.records.begin_pause(origin, seconds, 'cables')
+        ids = self.stored(tables.pauses.c.request_id)
+        self.assertEqual(['req-2'], ids)

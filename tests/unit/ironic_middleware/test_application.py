@@ -60,28 +60,50 @@ class TestOwner(ApplicationCase):
 
     def test_each_request_asks_again(self) -> None:
         self.admitted(signed())
-        self.records.service = ServiceRow(8, False, False)
-        self.refused(409, 'fenced', signed())
-        self.records.service = ServiceRow(7, False, True)
-        self.refused(409, 'forced_down', signed())
+        for service, code in (
+            (ServiceRow(8, False, False), 'fenced'),
+            (ServiceRow(6, False, False), 'fenced'),
+            (ServiceRow(7, True, False), 'fenced'),
+            (None, 'fenced'),
+            (ServiceRow(7, False, True), 'forced_down'),
+            (ServiceRow(7, True, True), 'forced_down'),
+        ):
+            self.records.service = service
+            # Also if the request names no node that has a record.
+            for request in (signed(), signed('POST', '/v1/nodes')):
+                response = self.refused(409, code, request)
+            if code == 'forced_down':
+                text = response.fault['faultstring']
+                self.assertIn('service set host1 --up', text)
         self.records.service = ServiceRow(7, False, False)
         self.admitted(signed())
-        self.records.nodes = [NodeRow(UUID, 'rack1', 'host2')]
-        self.refused(409, 'not_owner', signed())
-        self.assertEqual(5, len(self.records.queries))
+        self.assertEqual(14, len(self.records.queries))
 
-    def test_refusal_has_the_form_of_ironics_errors(self) -> None:
+    def test_refusal_names_the_owner_and_the_way_out(self) -> None:
+        """In the form of the errors of Ironic."""
+        for owner, text in (
+            ('host2', 'belongs to host2'),
+            (None, 'is unowned'),
+        ):
+            self.records.nodes = [NodeRow(UUID, 'rack1', owner)]
+            response = self.refused(409, 'not_owner', signed())
+            self.assertEqual(
+                {
+                    'Content-Type': 'application/json',
+                    'Content-Length': str(len(response.body)),
+                },
+                {
+                    name: response.headers[name]
+                    for name in ('Content-Type', 'Content-Length')
+                },
+            )
+            fault = response.fault
+            self.assertEqual('Client', fault['faultcode'])
+            self.assertEqual(owner, fault.get('owner'))
+            self.assertIn(text, fault['faultstring'])
         self.records.nodes = [NodeRow(UUID, 'rack1', 'host2')]
-        response = self.refused(409, 'not_owner', signed())
-        self.assertEqual('application/json', response.headers['Content-Type'])
-        self.assertEqual(
-            str(len(response.body)), response.headers['Content-Length']
-        )
-        fault = response.fault
-        self.assertEqual('Client', fault['faultcode'])
-        self.assertEqual('host2', fault['owner'])
-        self.assertIn('belongs to host2', fault['faultstring'])
-        self.assertIn('compute node move', fault['faultstring'])
+        fault = self.refused(409, 'not_owner', signed()).fault
+        self.assertIn(f'compute node move {UUID}', fault['faultstring'])
 
     def test_reads_are_untouched(self) -> None:
         self.admitted(environ('GET'))
@@ -92,6 +114,10 @@ class TestOwner(ApplicationCase):
     def test_name_counts_as_the_records_have_it(self) -> None:
         self.admitted(signed('PUT', '/v1/nodes/rack1/states/power'))
         self.refused(409, 'not_found', signed('PUT', '/v1/nodes/rack2/vifs'))
+        # Two records have the name: one of them is out of date.
+        self.records.nodes.append(NodeRow(OTHER, 'rack1', 'host2'))
+        power = signed('PUT', '/v1/nodes/rack1/states/power')
+        self.refused(409, 'not_owner', power)
 
     def test_node_of_the_header_and_that_of_the_path_both_count(self) -> None:
         self.admitted(signed(node=UUID))

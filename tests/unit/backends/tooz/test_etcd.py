@@ -16,16 +16,15 @@ USER = ('ownership', 'p4ss')
 class TestServers(unittest.TestCase):
     def test_late_failure_of_the_old_server_does_not_lead_back(self) -> None:
         servers = etcd.Servers(['a:1', '[::1]:2', 'c', '[::1]'])
-        servers.turn_from('a:1')
-        self.assertEqual('[::1]:2', servers.current)
-        servers.turn_from('a:1')
-        self.assertEqual('[::1]:2', servers.current)
-        servers.turn_from('[::1]:2')
-        self.assertEqual('c:2379', servers.current)
-        servers.turn_from('c:2379')
-        self.assertEqual('[::1]:2379', servers.current)
-        servers.turn_from('[::1]:2379')
-        self.assertEqual('a:1', servers.current)
+        for failed, following in (
+            ('a:1', '[::1]:2'),
+            ('a:1', '[::1]:2'),
+            ('[::1]:2', 'c:2379'),
+            ('c:2379', '[::1]:2379'),
+            ('[::1]:2379', 'a:1'),
+        ):
+            servers.turn_from(failed)
+            self.assertEqual(following, servers.current)
 
 
 def answer(status: int, body: Any = None) -> requests.Response:
