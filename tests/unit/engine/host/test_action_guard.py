@@ -7,6 +7,8 @@ from tests.unit.engine import service, world
 
 LONGEST = 5.0
 SHARD_A = world.runs(shard_key='a', conductor_group='g')
+NODE = world.uuid(1)
+DOWN = exceptions.IronicUnavailableError('Ironic is down')
 
 
 class TestGuard(service.ServiceCase):
@@ -15,106 +17,139 @@ class TestGuard(service.ServiceCase):
         self.place(1, 2, 3)
         self.host = self.start('host1', SHARD_A)
         self.host.refresh()
-        self.guard = self.guard_of(self.host, SHARD_A)
+        policies = world.interpret(SHARD_A) or policy_set.PolicySet()
+        self.guard = self.host.guard(policies, LONGEST)
         self.ironic.calls.clear()
 
     def place(self, *numbers: int, **values: object) -> None:
         place = {'shard': 'a', 'conductor_group': 'g', **values}
         self.ironic.put(*(world.node(number, **place) for number in numbers))
 
-    def guard_of(
-        self, host: service.Service, settings: model.MemberSettings
-    ) -> action_guard.Guard:
-        policies = world.interpret(settings) or policy_set.PolicySet()
-        return host.guard(policies, LONGEST)
+    def check(self) -> action_guard.Permission:
+        return self.guard.check(NODE)
 
     def refuse(
         self, error: type[exceptions.OwnershipError], *words: str
     ) -> None:
         with self.assertRaises(error) as caught:
-            self.guard.check(world.uuid(1))
+            self.check()
         self.assertIs(error, type(caught.exception))
         for word in words:
             self.assertIn(word, str(caught.exception))
 
-    def test_own_node_in_scope_passes_as_ironic_has_it_now(self) -> None:
-        self.place(1, name='renamed')
-        self.assertEqual('renamed', self.guard.check(world.uuid(1)).node.name)
+    def down(self, down: bool = True) -> None:
+        self.records.set_service('host1', actor='x', forced_down=down)
 
     def test_look_up_is_by_uuid_alone_and_lists_nothing(self) -> None:
-        self.guard.check(world.uuid(1))
+        self.place(1, name='renamed')
+        self.assertEqual('renamed', self.check().node.name)
         self.assertEqual(
-            [('get', world.uuid(1)), ('conductors', None)], self.ironic.calls
+            [('get', NODE), ('conductors', None)], self.ironic.calls
         )
 
-    def test_free_node_that_left_the_shard_or_the_group_is_refused(
-        self,
-    ) -> None:
-        wrong = exceptions.WrongScopeError
-        self.place(1, shard='b')
-        self.refuse(wrong, world.uuid(1), 'host1', 'shard is b')
-        self.place(1, shard=None)
-        self.refuse(wrong, 'shard is none')
-        self.place(1, conductor_group='h')
-        self.refuse(wrong, 'conductor group h')
-        self.place(1, conductor_group='')
-        self.refuse(wrong, 'conductor group the default one')
+    def test_each_refusal_of_a_node(self) -> None:
+        scope, owner = exceptions.WrongScopeError, exceptions.NotOwnerError
+        ironic = exceptions.IronicUnavailableError
+        move = f'compute node move {NODE} --to host1'
+        for error, words, arrange in (
+            (scope, [NODE, 'host1', 'shard is b'], {'shard': 'b'}),
+            (scope, ['shard is none'], {'shard': None}),
+            (scope, ['conductor group h'], {'conductor_group': 'h'}),
+            (scope, ['group the default one'], {'conductor_group': ''}),
+            (
+                owner,
+                ['belongs to host2', move],
+                "UPDATE compute_nodes SET host = 'host2'",
+            ),
+            (
+                owner,
+                ['unowned', 'next refresh'],
+                'UPDATE compute_nodes SET host = NULL',
+            ),
+            (owner, ['unowned'], 'DELETE FROM compute_nodes'),
+            (exceptions.NotFoundError, [NODE], None),
+            (ironic, ['is down'], 'get'),
+            (ironic, ['is down'], 'conductors'),
+        ):
+            with self.subTest(error, words=words):
+                self.setUp()
+                if error is owner:
+                    self.operator(arrange)
+                elif error is ironic:
+                    self.ironic.failures = {arrange: DOWN}
+                elif error is scope:
+                    self.place(1, **arrange)
+                else:
+                    self.ironic.nodes.clear()
+                self.refuse(error, *words)
+                if error is owner:
+                    self.assertEqual([], self.ironic.calls)
+
+    def test_each_refusal_of_the_service(self) -> None:
+        for words, arrange in (
+            (
+                'no valid membership',
+                lambda: self.shared.clock.elapse(service.TTL),
+            ),
+            (
+                'was fenced',
+                lambda: self.operator(
+                    'UPDATE services SET epoch = epoch + 1, fenced = 1'
+                ),
+            ),
+            (
+                'another process of this one',
+                lambda: self.records.register('host1', SHARD_A),
+            ),
+            ('forced down', self.down),
+        ):
+            with self.subTest(words):
+                self.setUp()
+                arrange()
+                self.refuse(exceptions.FencedError, words)
+                self.assertEqual([], self.ironic.calls)
+        self.down(False)
+        self.refuse(exceptions.FencedError, 'was fenced')
+        self.host.beat()
+        self.check()
+
+    def test_right_that_ends_during_the_check_is_refused(self) -> None:
+        self.meanwhile(
+            self.ironic,
+            'get',
+            lambda: self.shared.clock.elapse(service.TTL - service.MARGIN),
+        )
+        self.refuse(exceptions.FencedError, 'no valid membership')
 
     def test_deployed_node_that_left_the_scope_passes_and_that_is_known(
         self,
     ) -> None:
         self.place(1, instance_uuid='i')
-        self.assertTrue(self.guard.check(world.uuid(1)).in_scope)
-        for changed in ({'shard': 'b'}, {'conductor_group': 'h'}):
-            self.place(1, instance_uuid='i', **changed)
+        self.assertTrue(self.check().in_scope)
+        self.host.refresh()
+        for changed in (
+            {'instance_uuid': 'i', 'shard': 'b'},
+            {'instance_uuid': 'i', 'conductor_group': 'h'},
+            # An instance on record counts until it is closed.
+            {'instance_uuid': None, 'shard': 'b'},
+        ):
+            self.place(1, **changed)
             with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-                permission = self.guard.check(world.uuid(1))
-            self.assertEqual('i', permission.node.instance_uuid)
+                permission = self.check()
+            self.assertEqual(
+                changed['instance_uuid'], permission.node.instance_uuid
+            )
             self.assertFalse(permission.in_scope)
-            self.assertIn(world.uuid(1), logs.output[0])
+            self.assertIn(NODE, logs.output[0])
 
     def test_deployed_node_that_left_the_scope_is_refused_where_chosen(
         self,
     ) -> None:
         self.guard.own_scope_only = True
         self.place(1, instance_uuid='i')
-        self.guard.check(world.uuid(1))
+        self.check()
         self.place(1, shard='b', instance_uuid='i')
         self.refuse(exceptions.WrongScopeError, 'shard is b')
-
-    def test_instance_on_record_counts_until_it_is_closed(self) -> None:
-        self.place(1, instance_uuid='i')
-        self.host.refresh()
-        self.place(1, shard='b')
-        with self.assertLogs(service.LOGGER, 'WARNING'):
-            permission = self.guard.check(world.uuid(1))
-        self.assertIsNone(permission.node.instance_uuid)
-
-    def test_node_of_another_service_is_refused_and_it_is_named(self) -> None:
-        self.operator("UPDATE compute_nodes SET host = 'host2'")
-        self.refuse(
-            exceptions.NotOwnerError,
-            'belongs to host2',
-            f'compute node move {world.uuid(1)} --to host1',
-        )
-        self.assertEqual([], self.ironic.calls)
-
-    def test_unowned_node_is_refused(self) -> None:
-        self.operator('UPDATE compute_nodes SET host = NULL')
-        self.refuse(exceptions.NotOwnerError, 'unowned', 'next refresh')
-
-    def test_node_without_a_record_is_refused(self) -> None:
-        self.operator('DELETE FROM compute_nodes')
-        self.refuse(exceptions.NotOwnerError, 'unowned')
-
-    def test_node_that_ironic_does_not_have_is_refused(self) -> None:
-        del self.ironic.nodes[world.uuid(1)]
-        self.refuse(exceptions.NotFoundError, world.uuid(1))
-
-    def test_ironic_that_does_not_answer_is_no_permission(self) -> None:
-        down = exceptions.IronicUnavailableError('Ironic is down')
-        self.ironic.failures = {'get': down}
-        self.refuse(exceptions.IronicUnavailableError)
 
     def test_node_that_no_conductor_can_work_on_is_refused(self) -> None:
         self.ironic.workers = [
@@ -122,83 +157,40 @@ class TestGuard(service.ServiceCase):
             model.Conductor('c2', '', frozenset({'d'})),
         ]
         self.place(1, driver='d')
-        self.refuse(
-            exceptions.NodeOutOfServiceError,
-            *(world.uuid(1), "'d'", "conductor group 'g'", 'c1'),
-        )
+        out = exceptions.NodeOutOfServiceError
+        self.refuse(out, NODE, "'d'", "conductor group 'g'", 'c1')
         self.ironic.workers = []
-        self.refuse(exceptions.NodeOutOfServiceError, world.uuid(1))
+        self.refuse(out, NODE)
         self.ironic.outage_counts = False
-        self.guard.check(world.uuid(1))
-
-    def test_conductors_that_do_not_answer_are_no_permission(self) -> None:
-        down = exceptions.IronicUnavailableError('Ironic is down')
-        self.ironic.failures = {'conductors': down}
-        self.refuse(exceptions.IronicUnavailableError)
-
-    def test_conductors_that_are_not_shown_refuse_nothing(self) -> None:
+        self.check()
+        self.ironic.outage_counts = True
+        # Conductors that are not shown refuse nothing.
         for error in (
             exceptions.IronicTooOldError('1.49'),
             exceptions.IronicError('403'),
         ):
             self.ironic.failures = {'conductors': error}
-            self.guard.check(world.uuid(1))
-
-    def test_service_without_membership_may_not_act(self) -> None:
-        self.shared.clock.elapse(service.TTL - service.MARGIN)
-        self.refuse(exceptions.FencedError, 'no valid membership')
-        self.assertEqual([], self.ironic.calls)
-
-    def test_right_that_ends_during_the_check_is_refused(self) -> None:
-        get = self.ironic.get
-
-        def slowly(uuid: str):
-            self.shared.clock.elapse(service.TTL - service.MARGIN)
-            return get(uuid)
-
-        self.ironic.get = slowly
-        self.refuse(exceptions.FencedError, 'no valid membership')
-
-    def test_fenced_service_may_not_act_before_it_notices(self) -> None:
-        self.operator('UPDATE services SET epoch = epoch + 1, fenced = 1')
-        self.assertTrue(self.host.fence.may_act)
-        self.refuse(exceptions.FencedError, 'was fenced')
-
-    def test_superseded_process_may_not_act(self) -> None:
-        self.records.register('host1', SHARD_A)
-        self.refuse(exceptions.FencedError, 'another process of this one')
-
-    def test_forced_down_service_may_act_after_it_registered_again(
-        self,
-    ) -> None:
-        self.records.set_service('host1', actor='x', forced_down=True)
-        self.refuse(exceptions.FencedError, 'forced down')
-        self.records.set_service('host1', actor='x', forced_down=False)
-        self.refuse(exceptions.FencedError, 'was fenced')
-        self.host.beat()
-        self.guard.check(world.uuid(1))
+            self.check()
 
     def test_disabled_service_goes_on_managing_its_nodes(self) -> None:
         self.operator('UPDATE services SET disabled = 1')
-        self.guard.check(world.uuid(1))
+        self.check()
 
     def test_permission_signs_changes_under_its_epoch(self) -> None:
-        self.assertEqual(
-            {}, self.guard.check(world.uuid(1)).headers('PUT', '')
-        )
+        self.assertEqual({}, self.check().headers('PUT', ''))
         self.guard.shared_key = 'k' * 32
-        permission = self.guard.check(world.uuid(1))
-        url = f'http://ironic:6385/v1/nodes/{world.uuid(1)}/states/power'
+        permission = self.check()
+        path = f'/v1/nodes/{NODE}/states/power'
+        url = f'http://ironic:6385{path}'
         self.assertEqual({}, permission.headers('GET', url))
         (value,) = permission.headers('PUT', url).values()
         read = request_header.read(value)
         assert read is not None
         claim, signature = read
         self.assertEqual(
-            ('host1', permission.epoch, world.uuid(1)),
+            ('host1', permission.epoch, NODE),
             (claim.service, claim.epoch, claim.node),
         )
-        path = f'/v1/nodes/{world.uuid(1)}/states/power'
         self.assertTrue(claim.is_signed(signature, ['k' * 32], 'PUT', path))
 
     def test_changed_policies_count_from_the_next_check_on(self) -> None:

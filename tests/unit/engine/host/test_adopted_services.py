@@ -9,8 +9,6 @@ from ironic_ownership.contracts import reasons
 from ironic_ownership.contracts.records import Claim
 from tests.unit.engine import service, world
 
-NAMED = world.runs(peer_list=('host1', 'host2', 'stock'))
-
 
 class TestAdoptedServices(service.ServiceCase):
     """host1 and host2 share nodes by a ring; stock has four on record."""
@@ -19,7 +17,7 @@ class TestAdoptedServices(service.ServiceCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic.put(*(world.node(number) for number in range(1, 5)))
+        self.ironic.put(*map(world.node, range(1, 5)))
         self.host = self.start('host1', self.settings)
         self.host.refresh()
         self.operator("UPDATE compute_nodes SET host = 'stock'")
@@ -30,62 +28,51 @@ class TestAdoptedServices(service.ServiceCase):
         self.other = self.start('host2', self.settings)
         self.settle(self.host, self.other)
 
-    def refresh(self) -> None:
-        for _ in range(2):
-            for one in (self.host, self.other):
-                one.beat()
-                one.refresh()
+    def refresh(self) -> set[str | None]:
+        """Return the owners of the four nodes afterwards."""
+        for one in (self.host, self.other) * 2:
+            one.beat()
+            one.refresh()
+        return {self.owners()[number] for number in range(1, 5)}
 
-    def test_peers_take_nothing_from_them(self) -> None:
-        self.refresh()
-        self.assertEqual({'stock'}, set(self.owners().values()))
-        self.assertEqual({}, dict(self.host.feed.owned()))
+    def force_down(self, forced_down: bool) -> None:
+        self.records.set_service('stock', actor='op', forced_down=forced_down)
 
-    def test_peers_still_claim_what_is_unowned(self) -> None:
+    def test_peers_take_nothing_from_them_and_claim_what_is_unowned(
+        self,
+    ) -> None:
         self.ironic.put(world.node(5))
-        self.refresh()
+        self.assertEqual({'stock'}, self.refresh())
         self.assertIn(self.owners()[5], ('host1', 'host2'))
+        # Up again it is undecided again.
+        for forced_down in (True, False):
+            self.force_down(forced_down)
+        self.assertEqual({'stock'}, self.refresh())
 
     def test_records_refuse_it_regardless_of_what_a_peer_decides(self) -> None:
         """As an older release of a peer would."""
-        claim = Claim(
-            world.node(1),
-            reasons.Reason.ASSIGNED,
-            seen_host='stock',
-            seen_epoch=0,
-        )
+        claim = Claim(world.node(1), reasons.Reason.ASSIGNED, 'stock', 0)
         outcome = self.records.apply('host1', self.host.fence.epoch(), [claim])
         self.assertEqual((claim,), outcome.refused)
         self.assertEqual((), outcome.fenced)
-
-    def test_up_again_it_is_undecided_again(self) -> None:
-        for forced_down in (True, False):
-            self.records.set_service(
-                'stock', actor='op', forced_down=forced_down
-            )
-        self.refresh()
-        self.assertEqual({'stock'}, set(self.owners().values()))
 
     def test_after_its_registration_it_is_a_service_like_all(self) -> None:
         stock = self.start('stock', self.settings)
         self.settle(self.host, self.other, stock)
         stock.member.leave()
         self.settle(self.host, self.other)
-        self.refresh()
-        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
+        self.assertEqual({'host1', 'host2'}, self.refresh())
 
 
 class TestNamedAdoptedServices(TestAdoptedServices):
     """The same where the list of peers names the adopted service."""
 
-    settings = NAMED
+    settings = world.runs(peer_list=('host1', 'host2', 'stock'))
 
-    def test_peers_do_not_even_try(self) -> None:
+    def test_operator_decides_that_one_is_gone(self) -> None:
+        """Until then, peers do not even try."""
         self.refresh()
         summary = self.host.refresh()
         self.assertEqual((0, 0), (summary.refused, summary.deferred))
-
-    def test_operator_decides_that_one_is_gone(self) -> None:
-        self.records.set_service('stock', actor='op', forced_down=True)
-        self.refresh()
-        self.assertEqual({'host1', 'host2'}, set(self.owners().values()))
+        self.force_down(True)
+        self.assertEqual({'host1', 'host2'}, self.refresh())

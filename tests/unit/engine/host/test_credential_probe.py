@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import unittest
-from unittest import mock
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
@@ -10,51 +9,47 @@ from ironic_ownership.engine.host import credential_probe
 from tests.contract.suites import fake_bare_metal
 
 REFUSED = exceptions.IronicError('Ironic answered 403')
+DOWN = exceptions.IronicUnavailableError('down')
 
 
 class TestProbe(unittest.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.ironic = fake_bare_metal.FakeBareMetal()
-        self.conditions = conditions.Conditions()
-
-    def probe(
-        self,
-        code: str = 'credential_blind',
-        *,
-        trusted: bool = False,
-        **errors: Exception,
-    ) -> str | None:
-        for name, error in errors.items():
-            patched = mock.patch.object(self.ironic, name, side_effect=error)
-            patched.start()
-            self.addCleanup(patched.stop)
-        credential_probe.probe(self.ironic, self.conditions, trusted=trusted)
-        (found,) = self.conditions.of_loops([Loop.CREDENTIAL])
-        if found.code is not None:
-            self.assertEqual(code, found.code)
-        return found.error or None
-
-    def test_credential_that_reads_everything_is_fine(self) -> None:
-        self.assertIsNone(self.probe())
-
-    def test_blind_credential_is_one_error_that_names_the_role(self) -> None:
-        """Also without any node."""
-        with self.assertLogs('ironic_ownership.engine', 'ERROR') as logs:
-            error = self.probe(shard_counts=REFUSED, conductors=REFUSED)
-        self.assertEqual(1, len(logs.records))
-        for word in ('/v1/shards', '/v1/conductors', '"reader"', '403'):
-            self.assertIn(word, error)
-
-    def test_credential_without_conductors_is_limited(self) -> None:
-        with self.assertLogs('ironic_ownership.engine', 'WARNING') as logs:
-            error = self.probe('credential_limited', conductors=REFUSED)
-        self.assertEqual(['WARNING'], [r.levelname for r in logs.records])
-        self.assertNotIn('/v1/shards', error or '')
-
-    def test_credential_that_the_operator_trusts_need_not_count(self) -> None:
-        self.assertIsNone(self.probe(trusted=True, shard_counts=REFUSED))
+    def test_each_credential_has_its_condition(self) -> None:
+        """Also without any node; a blind one is one error with the role."""
+        words = ('/v1/shards', '/v1/conductors', '"reader"', '403')
+        for refused, trusted, code, level in (
+            ((), False, None, 'INFO'),
+            (
+                ('shard_counts', 'conductors'),
+                False,
+                'credential_blind',
+                'ERROR',
+            ),
+            (('conductors',), False, 'credential_limited', 'WARNING'),
+            (('shard_counts',), True, None, 'INFO'),
+        ):
+            with self.subTest(refused, trusted=trusted):
+                ironic = fake_bare_metal.FakeBareMetal()
+                ironic.failures = dict.fromkeys(refused, REFUSED)
+                found = conditions.Conditions()
+                with self.assertLogs(conditions.__name__, 'INFO') as logs:
+                    conditions.LOG.info('it begins')
+                    credential_probe.probe(ironic, found, trusted=trusted)
+                (condition,) = found.of_loops([Loop.CREDENTIAL])
+                self.assertEqual(code, condition.code)
+                if code is None:
+                    self.assertEqual(1, len(logs.records))
+                    continue
+                self.assertEqual(
+                    [level], [r.levelname for r in logs.records[1:]]
+                )
+                for word in words[len(words) - 2 - len(refused) :]:
+                    self.assertIn(word, condition.error)
+                self.assertEqual(
+                    len(refused) == 2, words[0] in condition.error
+                )
 
     def test_ironic_that_does_not_answer_is_asked_again(self) -> None:
+        ironic = fake_bare_metal.FakeBareMetal()
+        ironic.failures = {'shard_counts': DOWN}
         with self.assertRaises(exceptions.IronicUnavailableError):
-            self.probe(shard_counts=exceptions.IronicUnavailableError('down'))
+            credential_probe.probe(ironic, conditions.Conditions())

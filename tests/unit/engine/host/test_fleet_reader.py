@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import unittest
 from collections.abc import Callable, Sequence
+from unittest import mock
 
-import fixtures
-import testtools
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,19 +74,23 @@ class Ironic(fake_bare_metal.FakeBareMetal):
         ]
 
 
-class FleetCase(testtools.TestCase):
+class FleetCase(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.ironic = Ironic()
         self.ironic.put(*map(world.node, range(1, 41)))
-        for number in range(1, 41):
-            self.ironic.put(world.node(number, name=f'n{number}'))
-            self.ironic.clocks.elapse(10)
-        self.ironic.clocks.elapse(1000)
+        self.pass_long('n')
         self.reader = FleetReader(
             self.ironic, 'host1', INTERVAL, self.ironic.clocks
         )
         self.assertTrue(self.read())
+
+    def pass_long(self, name: str) -> None:
+        """Change every node, long before the next read."""
+        for number in range(1, 41):
+            self.ironic.put(world.node(number, name=f'{name}{number}'))
+            self.ironic.clocks.elapse(10)
+        self.ironic.clocks.elapse(1000)
 
     def read(self, scope: model.Scope = EVERYTHING) -> bool:
         """Read, compare with a list of all, and tell if all were listed."""
@@ -99,45 +103,26 @@ class FleetCase(testtools.TestCase):
         )
         return fleet.changed is None
 
-    def requests(self) -> list[str]:
-        return [method for method, _ in self.ironic.calls][:-1]
+    def assert_requests(self, *methods: str) -> None:
+        """Read without a list of all, and compare the requests."""
+        self.assertFalse(self.read())
+        self.assertEqual([*methods], [m for m, _ in self.ironic.calls][:-1])
 
 
 class TestReads(FleetCase):
     def test_nothing_changed_costs_two_requests(self) -> None:
-        self.assertFalse(self.read())
-        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
-
-    def test_nothing_changed_is_the_same_list(self) -> None:
+        self.assert_requests('latest_changes', 'shard_counts')
         before = self.reader.read(EVERYTHING)
         self.assertIs(before.nodes, self.reader.read(EVERYTHING).nodes)
 
     def test_changes_are_found_and_the_page_grows(self) -> None:
         self.ironic.put(*(world.node(n, shard='x') for n in range(1, 31)))
-        self.assertFalse(self.read())
-        self.assertEqual(
-            [*['latest_changes'] * 3, 'shard_counts'], self.requests()
-        )
-        self.assertFalse(self.read())
-        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
+        self.assert_requests(*['latest_changes'] * 3, 'shard_counts')
+        self.assert_requests('latest_changes', 'shard_counts')
 
     def test_new_node_is_found_by_the_counts(self) -> None:
         self.ironic.put(world.node(100), world.node(101))
-        self.assertFalse(self.read())
-        self.assertEqual(
-            ['latest_changes', 'shard_counts', 'newest'], self.requests()
-        )
-        self.assertFalse(self.read())
-
-    def test_new_nodes_among_deleted_ones_mean_a_whole_list(self) -> None:
-        for deleted, created in ((1, 100), (2, 110)):
-            del self.ironic.nodes[world.uuid(deleted)]
-            self.ironic.put(*map(world.node, range(created, created + 3)))
-            self.assertTrue(self.read())
-
-    def test_deleted_node_means_a_whole_list(self) -> None:
-        del self.ironic.nodes[world.uuid(3)]
-        self.assertTrue(self.read())
+        self.assert_requests('latest_changes', 'shard_counts', 'newest')
         self.assertFalse(self.read())
 
     def test_no_request_without_the_shard_lists_nodes(self) -> None:
@@ -166,25 +151,23 @@ class TestReads(FleetCase):
         self.reader.interval = 0.0
         for _ in range(2):
             self.assertTrue(self.read())
-            self.assertEqual(['scan'], self.requests())
+            self.assertEqual('scan', self.ironic.calls[0][0])
 
-    def test_list_that_changes_meanwhile_is_no_baseline(self) -> None:
-        self.reader.require_whole()
-        counts = iter([{None: 40}, {None: 41}, {None: 40}, {None: 40}])
-        self.ironic.shard_counts = lambda: next(counts)
-        self.assertTrue(self.read())
-        self.assertTrue(self.read())
+    def test_outage_keeps_what_is_known(self) -> None:
+        down = exceptions.IronicUnavailableError('down')
+        for method in ('latest_changes', 'shard_counts'):
+            self.ironic.failures = {method: down}
+            self.assertRaises(type(down), self.reader.read, EVERYTHING)
+        self.ironic.failures = {}
+        self.ironic.put(world.node(5, shard='x'))
+        self.assertFalse(self.read())
 
 
 class TestManyChanges(FleetCase):
     """More changes than are on the largest page."""
 
     def setUp(self) -> None:
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'ironic_ownership.engine.host.fleet_reader.LIMITS', (3, 6)
-            )
-        )
+        self.enterContext(mock.patch.object(fleet_reader, 'LIMITS', (3, 6)))
         super().setUp()
 
     def change(self, *numbers: int) -> None:
@@ -194,20 +177,12 @@ class TestManyChanges(FleetCase):
 
     def test_they_are_read_from_an_old_one_on(self) -> None:
         self.change(*range(1, 7))
-        self.assertFalse(self.read())
-        self.assertEqual(
-            [*['latest_changes'] * 2, 'changed_after', 'shard_counts'],
-            self.requests(),
+        self.assert_requests(
+            *['latest_changes'] * 2, 'changed_after', 'shard_counts'
         )
         # They are older than the overlap now.
         self.change(30, 31)
-        self.assertFalse(self.read())
-        self.assertEqual(['latest_changes', 'shard_counts'], self.requests())
-
-    def test_new_nodes_are_among_them(self) -> None:
-        self.ironic.put(*(world.node(n) for n in range(100, 107)))
-        self.ironic.put(*(world.node(n, shard='x') for n in range(100, 107)))
-        self.assertFalse(self.read())
+        self.assert_requests('latest_changes', 'shard_counts')
 
     def test_more_than_a_quarter_of_the_nodes_means_a_whole_list(self) -> None:
         self.change(*range(1, 12))
@@ -229,48 +204,47 @@ class TestManyChanges(FleetCase):
             self.reader.require_whole()
             self.ironic.clocks.elapse(1000)
             self.ironic.meanwhile = lambda: None
-            for n in range(1, 41):
-                self.ironic.put(world.node(n, name=f'{number} {n}'))
-                self.ironic.clocks.elapse(10)
-            self.ironic.clocks.elapse(1000)
+            self.pass_long(f'{number} ')
             self.assertTrue(self.read())
-
-    def test_old_node_that_was_deleted_meanwhile(self) -> None:
         self.change(*range(1, 7))
         self.ironic.meanwhile = lambda: self.ironic.nodes.pop(world.uuid(38))
         self.assertTrue(self.read())
 
 
 class TestWhatDoesNotAddUp(FleetCase):
+    """All nodes are listed."""
+
+    def test_deleted_nodes(self) -> None:
+        """With new ones among them, or not."""
+        for deleted, created in ((1, ()), (2, (100, 101, 102))):
+            del self.ironic.nodes[world.uuid(deleted)]
+            self.ironic.put(*map(world.node, created))
+            self.assertTrue(self.read())
+            self.assertFalse(self.read())
+
     def test_too_many_changes(self) -> None:
         self.ironic.put(*map(world.node, range(100, 1200)))
         self.read()
         self.ironic.put(*(world.node(n, shard='x') for n in range(100, 1200)))
         self.assertTrue(self.read())
-        self.ironic.clocks.elapse(2 * fleet_reader.OVERLAP)
-        self.assertTrue(self.read() or self.read() is False)
 
-    def test_server_that_does_not_tell(self) -> None:
-        self.ironic.clock = None
-        self.assertTrue(self.read())
-        self.assertTrue(self.read())
+    def test_server_without_the_order_of_changes_or_counts(self) -> None:
+        refused = exceptions.IronicError('403')
+        for values in (
+            {'clock': None},
+            {'failures': {'shard_counts': refused}},
+            {'server_skew': fleet_reader.LONGEST_CLOCK_STEP + 1},
+        ):
+            with self.subTest(values):
+                self.setUp()
+                vars(self.ironic).update(values)
+                self.assertTrue(self.read())
 
-    def test_refused_counts(self) -> None:
-        self.ironic.failures['shard_counts'] = exceptions.IronicError('403')
+    def test_list_that_changes_meanwhile_is_no_baseline(self) -> None:
+        self.reader.require_whole()
+        counts = iter([{None: 40}, {None: 41}, {None: 40}, {None: 40}])
+        self.ironic.shard_counts = lambda: next(counts)
         self.assertTrue(self.read())
-        self.assertTrue(self.read())
-
-    def test_outage_keeps_what_is_known(self) -> None:
-        down = exceptions.IronicUnavailableError('down')
-        for method in ('latest_changes', 'shard_counts'):
-            self.ironic.failures = {method: down}
-            self.assertRaises(type(down), self.reader.read, EVERYTHING)
-        self.ironic.failures = {}
-        self.ironic.put(world.node(5, shard='x'))
-        self.assertFalse(self.read())
-
-    def test_clock_of_another_server(self) -> None:
-        self.ironic.server_skew = fleet_reader.LONGEST_CLOCK_STEP + 1
         self.assertTrue(self.read())
 
     def test_credential_that_sees_less(self) -> None:
@@ -290,10 +264,10 @@ class TestWhatDoesNotAddUp(FleetCase):
 
     def test_order_that_is_not_by_time(self) -> None:
         self.ironic.put(world.node(7, shard='x'))
-        ordered = Ironic.latest_changes
+        ordered = self.ironic.latest_changes
 
         def shuffled(scope: model.Scope, limit: int) -> LatestChanges | None:
-            page = ordered(self.ironic, scope, limit)
+            page = ordered(scope, limit)
             assert page is not None
             return dataclasses.replace(page, nodes=page.nodes[::-1])
 
@@ -323,7 +297,7 @@ def histories(draw: st.DrawFn) -> Sequence[tuple[str, int, float, float]]:
     )
 
 
-class TestEveryHistory(testtools.TestCase):
+class TestEveryHistory(unittest.TestCase):
     """Writers with other clocks, and commits that become visible late.
 
     The one limit: as many nodes deleted as created since the read before, and
@@ -334,11 +308,7 @@ class TestEveryHistory(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         # Fewer nodes than a page would always have all changes.
-        self.useFixture(
-            fixtures.MonkeyPatch(
-                'ironic_ownership.engine.host.fleet_reader.LIMITS', (4, 5)
-            )
-        )
+        self.enterContext(mock.patch.object(fleet_reader, 'LIMITS', (4, 5)))
 
     @given(
         histories(), st.sampled_from(SCOPES), st.booleans(), st.floats(1, 200)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent import futures
 
 from ironic_ownership.contracts import exceptions
@@ -25,117 +24,98 @@ class PatienceCase(service.ServiceCase):
         self.ironic.put(world.node(1))
         self.host = self.start('host1')
         self.host.refresh()
+        self.fence = self.host.fence
         self.guard = self.host.guard(
             world.interpret(world.ALL) or policy_set.PolicySet()
         )
+
+
+class TestPatience(PatienceCase):
+    def setUp(self) -> None:
+        super().setUp()
         self.refused = threading.Event()
-        changes = self.host.fence.changes
-        wait = changes.wait
+        wait = self.fence.changes.wait
 
         def wait_for_change(seen: int, seconds: float) -> object:
             self.refused.set()
             return wait(seen, seconds)
 
-        changes.wait = wait_for_change  # type: ignore[assignment]
+        self.fence.changes.wait = wait_for_change  # type: ignore[assignment]
         self.executor = futures.ThreadPoolExecutor(32)
         self.addCleanup(self.executor.shutdown)
 
     def ask(self, patience: float = PATIENCE) -> Asked:
         return self.executor.submit(self.guard.check, NODE, patience=patience)
 
-    def waits(self, asked: Asked) -> None:
-        """Assert that it has been refused at least once, and waits."""
+    def wait_in(self, number: int) -> list[Asked]:
+        """Ask in threads; one has been refused at least once, and waits."""
+        asked = [self.ask() for _ in range(number)]
         self.assertTrue(self.refused.wait(PATIENCE))
-        self.assertFalse(asked.done())
+        self.assertFalse(asked[0].done())
+        return asked
 
-
-class TestPatience(PatienceCase):
     def test_lost_right_is_waited_for(self) -> None:
-        self.host.fence.drop()
-        asked = [self.ask() for _ in range(20)]
-        self.waits(asked[0])
+        self.fence.drop()
+        asked = self.wait_in(20)
         self.host.member.check_epoch()
         epoch = self.records.register(
-            'host1', world.ALL, incarnation=self.incarnation()
+            'host1', world.ALL, incarnation=self.host.member.incarnation
         )
-        self.host.fence.open(self.shared.clock(), epoch)
+        self.fence.open(self.shared.clock(), epoch)
         for one in asked:
             self.assertEqual(epoch, one.result(PATIENCE).epoch)
 
-    def incarnation(self) -> str:
-        return self.host.member.registration.incarnation
-
-    def test_record_that_is_not_there_yet_is_waited_for(self) -> None:
+    def test_record_and_ironic_are_waited_for(self) -> None:
         self.operator('UPDATE compute_nodes SET host = NULL')
-        asked = self.ask()
-        self.waits(asked)
+        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
+        (asked,) = self.wait_in(1)
         self.operator("UPDATE compute_nodes SET host = 'host1'")
+        self.refused.clear()
+        self.assertTrue(self.refused.wait(PATIENCE))
+        self.ironic.fail_with = None
         self.assertEqual('host1', asked.result(PATIENCE).host)
 
-    def test_outage_of_ironic_is_waited_for(self) -> None:
-        self.ironic.fail_with = exceptions.IronicUnavailableError('down')
-        asked = self.ask()
-        self.waits(asked)
-        self.ironic.fail_with = None
-        asked.result(PATIENCE)
-
-    def refused_at_once(
-        self, error: type[Exception], ask: Callable[[], object]
-    ) -> Exception:
+    def refuse_at_once(self, error: type[Exception]) -> Exception:
         started = time.monotonic()
         with self.assertRaises(error) as caught:
-            ask()
+            self.ask().result()
         self.assertLess(time.monotonic() - started, PATIENCE)
         return caught.exception
 
     def test_what_only_others_can_change_is_refused_at_once(self) -> None:
         self.operator("UPDATE compute_nodes SET host = 'host2'")
-        refused = self.refused_at_once(
-            exceptions.NotOwnerError, lambda: self.ask().result()
-        )
+        refused = self.refuse_at_once(exceptions.NotOwnerError)
         self.assertEqual('host2', refused.owner)
         self.operator("UPDATE compute_nodes SET host = 'host1'")
         self.ironic.nodes.clear()
-        self.refused_at_once(
-            exceptions.NotFoundError, lambda: self.ask().result()
-        )
-        self.host.fence.close()
-        self.refused_at_once(
-            exceptions.FencedError, lambda: self.ask().result()
-        )
+        self.refuse_at_once(exceptions.NotFoundError)
+        self.fence.close()
+        self.refuse_at_once(exceptions.FencedError)
 
-    def test_wait_ends_when_the_place_is_lost_for_good(self) -> None:
-        self.host.fence.drop()
-        asked = [self.ask(1e6) for _ in range(5)]
-        self.waits(asked[0])
-        self.host.fence.close()
-        for one in asked:
-            self.assertIsInstance(
-                one.exception(PATIENCE), exceptions.FencedError
-            )
-
-    def test_wait_ends_when_the_patience_does(self) -> None:
-        self.host.fence.drop()
-        asked = self.ask()
-        self.waits(asked)
-        self.shared.clock.elapse(PATIENCE)
-        self.host.fence.changes.notify()
-        self.assertIsInstance(
-            asked.exception(PATIENCE), exceptions.FencedError
-        )
+    def test_wait_ends_with_the_process_or_the_patience(self) -> None:
+        for end in ('process', 'patience'):
+            with self.subTest(end):
+                self.setUp()
+                self.fence.drop()
+                asked = self.wait_in(5)
+                if end == 'process':
+                    self.fence.close()
+                else:
+                    self.shared.clock.elapse(PATIENCE)
+                    self.fence.changes.notify()
+                for one in asked:
+                    self.assertIsInstance(
+                        one.exception(PATIENCE), exceptions.FencedError
+                    )
 
     def test_frozen_process_that_wakes_up_is_refused(self) -> None:
         """Its lease has expired, and its patience with it."""
-        reading = threading.Event()
-        woken = threading.Event()
-        get = self.ironic.get
-
-        def frozen(uuid: str) -> object:
-            reading.set()
-            woken.wait(PATIENCE)
-            return get(uuid)
-
-        self.ironic.get = frozen  # type: ignore[method-assign, assignment]
+        reading, woken = threading.Event(), threading.Event()
+        self.meanwhile(
+            self.ironic,
+            'get',
+            lambda: (reading.set(), woken.wait(PATIENCE)),
+        )
         asked = self.ask(10.0)
         self.assertTrue(reading.wait(PATIENCE))
         self.shared.clock.elapse(service.TTL)
@@ -146,42 +126,40 @@ class TestPatience(PatienceCase):
 
 
 class TestInstance(PatienceCase):
+    def place(self, instance: str | None) -> None:
+        self.ironic.put(world.node(1, instance_uuid=instance))
+
     def check(self, instance: str | None) -> Permission:
         return self.guard.check(NODE, instance_uuid=instance)
 
-    def test_instance_on_the_node_is_permitted(self) -> None:
-        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
-        for instance in (INSTANCE, None):
+    def refuse(self, instance: str, found: str | None, words: str) -> None:
+        with self.assertRaises(exceptions.OtherInstanceError) as caught:
             self.check(instance)
+        self.assertEqual(found, caught.exception.found)
+        self.assertIn(words, str(caught.exception))
 
     def test_instance_that_is_no_longer_on_the_node_is_refused(self) -> None:
-        with self.assertRaises(exceptions.OtherInstanceError) as caught:
-            self.check(INSTANCE)
-        self.assertIsNone(caught.exception.found)
-        self.assertIn('has no instance', str(caught.exception))
+        self.refuse(INSTANCE, None, 'has no instance')
         # Nor if only the record still has it.
-        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
+        self.place(INSTANCE)
         self.host.refresh()
-        self.ironic.put(world.node(1))
-        self.assertRaises(exceptions.OtherInstanceError, self.check, INSTANCE)
+        self.check(INSTANCE)
+        self.place(None)
+        self.refuse(INSTANCE, None, 'has no instance')
         self.check(None)
 
     def test_no_instance_can_be_required(self) -> None:
         self.check(NO_INSTANCE)
-        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
-        with self.assertRaises(exceptions.OtherInstanceError) as caught:
-            self.check(NO_INSTANCE)
-        self.assertEqual(INSTANCE, caught.exception.found)
-        self.assertIn('and not none', str(caught.exception))
+        self.place(INSTANCE)
+        self.check(None)
+        self.refuse(NO_INSTANCE, INSTANCE, 'and not none')
         self.host.refresh()
-        self.ironic.put(world.node(1))
+        self.place(None)
         self.check(NO_INSTANCE)
 
     def test_other_instance_is_refused_wherever_it_is_found(self) -> None:
-        self.ironic.put(world.node(1, instance_uuid=INSTANCE))
-        with self.assertRaises(exceptions.OtherInstanceError) as caught:
-            self.check(OTHER)
-        self.assertEqual(INSTANCE, caught.exception.found)
+        self.place(INSTANCE)
+        self.refuse(OTHER, INSTANCE, INSTANCE)
         self.host.refresh()
-        self.ironic.put(world.node(1))
+        self.place(None)
         self.assertRaises(exceptions.OtherInstanceError, self.check, OTHER)

@@ -8,21 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.engine.host import action_guard
 from ironic_ownership.engine.host.action_guard import Permission
 from tests.unit.engine import service, world
-from tests.unit.engine.service import Service
 
 LONGEST = 5.0
 NODE = world.uuid(1)
+DOWN = exceptions.RecordsUnavailableError('down')
 
 
-def guard_of(host: Service) -> action_guard.Guard:
-    policies = world.interpret(world.ALL)
-    return host.guard(policies, LONGEST)
-
-
-class PermissionCase(service.ServiceCase):
+class TestPermission(service.ServiceCase):
     """host1 owns node 1, which is deployed; host2 can get it."""
 
     def setUp(self) -> None:
@@ -31,79 +25,67 @@ class PermissionCase(service.ServiceCase):
         self.one = self.start('host1')
         self.one.refresh()
         self.two = self.start('host2')
-        self.guard = guard_of(self.one)
+        self.guard = self.one.guard(world.interpret(world.ALL), LONGEST)
 
     def down(self, down: bool = True) -> None:
         self.records.set_service('host1', actor='x', forced_down=down)
 
-    def move(self) -> None:
-        self.operator("UPDATE compute_nodes SET host = 'host2'")
-
-    def assert_ended(self, found: Permission, *words: str) -> None:
-        self.assertFalse(found.is_valid)
-        self.assert_refused(found.confirm, *words)
-
-    def assert_refused(self, call: Callable[..., object], *words: str) -> None:
-        with self.assertRaises(exceptions.FencedError) as caught:
-            call()
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-
-    def ask(self) -> Permission:
-        return self.guard.check(NODE)
-
-
-class TestSlowIronic(PermissionCase):
-    """Ironic takes its time to answer the guard."""
-
-    def meanwhile(self, *events: Callable[[], object]) -> None:
-        get = self.ironic.get
-
-        def slowly(uuid: str) -> object:
-            self.ironic.get = get
-            for event in events:
-                event()
-            return get(uuid)
-
-        self.ironic.get = slowly
-
-    def test_it_is_refused_even_if_the_node_stayed(self) -> None:
-        self.meanwhile(self.down, lambda: self.down(False), self.one.beat)
-        self.assert_refused(self.ask, 'since it was permitted')
-
-    def test_service_that_does_not_know_of_it_yet_is_refused(self) -> None:
-        self.meanwhile(self.down, self.move, lambda: self.down(False))
-        self.assert_refused(self.ask, 'was fenced')
-
-    def test_node_that_was_released_meanwhile_is_refused(self) -> None:
-        self.meanwhile(
-            lambda: self.operator('UPDATE compute_nodes SET host=0')
-        )
-        self.assertRaises(exceptions.NotOwnerError, self.ask)
-
-    def test_minute_with_heartbeats_is_no_reason_to_refuse(self) -> None:
-        self.meanwhile(*(self.tick for _ in range(12)))
-        self.assertTrue(self.ask().is_valid)
+    def move(self, to: str = "'host2'") -> None:
+        self.operator(f'UPDATE compute_nodes SET host = {to}')
 
     def tick(self) -> None:
         self.shared.clock.elapse(5)
         self.one.beat()
 
+    def ask(self) -> Permission:
+        return self.guard.check(NODE)
 
-class TestPermission(PermissionCase):
-    def test_it_names_node_service_and_epoch(self) -> None:
+    def refuse(self, call: Callable[..., object], words: str) -> None:
+        with self.assertRaises(exceptions.FencedError) as caught:
+            call()
+        self.assertIn(words, str(caught.exception))
+
+    def test_what_happens_while_ironic_answers_counts(self) -> None:
+        for words, events in (
+            # Even if the node stayed.
+            (
+                'since it was permitted',
+                [self.down, lambda: self.down(False), self.tick],
+            ),
+            # The service does not know of it yet.
+            ('was fenced', [self.down, self.move, lambda: self.down(False)]),
+            ('unowned', [lambda: self.move('NULL')]),
+            ('', [self.tick] * 12),
+        ):
+            with self.subTest(words):
+                self.setUp()
+
+                def happen(events=events) -> None:
+                    for event in events:
+                        event()
+
+                self.meanwhile(self.ironic, 'get', happen)
+                if not words:
+                    self.assertTrue(self.ask().is_valid)
+                elif words == 'unowned':
+                    self.assertRaises(exceptions.NotOwnerError, self.ask)
+                else:
+                    self.refuse(self.ask, words)
+
+    def test_it_lasts_for_one_heartbeat_interval_unless_confirmed(
+        self,
+    ) -> None:
         found = self.ask()
         epoch = self.records.service('host1').epoch
         self.assertEqual(
             (NODE, 'host1', epoch), (found.node.uuid, found.host, found.epoch)
         )
-
-    def test_it_lasts_for_one_heartbeat_interval(self) -> None:
-        found = self.ask()
         self.assertEqual(self.shared.clock() + LONGEST, found.deadline)
-        self.assertEqual(LONGEST, found.remaining)
-        self.shared.clock.elapse(LONGEST)
-        self.assertFalse(found.is_valid)
+        for _ in range(10):
+            self.assertEqual(LONGEST, found.remaining)
+            self.tick()
+            self.assertFalse(found.is_valid)
+            found.confirm()
 
     def test_it_does_not_outlive_the_lease(self) -> None:
         self.shared.clock.elapse(service.TTL - service.MARGIN - 1)
@@ -113,71 +95,59 @@ class TestPermission(PermissionCase):
         self.assertEqual(1, found.remaining)
 
     def test_it_counts_from_before_a_slow_read(self) -> None:
-        self.read_slowly(LONGEST - 1)
-        self.assertEqual(1, self.ask().remaining)
-
-    def test_answer_that_is_too_old_is_no_permission(self) -> None:
-        self.read_slowly(LONGEST)
-        self.assert_refused(self.ask, 'too late')
-
-    def read_slowly(self, seconds: float) -> None:
-        read = self.records.service_and_node
+        read, takes = self.records.service_and_node, LONGEST - 1
 
         def slowly(*args: str) -> object:
             found = read(*args)
-            self.shared.clock.elapse(seconds)
+            self.shared.clock.elapse(takes)
             return found
 
         self.records.service_and_node = slowly
-
-    def test_confirmed_one_lasts_on(self) -> None:
-        found = self.ask()
-        for _ in range(10):
-            self.shared.clock.elapse(LONGEST + 1)
-            self.one.beat()
-            self.assertFalse(found.is_valid)
-            found.confirm()
-            self.assertEqual(LONGEST, found.remaining)
+        self.assertEqual(1, self.ask().remaining)
+        takes = LONGEST
+        self.refuse(self.ask, 'too late')
 
     def test_records_that_do_not_answer_confirm_nothing(self) -> None:
         found = self.ask()
-        down = exceptions.RecordsUnavailableError('down')
 
         def fail(*args: str) -> None:
-            raise down
+            raise DOWN
 
         self.records.service_and_node = fail
         self.assertRaises(exceptions.RecordsUnavailableError, found.confirm)
         self.assertEqual(LONGEST, found.remaining)
 
-    def test_it_ends_when_the_process_learns_of_a_fence(self) -> None:
-        found = self.ask()
-        self.down()
-        self.assertTrue(found.is_valid)
-        self.one.member.check_epoch()
-        self.assert_ended(found, 'forced down')
+    def test_each_end(self) -> None:
+        for words in (
+            'forced down',
+            'has registered again',
+            'no valid membership',
+            'has stopped to serve',
+        ):
+            with self.subTest(words):
+                self.setUp()
+                found = self.ask()
+                self.end(words, found)
+                self.assertFalse(found.is_valid)
+                self.refuse(found.confirm, words)
 
-    def test_it_does_not_come_back_with_the_same_epoch(self) -> None:
-        """As if the records had been restored from a backup."""
-        found = self.ask()
-        self.one.fence.drop()
-        self.one.fence.open(self.shared.clock(), found.epoch)
-        self.assert_ended(found, 'has registered again')
-
-    def test_it_ends_with_the_membership_and_with_the_process(self) -> None:
-        found = self.ask()
-        self.shared.store.rows.clear()
-        self.one.member.beat()
-        self.assert_ended(found, 'no valid membership')
-        self.one.beat()
-        found = self.ask()
-        self.one.fence.close()
-        self.assert_ended(found, 'has stopped to serve')
-        self.one.beat()
-        self.assertFalse(self.one.fence.may_act)
+    def end(self, words: str, found: Permission) -> None:
+        match words:
+            case 'forced down':
+                self.down()
+                self.assertTrue(found.is_valid)
+                self.one.member.check_epoch()
+            case 'has registered again':
+                # As if the records had been restored from a backup.
+                self.one.fence.drop()
+                self.one.fence.open(self.shared.clock(), found.epoch)
+            case 'no valid membership':
+                self.shared.store.rows.clear()
+                self.one.member.beat()
+            case _:
+                self.one.fence.close()
 
     def test_node_that_changed_owner_is_not_confirmed(self) -> None:
         found = self.ask()
         self.move()
-        with self.assertRaises(exceptions.NotOwnerError):
-            found.confirm()
+        self.assertRaises(exceptions.NotOwnerError, found.confirm)

@@ -5,78 +5,51 @@ from __future__ import annotations
 import collections
 import itertools
 import threading
-import unittest
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
-from unittest.mock import ANY
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.conditions import Loop as LoopName
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.records import Budget, Change, Claim
-from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import process
-from ironic_ownership.engine.host.health import ConditionMonitor
-from ironic_ownership.engine.host.refresh_loop import RefreshLoop
 from ironic_ownership.engine.host.refresh_result import Summary
-from ironic_ownership.engine.host.tuning import Intervals
-from ironic_ownership.engine.membership import fence
-from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.worker import Scheduler, Worker
-from ironic_ownership_plugin_kit.fakes import FakeClock
+from ironic_ownership.engine.worker import Scheduler
 from tests.unit.engine import service, world
-from tests.unit.engine.virtual_time import VirtualTime
 
-LOGGER = 'ironic_ownership.engine'
 PATIENCE = 180.0
 """Seconds after which a test gives up on a thread."""
 SIX = collections.Counter[type[Change]]({Claim: 6})
-TTL, BEAT, WATCH, GRACE = 20.0, 5.0, 1.0, 90.0
+BEAT, WATCH, GRACE = 5.0, 1.0, 30.0
 UNEXPECTED = 'failed with an unexpected error: '
 TIRED = exceptions.IronicUnavailableError('Ironic is down')
 
 
-class Loop(Worker):
-    """A heartbeat, or another worker: waits until it is stopped.
+class HostCase(service.ServiceCase):
+    """A host of which each refresh has an answer of the test.
 
-    It is a member after the third attempt to join.
+    :ivar answers: in order, the last one repeatedly.
+    :ivar at: times of the refreshes.
     """
 
-    def __init__(self, member: mock.Mock) -> None:
-        super().__post_init__()
-        self.member = member
-        self.joined = 0
-        self.finished = False
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = self.shared.clock
+        self.use(service.Service('host1', world.ALL, self.shared))
 
-    def join(self) -> float | None:
-        self.joined += 1
-        self.member.is_member = self.joined > 2
-        return None if self.member.is_member else BEAT
-
-    def step(self) -> None:
-        """Do nothing."""
-
-    def finish(self) -> None:
-        self.finished = True
-
-
-class Refresher:
-    """Returns the answers in order, the last one repeatedly."""
-
-    def __init__(self, context: ServiceContext) -> None:
-        self.context = context
+    def use(self, host: service.Service) -> None:
+        self.host, self.member = host, host.member
+        self.process = host.process
+        self.loop = self.process.refresh_loop
+        self.refresher = host.refresher
         self.answers: list[Summary | Exception] = [Summary()]
         self.at: list[float] = []
-        self.is_waiting = False
-        self.outdated: list[bool] = []
         self.on_refresh: Callable[[], object] = lambda: None
-
-    def is_outdated(self) -> bool:
-        return self.outdated.pop(0) if self.outdated else False
+        self.refresher.refresh = self.refresh
+        self.process.prepare = self.prepare = mock.Mock()
 
     def refresh(self) -> Summary:
-        self.at.append(self.context.clock())
+        self.at.append(self.clock())
         self.on_refresh()
         first = self.answers[0]
         answer = self.answers.pop(0) if len(self.answers) > 1 else first
@@ -84,70 +57,24 @@ class Refresher:
             raise answer
         return answer
 
-
-class HostCase(unittest.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.clock = FakeClock()
-        self.fence = fence.Fence(TTL, 1.0, self.clock)
-        self.fence.open(self.clock(), 1)
-        self.conditions = conditions.Conditions(self.clock)
-        self.context = ServiceContext(
-            'host1',
-            Ports(ANY, ANY, ANY, ANY),
-            self.fence,
-            self.conditions,
-            self.clock,
-        )
-        self.time = VirtualTime(self.conditions, self.clock)
-        self.member = mock.Mock(
-            context=self.context, is_member=False, is_idle=False, epoch=1
-        )
-        self.refresher = Refresher(self.context)
-        self.heartbeat, self.worker = Loop(self.member), Loop(self.member)
-        self.prepare = mock.Mock()
-        self.free_memory = mock.Mock()
-
-    def build(self, scheduler: Scheduler | None = None) -> process.Host:
-        """Return a process that consists of parts of the test."""
-        scheduler = scheduler or self.time
-        self.loop = RefreshLoop(
-            self.member,
-            self.refresher,
-            Intervals(BEAT, WATCH, 60.0, GRACE),
-            self.free_memory,
-        )
-        built = object.__new__(process.Host)
-        vars(built).update(
-            member=self.member,
-            context=self.context,
-            scheduler=scheduler,
-            heartbeat=self.heartbeat,
-            refresh_loop=self.loop,
-            workers={'refresh': self.loop, 'worker': self.worker},
-            monitor=ConditionMonitor(
-                self.member, scheduler, lambda: 60.0, (), ()
-            ),
-            prepare=self.prepare,
-        )
-        built._start = process._Start(built)
-        return built
-
     def run_for(self, seconds: float) -> None:
-        self.time.lasts = seconds
-        self.build().run()
+        self.process.scheduler.lasts = seconds
+        self.process.run()
 
     def logged_in(self, seconds: float) -> list[str]:
-        """Run for that time, and return the lines of the log."""
-        with self.assertLogs(LOGGER, 'INFO') as logs:
+        """Run for that time; return what is logged of start and refreshes."""
+        with self.assertLogs(service.LOGGER, 'INFO') as logs:
             self.run_for(seconds)
-        return [f'{r.levelname} {r.getMessage()}' for r in logs.records]
+        return [
+            f'{r.levelname} {r.getMessage()}'
+            for r in logs.records
+            if not r.getMessage().startswith('host1 ')
+        ]
 
     def pauses(self, seconds: float) -> Sequence[float]:
         """Return the pauses between the refreshes in that time."""
         self.run_for(seconds)
-        at = itertools.pairwise(self.refresher.at)
-        return [later - one for one, later in at]
+        return [later - one for one, later in itertools.pairwise(self.at)]
 
 
 class TestStop(HostCase):
@@ -157,37 +84,37 @@ class TestStop(HostCase):
         super().setUp()
         # All threads end by themselves, if late on a busy machine.
         self.limit('STOP_TIMEOUT', PATIENCE)
-        self.heartbeat.joined = 2
         self.inside = threading.Event()
         self.forever = threading.Event()
         self.addCleanup(self.forever.set)
-        self.refresher.on_refresh = self.inside.set
+        self.on_refresh = self.inside.set
+        self.left = self.member.leave = mock.Mock()
+        scheduler = Scheduler(self.host.conditions, self.clock)
+        self.process.scheduler = self.process.monitor.scheduler = scheduler
 
     def limit(self, name: str, seconds: float) -> None:
         self.enterContext(mock.patch.object(process, name, seconds))
 
     def stop_inside(self) -> None:
         """Run a host, and stop it when something has begun."""
-        served = self.build(Scheduler(self.conditions, self.clock))
-        thread = threading.Thread(target=served.run, daemon=True)
+        thread = threading.Thread(target=self.process.run, daemon=True)
         thread.start()
         self.assertTrue(self.inside.wait(PATIENCE))
-        served.stop()
+        self.process.stop()
         thread.join(PATIENCE)
         self.assertFalse(thread.is_alive())
-        self.assertFalse(self.fence.may_act)
+        self.assertFalse(self.host.fence.may_act)
 
     def test_stop_ends_the_threads_the_right_and_the_membership(self) -> None:
         before = set(threading.enumerate())
         self.stop_inside()
         self.assertEqual(set(), set(threading.enumerate()) - before)
-        self.member.leave.assert_called_once_with(GRACE)
-        self.assertTrue(self.worker.finished)
+        self.left.assert_called_once_with(GRACE)
 
     def test_process_leaves_after_the_last_call_of_the_heartbeat(self) -> None:
         """The backend is called from one thread at a time."""
         order: list[str] = []
-        self.heartbeat.finish = lambda: (
+        self.process.heartbeat.finish = lambda: (
             self.forever.wait(0.2),  # a last call that takes its time
             order.append('beat'),
         )
@@ -198,34 +125,33 @@ class TestStop(HostCase):
     def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
         self.member.leave = lambda grace: self.forever.wait(PATIENCE)
         self.limit('LEAVE_TIMEOUT', 0.01)
-        with self.assertLogs(LOGGER, 'WARNING'):
+        with self.assertLogs(service.LOGGER, 'WARNING'):
             self.stop_inside()
 
     def test_refresh_that_hangs_does_not_hold_up_the_end(self) -> None:
         """The fence drops first, so a hanging thread can't write."""
-        self.refresher.on_refresh = lambda: (
+        self.on_refresh = lambda: (
             self.inside.set(),
             self.forever.wait(PATIENCE),
         )
         self.limit('STOP_TIMEOUT', 0.01)
         self.stop_inside()
         self.assertFalse(self.forever.is_set())
-        self.member.leave.assert_called_once_with(GRACE)
+        self.left.assert_called_once_with(GRACE)
 
     def test_stop_interrupts_the_wait_for_dependencies(self) -> None:
         def prepare() -> None:
             self.inside.set()
             raise TIRED
 
-        self.prepare = prepare
+        self.process.prepare = prepare
         self.stop_inside()
-        self.assertEqual(2, self.heartbeat.joined)
+        self.assertFalse(self.member.is_member)
 
     def test_stop_before_the_start_starts_nothing(self) -> None:
-        served = self.build()
-        served.stop()
-        served.run()
-        self.assertEqual((2, []), (self.heartbeat.joined, self.refresher.at))
+        self.process.stop()
+        self.process.run()
+        self.assertEqual((False, []), (self.member.is_member, self.at))
 
 
 class TestRefreshes(HostCase):
@@ -256,14 +182,14 @@ class TestRefreshes(HostCase):
         ):
             with self.subTest(name):
                 self.setUp()
-                self.refresher.answers = answers
+                self.answers = answers
                 found = self.pauses(sum(pauses) + 30)
                 self.assertEqual(pauses, found[: len(pauses)])
 
     def test_budget_is_asked_again_when_its_rate_allows_more(self) -> None:
         log = self.refresher.operator_log = mock.Mock()
-        self.refresher.reconciler = mock.Mock(budget=Budget(rate=6))
-        self.refresher.answers = [
+        self.refresher.reconciler.budget = Budget(rate=6)
+        self.answers = [
             Summary(limited=True, done=SIX, delayed=12, retry_in=20.0),
             Summary(delayed=6, retry_in=0.5),
             Summary(delayed=6, retry_in=90.0),
@@ -274,7 +200,7 @@ class TestRefreshes(HostCase):
         self.assertEqual([(12, 120.0), (6, 60.0), (6, 90.0), (0, 0.0)], told)
 
     def test_failures_and_recovery_are_logged_once(self) -> None:
-        self.refresher.answers = [
+        self.answers = [
             *[TIRED] * 5,
             *[ZeroDivisionError()] * 2,
             Summary(),
@@ -292,7 +218,7 @@ class TestRefreshes(HostCase):
     def test_what_a_refresh_did_is_stored_and_logged_when_it_changes(
         self,
     ) -> None:
-        self.refresher.answers = [
+        self.answers = [
             *[Summary(owned=3, waiting=1, owners={'host2': 1})] * 3,
             Summary(owned=3, done=SIX),
             *[Summary(owned=9)] * 3,
@@ -305,36 +231,37 @@ class TestRefreshes(HostCase):
         self.assertEqual(
             [f'INFO refreshed: {text}' for text in texts], self.logged_in(400)
         )
-        (refresh,) = self.conditions.of_loops([LoopName.REFRESH])
+        (refresh,) = self.host.conditions.of_loops([Loop.REFRESH])
         self.assertEqual(texts[-1], refresh.did)
 
     def test_memory_is_freed_after_a_list_and_a_failure(self) -> None:
         freed: list[int] = []
-        self.free_memory.side_effect = lambda: freed.append(
-            len(self.refresher.at)
-        )
+        self.loop.free_memory = lambda: freed.append(len(self.at))
         whole = Summary(is_whole=True)
-        self.refresher.answers = [whole, Summary(), TIRED, Summary()]
+        self.answers = [whole, Summary(), TIRED, Summary()]
         self.run_for(300)
         self.assertEqual([1, 3], freed)
 
     def test_fenced_service_polls_its_row_and_logs_it_once(self) -> None:
-        """The poll logs why, as the thread of the epoch does."""
-        self.refresher.answers = [exceptions.FencedError('epoch 1')]
-        self.refresher.on_refresh = lambda: setattr(self.member, 'epoch', None)
-        with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.run_for(100)
-        self.member.check_epoch.assert_called_once()
+        self.answers = [exceptions.FencedError('epoch 1')]
+        self.on_refresh = lambda: self.records.set_service(
+            'host1', actor='x', forced_down=True
+        )
+        lines = self.logged_in(100)
+        (warning,) = [one for one in lines if one.startswith('WARNING')]
+        self.assertIn('is forced down', warning)
+        self.assertEqual(1, len(self.at))
 
     def test_awaited_event_starts_the_next_refresh(self) -> None:
         """The handover limit, a death, or the end of a grace time."""
-        self.refresher.is_waiting = True
-        self.refresher.outdated = [False, False, False, True]
+        self.refresher._last = Summary(deferred=1)
+        due = iter([False, False, False, True])
+        self.refresher.is_outdated = lambda: next(due, False)
         self.assertEqual([3 * WATCH, 60.0], self.pauses(100)[:2])
 
     def test_wanted_refresh_follows_one_under_way(self) -> None:
-        self.refresher.on_refresh = lambda: (
-            self.loop.wake() if len(self.refresher.at) == 1 else None
+        self.on_refresh = lambda: (
+            self.loop.wake() if len(self.at) == 1 else None
         )
         self.assertEqual([0.0, 60.0], self.pauses(90))
 
@@ -349,9 +276,9 @@ class TestStart(HostCase):
                 'INFO database and Ironic answer',
                 'INFO refreshed: nothing to change; owns 0 nodes',
             ],
-            self.logged_in(8 + 2 * BEAT),
+            self.logged_in(8),
         )
-        self.assertEqual([1000 + 1 + 2 + 4 + 2 * BEAT], self.refresher.at)
+        self.assertEqual([1000 + 1 + 2 + 4], self.at)
 
     def test_permanent_error_ends_the_process(self) -> None:
         newer = exceptions.MembershipError('of a newer release')
@@ -364,54 +291,25 @@ class TestStart(HostCase):
             with self.subTest(failure):
                 self.setUp()
                 if failure is newer:
-                    self.heartbeat.join = mock.Mock(side_effect=failure)
+                    self.member.beat = mock.Mock(side_effect=failure)
                 else:
                     self.prepare.side_effect = failure
                 with self.assertRaises(type(failure)):
                     self.run_for(100)
-                self.assertEqual(
-                    (0, []), (self.heartbeat.joined, self.refresher.at)
-                )
+                self.assertEqual((False, []), (self.member.is_member, self.at))
 
     def test_standby_refreshes_once_it_is_active(self) -> None:
         """It runs the action before a refresh, and complains of nothing."""
-        self.member.is_idle, self.member.epoch = True, None
-        loop, action = self.build().refresh_loop, mock.Mock()
-        with self.assertNoLogs(LOGGER, 'WARNING'):
-            self.assertEqual(60.0, loop.run_step())
-        loop.before_refresh(action)
-        loop.run_step()
+        active, action = self.start('host1'), mock.Mock()
+        self.use(service.Service('host1', world.ALL, self.shared))
+        self.host.beat()
+        with self.assertNoLogs(service.LOGGER, 'WARNING'):
+            self.assertEqual(60.0, self.loop.run_step())
+        self.loop.before_refresh(action)
+        self.loop.run_step()
         action.assert_called_once()
-        self.assertEqual([], self.refresher.at)
-        self.member.is_idle, self.member.epoch = False, 2
-        loop.wake()
-        loop.run_step()
-        self.assertEqual(1, len(self.refresher.at))
-
-
-class TestWholeHost(service.ServiceCase):
-    """All parts of a host, for minutes that take no time."""
-
-    def test_it_owns_nodes_follows_its_row_and_leaves(self) -> None:
-        self.ironic.put(*map(world.node, range(1, 5)))
-        host = service.Service('host1', world.ALL, self.shared)
-        began, time = self.shared.clock(), host.process.scheduler
-        ended: list[float] = []
-
-        def force_down() -> None:
-            self.assertEqual({'host1'}, {*self.owners().values()})
-            self.records.set_service('host1', actor='x', forced_down=True)
-            host.fence.changes.subscribe(
-                lambda: ended.append(self.shared.clock() - began)
-            )
-
-        worker = Loop(mock.Mock())
-        worker.first_due, worker.step = 302, force_down
-        time.start('test', worker)
-        time.lasts = 600
-        host.process.run()
-        # Within an interval of the heartbeat.
-        self.assertLessEqual(302, ended[0])
-        self.assertLessEqual(ended[0], 302 + BEAT)
-        self.assertEqual(600, self.shared.clock() - began)
-        self.assertFalse(host.backend.view().hosts)
+        self.assertEqual([], self.at)
+        active.member.leave(0.0)
+        self.host.beat()
+        self.loop.run_step()
+        self.assertEqual(1, len(self.at))

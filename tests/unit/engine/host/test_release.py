@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.events import EventFilter
+from ironic_ownership.contracts import exceptions
 from tests.unit.engine import service, world
 
-DOWN = exceptions.IronicUnavailableError('Ironic is down')
 
-
-class ReleaseCase(service.ServiceCase):
+class TestInstanceSinceTheList(service.ServiceCase):
     """Node 1 goes from host1 to host2, which has just joined."""
 
     def setUp(self) -> None:
@@ -17,38 +14,29 @@ class ReleaseCase(service.ServiceCase):
         self.host1.refresh()
         self.host2 = self.start('host2', world.RING)
 
-    def deploy(self, number: int = 1) -> None:
-        self.ironic.put(world.node(number, instance_uuid='i'))
-
-    def deploy_after(self, method: str) -> None:
+    def deploy_after(self, method: str, number: int, **values: object) -> None:
         """Set the instance when this answer of Ironic is on its way."""
         ask = getattr(self.ironic, method)
 
-        def asked(scope: model.Scope):
+        def asked(of: object) -> object:
             setattr(self.ironic, method, ask)
-            answer = ask(scope)
-            self.deploy()
+            answer = ask(of)
+            self.ironic.put(world.node(number, instance_uuid='i', **values))
             return answer
 
         setattr(self.ironic, method, asked)
 
-    def reasons(self) -> list[str | None]:
-        events = self.records.events(EventFilter(node_uuid=world.uuid(1)))
-        return [e.reason for e in events if e.kind == 'owner_changed'][::-1]
-
-
-class TestInstanceSinceTheList(ReleaseCase):
     def test_node_is_not_released(self) -> None:
-        self.deploy_after('scan')
-        self.host1.refresh()
+        self.deploy_after('scan', 1)
+        for host in (self.host1, self.host2):
+            host.refresh()
         self.assertEqual('host1', self.owners()[1])
         self.assertEqual('i', self.instances()[1])
-        self.assertIsNone(self.owners()[2])
-        self.host2.refresh()
-        self.assertEqual(['assigned'], self.reasons())
+        self.assertEqual('host2', self.owners()[2])
 
     def test_ironic_that_does_not_answer_releases_nothing(self) -> None:
-        self.ironic.failures = {'instances': DOWN}
+        down = exceptions.IronicUnavailableError('Ironic is down')
+        self.ironic.failures = {'instances': down}
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.host1.refresh()
         self.assertEqual('host1', self.owners()[1])
@@ -68,67 +56,11 @@ class TestInstanceSinceTheList(ReleaseCase):
         settings = world.runs(conductor_group='g', peer_list=())
         self.ironic.put(world.node(20, conductor_group='g'))
         hosts = [self.start(n, settings) for n in ('host5', 'host6')]
-        for _ in range(2):
-            for host in hosts:
-                host.refresh()
+        for host in hosts * 2:
+            host.refresh()
         owner = next(h for h in hosts if h.host == self.owners()[20])
         self.ironic.put(world.node(20, conductor_group='h'))
-        get = self.ironic.get
-
-        def deployed_meanwhile(uuid: str):
-            self.ironic.get = get
-            answer = get(uuid)
-            self.ironic.put(
-                world.node(20, conductor_group='h', instance_uuid='i')
-            )
-            return answer
-
-        self.ironic.get = deployed_meanwhile
+        self.deploy_after('get', 20, conductor_group='h')
         owner.refresh()
         self.assertEqual(owner.host, self.owners()[20])
         self.assertEqual('i', self.instances()[20])
-
-
-class TestInstanceAtTheRelease(ReleaseCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.deploy_after('instances')
-        self.host1.refresh()
-        self.assertIsNone(self.owners()[1])
-
-    def test_only_the_service_that_released_the_node_claims_it(self) -> None:
-        for _ in range(2):
-            self.host2.refresh()
-            self.assertIsNone(self.owners()[1])
-        self.host1.refresh()
-        self.host2.refresh()
-        self.assertEqual('host1', self.owners()[1])
-        self.assertEqual('i', self.instances()[1])
-        self.assertEqual(['released', 'returned'], self.reasons()[-2:])
-
-    def test_free_again_it_goes_to_its_next_owner(self) -> None:
-        self.ironic.put(world.node(1))
-        self.host2.refresh()
-        self.assertEqual('host2', self.owners()[1])
-        self.deploy()
-        for host in (self.host1, self.host2):
-            host.refresh()
-        self.assertEqual('host2', self.owners()[1])
-
-    def test_it_waits_while_that_service_is_dead(self) -> None:
-        for _ in range(2):
-            self.settle(self.host2)
-            self.host2.refresh()
-        owners = self.owners()
-        self.assertIsNone(owners.pop(1))
-        self.assertEqual({'host2'}, set(owners.values()))
-
-    def test_service_that_does_not_admit_it_any_more_does_not_claim_it(
-        self,
-    ) -> None:
-        self.host1.member.leave()
-        changed = self.start('host1', world.runs(shard_key='z'))
-        for host in (changed, self.host2):
-            host.refresh()
-        self.assertEqual('host2', self.owners()[1])
-        self.assertEqual('adopted', self.reasons()[-1])

@@ -33,39 +33,45 @@ class TestFaults(unittest.TestCase):
         )
         self.guard = GuardedBackend(self.inner, ORIGIN, self.clock)
 
+    def assert_fault(self, call: Callable[[], object], *words: str) -> None:
+        with self.assertRaises(exceptions.BackendFaultError) as caught:
+            call()
+        for word in (ORIGIN, *words):
+            self.assertIn(word, str(caught.exception))
+
     def test_every_error_of_a_call_is_a_fault_that_names_the_package(
         self,
     ) -> None:
+        calls = {
+            'join': ('host1', 'a', model.MemberSettings()),
+            'beat': (),
+            'advertise': (model.MemberSettings(),),
+            'leave': (),
+            'view': (),
+            'watch': (1.0,),
+        }
         for error in (
             SystemExit(0),
             ZeroDivisionError(),
             GeneratorExit(),
             BaseException('x'),
         ):
-            for name, args in (
-                ('join', ('host1', 'a', model.MemberSettings())),
-                ('beat', ()),
-                ('advertise', (model.MemberSettings(),)),
-                ('leave', ()),
-                ('view', ()),
-                ('watch', (1.0,)),
-            ):
+            for name, args in calls.items():
                 with (
                     self.subTest(error=error, name=name),
                     mock.patch.object(self.inner, name, side_effect=error),
-                    self.assertRaises(exceptions.BackendFaultError) as caught,
                 ):
-                    getattr(self.guard, name)(*args)
-                for text in (ORIGIN, f'{name}()', type(error).__name__):
-                    self.assertIn(text, str(caught.exception))
+                    self.assert_fault(
+                        lambda: getattr(self.guard, name)(*args),  # noqa: B023
+                        f'{name}()',
+                        type(error).__name__,
+                    )
         self.assertIsNone(self.guard.calls.longest())
 
     def test_errors_of_the_contract_stay_as_they_are(self) -> None:
         error = exceptions.NotMemberError('expired')
-        with (
-            mock.patch.object(self.inner, 'beat', side_effect=error),
-            self.assertRaises(exceptions.NotMemberError) as caught,
-        ):
+        self.inner.beat = mock.Mock(side_effect=error)
+        with self.assertRaises(exceptions.NotMemberError) as caught:
             self.guard.beat()
         self.assertIs(error, caught.exception)
 
@@ -89,65 +95,22 @@ class TestFaults(unittest.TestCase):
             model.View((sound,), expires_in='soon'),
             *(model.View((member,)) for member in odd),
         ):
-            with (
-                self.subTest(found=found),
-                mock.patch.object(self.inner, 'view', return_value=found),
-                self.assertRaises(exceptions.BackendFaultError) as caught,
-            ):
-                self.guard.view()
-            self.assertIn(ORIGIN, str(caught.exception))
-
-    def test_call_that_does_not_return_is_shown(self) -> None:
-        begun, release = threading.Event(), threading.Event()
-
-        def hang() -> model.View:
-            begun.set()
-            release.wait(30)
-            return model.View()
-
-        with mock.patch.object(self.inner, 'view', side_effect=hang):
-            thread = threading.Thread(target=self.guard.view)
-            thread.start()
-            begun.wait(30)
-            self.clock.elapse(7)
-            self.assertEqual(
-                (f'{ORIGIN}: view()', 7.0), self.guard.calls.longest()
-            )
-            release.set()
-            thread.join(30)
-        self.assertIsNone(self.guard.calls.longest())
-
-    def test_view_that_does_not_return_is_a_fault_until_it_does(self) -> None:
-        ended = self.hang('view')
-        with mock.patch.object(backend_guard, 'GRACE', -4.9):
-            for _ in range(2):
-                with self.assertRaises(exceptions.BackendFaultError) as caught:
-                    self.guard.view()
-                self.assertIn(f'{ORIGIN}: view()', str(caught.exception))
-        ended()
-        self.assertEqual(model.View(), self.guard.view())
-
-    def test_close_that_does_not_return_is_left_alone(self) -> None:
-        self.hang('close')
-        with (
-            mock.patch.object(backend_guard, 'GRACE', 0.1),
-            self.assertLogs('ironic_ownership.engine', 'WARNING') as logged,
-        ):
-            self.guard.close()
-        self.assertIn(f'{ORIGIN}: close()', logged.output[0])
+            with self.subTest(found=found):
+                self.inner.view = mock.Mock(return_value=found)
+                self.assert_fault(self.guard.view)
 
     def hang(self, method: str) -> Callable[[], None]:
         """Let a call wait, and return what ends it."""
-        release = threading.Event()
+        begun, release = threading.Event(), threading.Event()
         self.addCleanup(release.set)
+        self.begun = begun
 
         def wait() -> model.View:
+            begun.set()
             release.wait(60)
             return model.View()
 
-        self.enterContext(
-            mock.patch.object(self.inner, method, side_effect=wait)
-        )
+        setattr(self.inner, method, wait)
 
         def end() -> None:
             release.set()
@@ -157,9 +120,33 @@ class TestFaults(unittest.TestCase):
 
         return end
 
-    def test_close_never_raises(self) -> None:
-        with (
-            mock.patch.object(self.inner, 'close', side_effect=SystemExit),
-            self.assertLogs('ironic_ownership.engine', 'WARNING'),
-        ):
-            self.guard.close()
+    def test_call_that_does_not_return_is_shown(self) -> None:
+        end = self.hang('view')
+        thread = threading.Thread(target=self.guard.view)
+        thread.start()
+        self.begun.wait(30)
+        self.clock.elapse(7)
+        self.assertEqual(
+            (f'{ORIGIN}: view()', 7.0), self.guard.calls.longest()
+        )
+        end()
+        thread.join(30)
+        self.assertIsNone(self.guard.calls.longest())
+
+    def test_view_that_does_not_return_is_a_fault_until_it_does(self) -> None:
+        end = self.hang('view')
+        with mock.patch.object(backend_guard, 'GRACE', -4.9):
+            for _ in range(2):
+                self.assert_fault(self.guard.view, 'view()')
+        end()
+        self.assertEqual(model.View(), self.guard.view())
+
+    def test_close_neither_hangs_nor_raises(self) -> None:
+        self.enterContext(mock.patch.object(backend_guard, 'GRACE', 0.1))
+        self.hang('close')
+        for _ in range(2):
+            with self.assertLogs('ironic_ownership', 'WARNING') as logged:
+                self.guard.close()
+            self.assertIn(f'{ORIGIN}: close()', logged.output[0])
+            self.setUp()
+            self.inner.close = mock.Mock(side_effect=SystemExit)

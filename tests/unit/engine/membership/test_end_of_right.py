@@ -68,36 +68,6 @@ class TestEndOfRight(MemberCase):
             self.assertEqual(1, self.fence.epoch())
         self.assertEqual(2, self.records.requested)
 
-    def test_lost_epoch_is_not_used_again(self) -> None:
-        """The next beat registers, once the records answer."""
-        self.records.fenced = True
-        self.assertTrue(self.member.check_epoch())
-        self.records.fail_with = exceptions.RecordsUnavailableError('down')
-        self.member.beat()
-        self.assertFalse(self.fence.may_act)
-        self.records.fail_with = None
-        for _ in range(2):
-            self.member.beat()
-            self.assertEqual(2, self.fence.epoch())
-
-    def test_beat_under_way_does_not_open_the_fence_again(self) -> None:
-        beat = self.backend.beat
-
-        def meanwhile() -> None:
-            beat()
-            self.records.fenced = True
-            self.member.check_epoch()
-
-        self.backend.beat = meanwhile
-        with mock.patch.object(self.member, 'poll'):
-            self.member.beat()
-            self.assertFalse(self.fence.may_act)
-            self.backend.beat = beat
-            self.member.beat()
-        self.assertFalse(self.fence.may_act)
-        self.member.beat()
-        self.assertEqual(2, self.fence.epoch())
-
     def test_forced_down_one_stays_a_member_and_registers_afterwards(
         self,
     ) -> None:

@@ -118,16 +118,16 @@ class TestFailureDetector(unittest.TestCase):
         for _ in range(2):
             self.observer.observe('h1')
             self.observer.elapse(TTL / 2)
-            self.observer.observe()
-            self.observer.beat()
-            self.observer.observe()
+            for _ in range(2):
+                self.observer.observe()
+                self.observer.beat()
             for host in ('h1', 'never seen'):
                 self.assertFalse(self.observer.is_dead(host))
             self.assertFalse(self.observer.detector.wants_beat)
-            self.observer.rejoin()
             self.observer.settle()
             self.assertTrue(self.observer.is_dead('h1'))
             self.observer.rejoin()
+            self.assertFalse(self.observer.is_dead('h1'))
 
     def test_loss_of_most_hosts_is_a_restart(self) -> None:
         for name, hosts, again, seen, is_restart in (

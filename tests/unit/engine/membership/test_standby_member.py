@@ -121,11 +121,3 @@ class TestStandby(MemberCase):
         self.assertEqual(3, self.fence.epoch())
         # From its last beat.
         self.assertEqual(TTL - MARGIN - 10, self.fence.remaining)
-
-    def test_store_that_lost_them_all_makes_no_standby_active(self) -> None:
-        self.stand_by()
-        self.store.rows.clear()
-        self.member.poll()
-        self.member.beat()
-        self.assertTrue(self.member.is_idle)
-        self.assertEqual('first', self.records.active)
