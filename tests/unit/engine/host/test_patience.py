@@ -163,3 +163,6 @@ class TestInstance(PatienceCase):
         self.host.refresh()
         self.place(None)
         self.assertRaises(exceptions.OtherInstanceError, self.check, OTHER)
+        # Also if Ironic has it, and the record another one.
+        self.place(OTHER)
+        self.refuse(OTHER, INSTANCE, INSTANCE)

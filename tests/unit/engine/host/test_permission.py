@@ -94,18 +94,25 @@ class TestPermission(service.ServiceCase):
         self.one.beat()
         self.assertEqual(1, found.remaining)
 
-    def test_it_counts_from_before_a_slow_read(self) -> None:
-        read, takes = self.records.service_and_node, LONGEST - 1
+    def read_while(self, event: Callable[[], object]) -> None:
+        """Let something happen after each answer of the records."""
+        read = type(self.records).service_and_node
 
         def slowly(*args: str) -> object:
-            found = read(*args)
-            self.shared.clock.elapse(takes)
+            found = read(self.records, *args)
+            event()
             return found
 
         self.records.service_and_node = slowly
+
+    def test_it_counts_from_before_a_slow_read(self) -> None:
+        elapse = self.shared.clock.elapse
+        self.read_while(lambda: elapse(LONGEST - 1))
         self.assertEqual(1, self.ask().remaining)
-        takes = LONGEST
+        self.read_while(lambda: elapse(LONGEST))
         self.refuse(self.ask, 'too late')
+        self.read_while(self.one.fence.drop)
+        self.refuse(self.ask, 'no valid membership')
 
     def test_records_that_do_not_answer_confirm_nothing(self) -> None:
         found = self.ask()

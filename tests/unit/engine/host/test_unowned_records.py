@@ -128,6 +128,7 @@ class TestUnowned(UnownedCase):
     def test_each_record_is_left_to_one_of_the_peers(self) -> None:
         other = self.start('host2', SHARD_A)
         self.gone(1, 2, 3)
+        self.assertEqual(10, len(self.owners()))  # all are left to host2
         other.refresh()
         # Once when it is missing, and once by the gate.
         self.assertEqual(2 * 3, len(self.looked_up()))

@@ -96,7 +96,7 @@ class MemberCase(unittest.TestCase):
         self.changes = 0
         self.died: list[frozenset[str]] = []
         self.backend = self.build_backend()
-        self.member = self.build('host1', self.backend)
+        self.member = self.build()
 
     def build_backend(self) -> memory.MemoryBackend:
         return memory.MemoryBackend(
@@ -104,13 +104,13 @@ class MemberCase(unittest.TestCase):
         )
 
     def build(
-        self, host, backend, fence=None, run_in_background=registration.run_now
+        self, run_in_background: registration.Runner = registration.run_now
     ) -> local_member.LocalMember:
         member = local_member.LocalMember(
             ServiceContext(
-                host,
-                Ports(self.records, ANY, backend, world.interpret),
-                fence or self.fence,
+                'host1',
+                Ports(self.records, ANY, self.backend, world.interpret),
+                self.fence,
                 self.conditions,
                 self.clock,
             ),

@@ -128,9 +128,7 @@ class TestSlowRecords(MemberCase):
     def setUp(self) -> None:
         super().setUp()
         self.requested: list[Callable[[], None]] = []
-        self.member = self.build(
-            'host1', self.backend, run_in_background=self.requested.append
-        )
+        self.member = self.build(self.requested.append)
 
     def answer(self) -> None:
         self.requested.pop(0)()
