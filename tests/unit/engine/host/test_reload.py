@@ -318,3 +318,26 @@ class TestSwap(service.ServiceCase):
             for each in order:
                 each.refresh()
                 self.assertEqual(before, self.owners())
+
+    def test_peers_that_disagree_about_each_other_move_nothing(self) -> None:
+        self.ironic.put(*map(world.node, range(1, 12)))
+        pair = world.runs(peer_list=('host1', 'host2'))
+        trio = world.runs(peer_list=('host1', 'host2', 'host3'))
+        one, two = self.start('host1', pair), self.start('host2', pair)
+        for each in (one, two):
+            each.refresh()
+        before = self.owners()
+        self.assertEqual({'host1', 'host2'}, set(before.values()))
+        three = self.start('host3', trio)
+        one.member.change_settings(trio)
+        one.beat()
+        for each in (one, two, three) * 2:
+            each.refresh()
+            self.assertEqual(before, self.owners())
+        two.member.change_settings(trio)
+        two.beat()
+        for each in (one, two, three, three):
+            each.refresh()
+        self.assertEqual(
+            {'host1', 'host2', 'host3'}, set(self.owners().values())
+        )
