@@ -70,8 +70,8 @@ class TestNamedAdoptedServices(TestAdoptedServices):
     settings = world.runs(peer_list=('host1', 'host2', 'stock'))
 
     def test_operator_decides_that_one_is_gone(self) -> None:
-        """Until then, peers do not even try."""
         self.refresh()
+        # Until then, peers do not even try.
         summary = self.host.refresh()
         self.assertEqual((0, 0), (summary.refused, summary.deferred))
         self.force_down(True)

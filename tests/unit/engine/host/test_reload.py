@@ -177,7 +177,6 @@ class TestApplied(ReloadCase):
 
 class TestRefused(ReloadCase):
     def test_last_one_applied_stays_and_the_row_has_the_reason(self) -> None:
-        """Until a good one is really applied."""
         before = self.loop.intervals
         self.refuse()
         self.settle()
