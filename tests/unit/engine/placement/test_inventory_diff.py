@@ -45,12 +45,10 @@ def planned(
 
 
 class TestWanted(unittest.TestCase):
-    def test_available_node_is_one_unit_with_its_traits(self) -> None:
+    def test_all_of_an_unavailable_node_is_reserved(self) -> None:
         wanted = inventory_diff.wanted(node(1, traits=('CUSTOM_A',)), None)
         self.assertEqual(FREE, wanted.resources)
         self.assertEqual({'CUSTOM_A'}, wanted.traits)
-
-    def test_all_of_an_unavailable_node_is_reserved(self) -> None:
         for code in reasons.Unavailable:
             wanted = inventory_diff.wanted(node(1), code)
             self.assertEqual(RESERVED, wanted.resources)
@@ -83,14 +81,6 @@ class TestPlan(unittest.TestCase):
     def digest(self, of: model.Node, code: str | None = None) -> str:
         return inventory_diff.wanted(of, code).digest
 
-    def test_node_that_placement_knows_is_left_alone(self) -> None:
-        one = node(1)
-        made = planned(one, records={1: (None, self.digest(one))})
-        self.assertEqual([], made.steps)
-
-    def test_node_of_another_service_is_ignored(self) -> None:
-        self.assertEqual([], planned(node(1), node(2), records={}).steps)
-
     def test_only_the_part_that_changed_is_written(self) -> None:
         one, new = node(1), node(1, traits=('CUSTOM_A',))
         known = self.digest(one)
@@ -118,12 +108,12 @@ class TestPlan(unittest.TestCase):
             [4, 3, 1, 2], [int(step.uuid[-2:]) for step in made.steps]
         )
 
-    def test_node_without_a_class_is_named_and_not_reported(self) -> None:
-        made = planned(node(1, resource_class=None), records={1: (None, None)})
-        self.assertEqual([], made.steps)
-        self.assertEqual([world.uuid(1)], made.without_class)
-
     def test_node_that_lost_its_class_loses_its_inventory(self) -> None:
+        never = planned(
+            node(1, resource_class=None), node(2), records={1: (None, None)}
+        )
+        self.assertEqual([], never.steps)
+        self.assertEqual([world.uuid(1)], never.without_class)
         (step,) = planned(
             node(1, resource_class=None),
             records={1: (None, self.digest(node(1)))},
@@ -188,10 +178,4 @@ class TestSums(unittest.TestCase):
         self.assertEqual(
             {BM: placement.Resource(1), 'CUSTOM_OTHER': placement.Resource(1)},
             found,
-        )
-
-    def test_provider_uuid_of_a_service_never_changes(self) -> None:
-        self.assertEqual(
-            '28d8a0b2-6ab7-5e5d-b64d-172276154d6c',
-            inventory_diff.service_uuid('host1'),
         )

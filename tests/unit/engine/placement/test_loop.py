@@ -80,9 +80,23 @@ class TestLoop(unittest.TestCase):
         self.assertFalse(thread.is_alive())
         self.assertEqual([self.seen] * 2, self.reporter.reports)
 
-    def test_nothing_is_reported_before_the_first_refresh(self) -> None:
+    def test_other_errors_wait_for_the_next_refresh(self) -> None:
+        # There is nothing to report before the first one.
         self.assertIsNone(self.loop.step())
         self.assertEqual([], self.reporter.reports)
+        self.loop.refreshed(self.seen)
+        for error, level in (
+            (exceptions.FencedError('fenced'), None),
+            (exceptions.RecordsUnavailableError('down'), None),
+            (RuntimeError('a bug'), 'ERROR'),
+        ):
+            self.reporter.answers = [error]
+            with (
+                self.assertLogs(LOGGER, level)
+                if level
+                else self.assertNoLogs(LOGGER, 'INFO')
+            ):
+                self.assertIsNone(self.loop.step())
 
     def test_newer_refresh_interrupts_an_older_one(self) -> None:
         self.loop._seen = self.seen
@@ -94,7 +108,14 @@ class TestLoop(unittest.TestCase):
     def test_outage_is_logged_once_and_retried_without_a_refresh(self) -> None:
         self.reporter.answers = [DOWN] * 9 + [None, DOWN, None]
         with self.assertLogs(LOGGER, 'INFO') as logs:
-            pauses = self.pauses(10)
+            pauses = self.pauses(9)
+            (found,) = self.conditions.of_loops({Loop.PLACEMENT})
+            self.assertEqual('placement_unavailable', found.code)
+            pauses += self.pauses(1)
+        self.assertEqual(
+            {('placement', 'placement_unavailable'): 9},
+            self.conditions.errors,
+        )
         self.assertEqual(
             [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, None], pauses
         )
@@ -103,17 +124,6 @@ class TestLoop(unittest.TestCase):
         )
         # Short again after a success.
         self.assertEqual([1.0, None], self.pauses(2))
-
-    def test_outage_is_the_condition_of_the_loop(self) -> None:
-        self.reporter.answers = [DOWN]
-        self.loop.refreshed(self.seen)
-        self.loop.step()
-        (found,) = self.conditions.of_loops({Loop.PLACEMENT})
-        self.assertEqual('placement_unavailable', found.code)
-        self.assertEqual(
-            {('placement', 'placement_unavailable'): 1},
-            self.conditions.errors,
-        )
 
     def pauses(self, reports: int) -> list[float | None]:
         """Report so often, while refreshes come; return the pauses."""
@@ -129,22 +139,6 @@ class TestLoop(unittest.TestCase):
                 self.assertEqual(pause / 2, self.loop.run_step())
                 self.clock.elapse(pause / 2)
         return found
-
-    def test_fenced_service_and_down_records_wait_for_a_refresh(self) -> None:
-        for error in (
-            exceptions.FencedError('fenced'),
-            exceptions.RecordsUnavailableError('down'),
-        ):
-            self.reporter.answers = [error]
-            self.loop._seen = self.seen
-            with self.assertNoLogs(LOGGER, 'INFO'):
-                self.assertIsNone(self.loop.step())
-
-    def test_unexpected_error_does_not_end_it(self) -> None:
-        self.reporter.answers = [RuntimeError('a bug')]
-        self.loop._seen = self.seen
-        with self.assertLogs(LOGGER, 'ERROR'):
-            self.assertIsNone(self.loop.step())
 
     def test_withdrawal_is_forwarded_immediately(self) -> None:
         self.loop.withdraw('a node')

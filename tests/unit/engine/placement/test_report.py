@@ -113,16 +113,14 @@ class TestReport(ReportCase):
         self.assertEqual(world.uuid(1), self.known(1).name)
         self.assertEqual((3, 0), (self.report.counts.written, 0))
 
-    def test_accepted_report_is_never_written_again(self) -> None:
+    def test_new_owner_writes_nothing_again(self) -> None:
         self.report_to_placement()
         self.placement.calls.clear()
         self.report_to_placement()
+        # Nor does the same one after a restart.
         self.report_to_placement(self.reporter(self.host))
         sums = inventory_diff.service_uuid('host1')
         self.assertEqual([('has_provider', sums)], self.placement.calls)
-
-    def test_new_owner_writes_nothing_again(self) -> None:
-        self.report_to_placement()
         self.placement.calls.clear()
         self.host.fence.drop()
         epoch = self.records.register('host2', world.ALL)
@@ -149,15 +147,6 @@ class TestReport(ReportCase):
         self.assertEqual(
             [('put_inventory', world.uuid(2))], self.placement.writes
         )
-
-    def test_deleted_provider_is_created_again(self) -> None:
-        self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.report_to_placement()
-        self.placement.delete_provider(world.uuid(1))
-        self.make_unavailable(1, reasons.Unavailable.MAINTENANCE)
-        self.report_to_placement()
-        self.assertEqual(RESERVED, self.known(1).resources)
-        self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
 
     def test_node_that_changes_owner_meanwhile_is_left_alone(self) -> None:
         epoch = self.host.fence.epoch()
@@ -186,6 +175,15 @@ class TestReport(ReportCase):
         # The successor of a process that is killed now goes on from here.
         (known,) = found
         self.assertEqual([3], [n for n, one in known.items() if one is None])
+
+    def test_deleted_provider_is_created_again(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        self.report_to_placement()
+        self.placement.delete_provider(world.uuid(1))
+        self.make_unavailable(1, reasons.Unavailable.MAINTENANCE)
+        self.report_to_placement()
+        self.assertEqual(RESERVED, self.known(1).resources)
+        self.assertEqual({'CUSTOM_A'}, self.known(1).traits)
 
 
 class TestComparison(ReportCase):
@@ -217,6 +215,12 @@ class TestComparison(ReportCase):
         self.known(2).resources.clear()
         self.placement.writes.clear()
         self.wait(COMPARE)
+        self.placement.fail_with = DOWN
+        self.assertRaises(
+            exceptions.PlacementUnavailableError, self.report_to_placement
+        )
+        # It is retried.
+        self.placement.fail_with = None
         self.report_to_placement()
         self.assertEqual(FREE, self.known(1).resources)
         self.assertEqual(FREE, self.known(2).resources)
@@ -228,18 +232,6 @@ class TestComparison(ReportCase):
             },
             set(self.placement.writes),
         )
-
-    def test_failed_comparison_is_retried(self) -> None:
-        self.report_to_placement()
-        self.wait(COMPARE)
-        self.placement.fail_with = DOWN
-        self.assertRaises(
-            exceptions.PlacementUnavailableError, self.report_to_placement
-        )
-        self.placement.fail_with = None
-        self.placement.calls.clear()
-        self.report_to_placement()
-        self.assertEqual(3, len({uuid for _, uuid in self.placement.calls}))
 
     def test_comparison_that_is_refused_leaves_what_is_on_record(self) -> None:
         self.report_to_placement()
@@ -309,6 +301,21 @@ class TestWithdrawn(ReportCase):
         self.report.report(before, lambda: False)
         self.assertEqual(set(), self.report._withdrawn)
 
+    def test_provider_is_undone_only_if_the_record_is_gone(self) -> None:
+        epoch, uuid = self.host.fence.epoch(), world.uuid(2)
+        for change, number in ((Release(uuid), 3), (Delete(uuid), 2)):
+            self.before_write(
+                uuid,
+                lambda change=change: self.records.apply(
+                    'host1', epoch, [change]
+                ),
+            )
+            self.report_to_placement()
+            self.assertEqual(number, len(self.placement.providers))
+            self.placement.delete_provider(uuid)
+            self.host.refresh()
+        self.assertNotIn(uuid, self.placement.providers)
+
     def withdraw_in_another_thread(self, number: int) -> None:
         thread = threading.Thread(
             target=self.report.withdraw, args=(world.uuid(number),)
@@ -340,40 +347,8 @@ class TestWithdrawn(ReportCase):
         thread.join(PATIENCE)
         self.assertEqual(['written', 'withdrawn'], order)
 
-    def test_provider_made_for_a_record_that_is_gone_is_undone(self) -> None:
-        epoch = self.host.fence.epoch()
-        self.before_write(
-            world.uuid(2),
-            lambda: self.records.apply(
-                'host1', epoch, [Delete(world.uuid(2))]
-            ),
-        )
-        self.report_to_placement()
-        self.assertEqual(
-            {world.uuid(1), world.uuid(3)}, self.placement.providers.keys()
-        )
-
-    def test_provider_made_for_a_node_that_went_elsewhere_stays(
-        self,
-    ) -> None:
-        epoch = self.host.fence.epoch()
-        self.before_write(
-            world.uuid(2),
-            lambda: self.records.apply(
-                'host1', epoch, [Release(world.uuid(2))]
-            ),
-        )
-        self.report_to_placement()
-        self.assertEqual(3, len(self.placement.providers))
-        self.assertIsNone(self.digests()[2])
-
 
 class TestRight(ReportCase):
-    def test_nothing_is_written_after_the_fence(self) -> None:
-        self.host.fence.drop()
-        self.assertRaises(exceptions.FencedError, self.report_to_placement)
-        self.assertEqual([], self.placement.calls)
-
     def test_fence_during_a_report_ends_it_immediately(self) -> None:
         self.before_write(world.uuid(2), self.host.fence.drop)
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
@@ -386,6 +361,31 @@ class TestRight(ReportCase):
 
 
 class TestTrouble(ReportCase):
+    def test_only_the_refused_part_is_retried_after_a_pause(self) -> None:
+        self.ironic.put(node(1, traits=('CUSTOM_A',)))
+        for refusal in (exceptions.ProviderBusyError('no'), REFUSED):
+            self.report = self.reporter(self.host)
+            self.placement.failures['put_traits'] = refusal
+            with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+                self.report_to_placement()
+            (line,) = [record.getMessage() for record in logs.records]
+            self.assertIn(str(refusal), line)
+            self.assertIn(world.uuid(1), line)
+            self.assertEqual(1, self.report.counts.refused)
+        # The others are not delayed.
+        self.assertEqual(3, len(self.placement.providers))
+        self.placement.calls.clear()
+        self.report_to_placement()
+        self.assertEqual([], self.placement.calls)
+        for _ in range(int(schedule.FIRST_PAUSE / service.TTL) + 1):
+            self.settle(self.host)
+        del self.placement.failures['put_traits']
+        with self.assertLogs(service.LOGGER, 'INFO') as logs:
+            self.report_to_placement()
+        self.assertEqual([('put_traits', world.uuid(1))], self.placement.calls)
+        self.assertIn('again', logs.output[0])
+        self.assertEqual(0, self.report.counts.pending)
+
     def test_what_was_accepted_before_an_outage_is_on_record(self) -> None:
         self.before_write(
             world.uuid(3), lambda: setattr(self.placement, 'fail_with', DOWN)
@@ -404,35 +404,6 @@ class TestTrouble(ReportCase):
             {world.uuid(3)}, {u for _, u in self.placement.writes}
         )
 
-    def test_refused_node_delays_no_other(self) -> None:
-        self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.placement.failures['put_traits'] = REFUSED
-        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.report_to_placement()
-        (line,) = [record.getMessage() for record in logs.records]
-        self.assertIn('no such trait', line)
-        self.assertIn(world.uuid(1), line)
-        self.assertEqual(3, len(self.placement.providers))
-        self.assertEqual(
-            (2, 1), (self.report.counts.written, self.report.counts.refused)
-        )
-
-    def test_only_the_refused_part_is_retried_after_a_pause(self) -> None:
-        self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.placement.failures['put_traits'] = REFUSED
-        self.report_to_placement()
-        self.placement.calls.clear()
-        self.report_to_placement()
-        self.assertEqual([], self.placement.calls)
-        for _ in range(int(schedule.FIRST_PAUSE / service.TTL) + 1):
-            self.settle(self.host)
-        del self.placement.failures['put_traits']
-        with self.assertLogs(service.LOGGER, 'INFO') as logs:
-            self.report_to_placement()
-        self.assertEqual([('put_traits', world.uuid(1))], self.placement.calls)
-        self.assertIn('again', logs.output[0])
-        self.assertEqual(0, self.report.counts.pending)
-
     def test_node_that_changes_is_not_kept_waiting_by_a_refusal(self) -> None:
         self.ironic.put(node(1, traits=('CUSTOM_A',)))
         self.placement.failures['put_traits'] = REFUSED
@@ -449,17 +420,6 @@ class TestTrouble(ReportCase):
             self.report_to_placement()
         self.assertIn('has allocations', logs.output[0])
         self.assertEqual(FREE, self.known(1).resources)
-
-    def test_node_that_other_clients_keep_changing_delays_no_other(
-        self,
-    ) -> None:
-        self.ironic.put(node(1, traits=('CUSTOM_A',)))
-        self.placement.failures['put_traits'] = exceptions.ProviderBusyError(
-            'others changed it'
-        )
-        self.report_to_placement()
-        self.assertEqual(3, len(self.placement.providers))
-        self.assertEqual(1, self.report.counts.refused)
 
     def test_nodes_without_a_class_are_logged_once(self) -> None:
         self.ironic.put(node(2, resource_class=None))

@@ -50,11 +50,24 @@ class TestSchedulingStatus(service.ServiceCase):
     def operate(self, host: str, **values: bool) -> None:
         self.records.set_service(host, actor='operator', **values)
 
-    def test_steady_services_ask_placement_nothing(self) -> None:
-        self.placement.calls.clear()
+    def test_disabled_and_forced_down_services(self) -> None:
+        self.placement.put_traits(world.uuid(1), {'CUSTOM_X'})
+        for change in ('disabled', 'forced_down'):
+            self.operate('host1', **{change: True})
+            self.statuses['host2'].report(lambda: False)
+            self.assertEqual({1, 2}, self.marked())
+            found = self.placement.traits(world.uuid(1))
+            assert found is not None
+            self.assertEqual({'CUSTOM_X', placement.DISABLED}, found.names)
+            self.operate('host1', **{change: False})
+            self.services['host1'].beat()
+            self.work()
+            self.assertEqual(set(), self.marked())
+        # Without any other, one that is only disabled marks its own.
+        for host in ('host1', 'host2'):
+            self.operate(host, disabled=True)
         self.work()
-        self.assertEqual([], self.placement.calls)
-        self.assertEqual(set(), self.marked())
+        self.assertEqual({1, 2, 3}, self.marked())
 
     def test_nodes_of_a_dead_service_until_it_returns(self) -> None:
         del self.services['host1']
@@ -85,8 +98,10 @@ class TestSchedulingStatus(service.ServiceCase):
         self.operator(
             "UPDATE compute_nodes SET unavailable = 'out_of_service'"
         )
+        # The inventory that host2 reports covers them.
+        self.statuses['host2'].covers_conductors = False
         self.work()
-        self.assertEqual({1, 2, 3}, self.marked())
+        self.assertEqual({1, 2}, self.marked())
         self.operate('host1', disabled=True)
         self.work()
         self.operate('host1', disabled=False)
@@ -94,32 +109,21 @@ class TestSchedulingStatus(service.ServiceCase):
         self.work()
         self.assertEqual(set(), self.marked())
 
-    def test_reported_inventory_covers_nodes_out_of_service(self) -> None:
-        self.statuses['host1'].covers_conductors = False
-        self.operator(
-            "UPDATE compute_nodes SET unavailable = 'out_of_service'"
-        )
-        self.work()
-        self.assertEqual({3}, self.marked())
-
-    def test_disabled_and_forced_down_services(self) -> None:
-        for values, back in (
-            ({'disabled': True}, {'disabled': False}),
-            ({'forced_down': True}, {'forced_down': False}),
-        ):
-            self.operate('host1', **values)
-            self.statuses['host2'].report(lambda: False)
-            self.assertEqual({1, 2}, self.marked())
-            self.operate('host1', **back)
-            self.services['host1'].beat()
-            self.work()
-            self.assertEqual(set(), self.marked())
-
-    def test_service_that_is_disabled_alone_marks_its_nodes(self) -> None:
-        for host in ('host1', 'host2'):
-            self.operate(host, disabled=True)
-        self.work()
-        self.assertEqual({1, 2, 3}, self.marked())
+    def test_outage_and_providers_that_are_missing_or_busy(self) -> None:
+        self.operate('host1', disabled=True)
+        report = self.statuses['host2'].report
+        self.placement.fail_with = exceptions.PlacementUnavailableError('x')
+        with self.assertRaises(exceptions.PlacementUnavailableError):
+            report(lambda: False)
+        self.placement.fail_with = None
+        del self.placement.providers[world.uuid(1)]
+        busy = exceptions.ProviderBusyError('others keep changing it')
+        self.placement.failures['put_disabled'] = busy
+        report(lambda: False)
+        self.assertEqual(set(), self.marked())
+        self.placement.failures.clear()
+        report(lambda: False)
+        self.assertEqual({2}, self.marked())
 
     def test_service_that_gets_a_node_takes_the_mark_back(self) -> None:
         self.operate('host1', disabled=True)
@@ -178,31 +182,3 @@ class TestSchedulingStatus(service.ServiceCase):
                 self.statuses['host2'].report(lambda: False)
         self.placement.disabled = disabled  # type: ignore[method-assign]
         self.assertEqual(set(), self.marked())
-
-    def test_outage_and_missing_providers(self) -> None:
-        self.operate('host1', disabled=True)
-        self.placement.fail_with = exceptions.PlacementUnavailableError('x')
-        with self.assertRaises(exceptions.PlacementUnavailableError):
-            self.statuses['host2'].report(lambda: False)
-        self.placement.fail_with = None
-        del self.placement.providers[world.uuid(1)]
-        self.statuses['host2'].report(lambda: False)
-        self.assertEqual({2}, self.marked())
-
-    def test_provider_that_others_keep_changing_is_retried(self) -> None:
-        self.operate('host1', disabled=True)
-        busy = exceptions.ProviderBusyError('x')
-        self.placement.failures['put_disabled'] = busy
-        self.statuses['host2'].report(lambda: False)
-        self.assertEqual(set(), self.marked())
-        self.placement.failures.clear()
-        self.statuses['host2'].report(lambda: False)
-        self.assertEqual({1, 2}, self.marked())
-
-    def test_other_traits_stay(self) -> None:
-        self.placement.put_traits(world.uuid(1), {'CUSTOM_X'})
-        self.operate('host1', disabled=True)
-        self.work()
-        found = self.placement.traits(world.uuid(1))
-        assert found is not None
-        self.assertEqual({'CUSTOM_X', placement.DISABLED}, found.names)

@@ -69,17 +69,24 @@ class CapacityCase(service.ServiceCase):
 
 class TestCapacity(CapacityCase):
     def test_service_has_one_provider_with_the_sums(self) -> None:
+        # It never changes.
+        self.assertEqual('28d8a0b2-6ab7-5e5d-b64d-172276154d6c', SERVICE)
         self.report_to_placement()
         self.assertEqual([SERVICE], list(self.placement.providers))
         self.assertEqual('host1', self.placement.providers[SERVICE].name)
         self.assertEqual(Resource(3), self.known())
-
-    def test_restarted_service_writes_nothing_again(self) -> None:
-        self.report_to_placement()
         self.placement.writes.clear()
         self.report = PlacementReport(self.host.context, self.placement)
         self.report_to_placement()
+        # Nothing again after a restart.
         self.assertEqual([], self.placement.writes)
+        del self.placement.providers[SERVICE]
+        self.ironic.put(node(4, driver='d1'), node(9, driver='d1', shard='s'))
+        self.report_to_placement()
+        self.assertEqual(Resource(5), self.known())
+        # Only admitted nodes count.
+        self.report_to_placement(world.runs(reservation=None, shard_key='s'))
+        self.assertEqual(Resource(1), self.known())
 
     def test_reserved_is_what_it_could_not_get(self) -> None:
         self.ironic.put(node(9, driver='gone'), node(8, maintenance=True))
@@ -98,19 +105,32 @@ class TestCapacity(CapacityCase):
         self.report_to_placement()
         self.assertEqual(Resource(3, reserved=1), self.known())
 
-    def test_only_admitted_nodes_count(self) -> None:
-        self.ironic.put(node(9, driver='d1', shard='s'))
-        self.report_to_placement(world.runs(reservation=None, shard_key='s'))
-        self.assertEqual(Resource(1), self.known())
-
-    def test_deleted_provider_is_created_again(self) -> None:
+    def test_sums_go_when_the_service_owns_its_nodes_again(self) -> None:
         self.report_to_placement()
-        del self.placement.providers[SERVICE]
-        self.ironic.put(node(4, driver='d1'))
+        self.placement.fail_with = DOWN
+        self.assertRaises(
+            exceptions.PlacementUnavailableError,
+            self.report_to_placement,
+            world.ALL,
+        )
+        # An outage takes nothing for gone, and sums in use stay.
+        self.placement.fail_with = None
+        consumers = self.placement.providers[SERVICE].consumers
+        consumers.add('an instance')
+        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
+            self.report_to_placement(world.ALL)
+            self.report_to_placement(world.ALL)
+        self.assertEqual(1, len(logs.output))
+        consumers.clear()
+        self.report_to_placement(world.ALL)
+        self.assertEqual({}, self.placement.providers)
+        self.placement.calls.clear()
+        self.report_to_placement(world.ALL)
+        self.assertEqual([], self.placement.calls)
         self.report_to_placement()
-        self.assertEqual(Resource(4), self.known())
+        self.assertEqual(Resource(3), self.known())
 
-    def test_class_that_goes_while_in_use_is_logged(self) -> None:
+    def test_class_that_goes_while_in_use_is_logged_once(self) -> None:
         self.report_to_placement()
         self.placement.providers[SERVICE].consumers.add('an instance')
         self.ironic.nodes.clear()
@@ -126,38 +146,3 @@ class TestCapacity(CapacityCase):
         self.host.fence.drop()
         self.assertRaises(exceptions.FencedError, self.report_to_placement)
         self.assertEqual([], self.placement.calls)
-
-
-class TestChangeOfPolicies(CapacityCase):
-    def test_sums_go_when_the_service_owns_its_nodes_again(self) -> None:
-        self.report_to_placement()
-        self.report_to_placement(world.ALL)
-        self.assertEqual({}, self.placement.providers)
-        self.placement.calls.clear()
-        self.report_to_placement(world.ALL)
-        self.assertEqual([], self.placement.calls)
-        self.report_to_placement()
-        self.assertEqual(Resource(3), self.known())
-
-    def test_sums_in_use_stay_and_are_logged_once(self) -> None:
-        self.report_to_placement()
-        self.placement.providers[SERVICE].consumers.add('an instance')
-        with self.assertLogs(service.LOGGER, 'WARNING') as logs:
-            self.report_to_placement(world.ALL)
-            self.report_to_placement(world.ALL)
-        self.assertEqual(1, len(logs.output))
-        self.placement.providers[SERVICE].consumers.clear()
-        self.report_to_placement(world.ALL)
-        self.assertEqual({}, self.placement.providers)
-
-    def test_outage_takes_nothing_for_gone(self) -> None:
-        self.report_to_placement()
-        self.placement.fail_with = DOWN
-        self.assertRaises(
-            exceptions.PlacementUnavailableError,
-            self.report_to_placement,
-            world.ALL,
-        )
-        self.placement.fail_with = None
-        self.report_to_placement(world.ALL)
-        self.assertEqual({}, self.placement.providers)

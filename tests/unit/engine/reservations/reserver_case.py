@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +87,7 @@ class ReservingCase(service.ServiceCase):
     ) -> reserver.Reserver:
         """Build the reserver of one process."""
         asked = allocations or self.allocations
+        kept = reservations or self.reservations
         return reserver.Reserver(
             eligibility.ServiceReader(
                 self.records,
@@ -96,12 +98,7 @@ class ReservingCase(service.ServiceCase):
             candidates.CandidateFinder(
                 self.records, lambda: self.ironic, self.shared.clock
             ),
-            lifecycle.Lifecycle(
-                reservations or self.reservations,
-                lambda: self.ironic,
-                lambda: asked,
-                sleep=self.slept.append,
-            ),
+            self.lifecycle(reservations=kept, allocations_of=lambda: asked),
         )
 
     def recover(
@@ -131,11 +128,13 @@ class ReservingCase(service.ServiceCase):
         )
 
     def lifecycle(self, **values: Any) -> lifecycle.Lifecycle:
-        return lifecycle.Lifecycle(
-            *(self.reservations, lambda: self.ironic),
-            lambda: self.allocations,
-            **{'sleep': self.slept.append, **values},
-        )
+        usual = {
+            'reservations': self.reservations,
+            'ironic_of': lambda: self.ironic,
+            'allocations_of': lambda: self.allocations,
+            'sleep': self.slept.append,
+        }
+        return lifecycle.Lifecycle(**{**usual, **values})
 
     def age(self, seconds: float) -> None:
         """Make the records of reservations older."""
@@ -165,6 +164,20 @@ class ReservingCase(service.ServiceCase):
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.allocations.failures.clear()
+
+    def allocate(self, number: int, of: int = 1, owner: str = 'host1') -> None:
+        """Let Ironic hold a node that no reservation names."""
+        self.allocations.create(
+            instance(of),
+            resource_class='gold',
+            candidates=[world.uuid(number)],
+            owner=owner,
+        )
+
+    def put_reserved(self, made: Reservation, **values: Any) -> None:
+        """Change the node of a reservation in Ironic."""
+        node = self.ironic.nodes[str(made.node_uuid)]
+        self.ironic.put(dataclasses.replace(node, **values))
 
     def everything(self) -> list[Reservation]:
         return list(self.reservations.reservations(states=[*ReservationState]))

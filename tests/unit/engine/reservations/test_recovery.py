@@ -137,12 +137,17 @@ class TestPowerCuts(reserver_case.ReservingCase):
             ends.add(len(self.made))
         self.assertEqual({0, 1}, ends)
 
-    def test_creation_cut_at_any_step_goes_on_when_it_is_repeated(
+    def test_what_was_cut_at_any_step_goes_on_when_it_is_repeated(
         self,
     ) -> None:
-        for _ in self.each_step(lambda: None, self.create_one):
-            self.assert_reserved(self.create())
-            self.assert_sound()
+        for prepare, act, after in (
+            (lambda: None, self.create_one, 0.0),
+            (self.create, self.delete_one, LONG),
+        ):
+            for _ in self.each_step(prepare, act):
+                self.age(after)
+                self.assert_reserved(self.create())
+                self.assert_sound()
 
     def test_deletion_cut_at_any_step_is_settled_by_the_next_refresh(
         self,
@@ -151,14 +156,6 @@ class TestPowerCuts(reserver_case.ReservingCase):
             self.recover(after=LONG)
             self.assert_sound()
             self.assertEqual(last == 1, bool(self.made))
-
-    def test_instance_whose_deletion_was_cut_can_be_reserved_again(
-        self,
-    ) -> None:
-        for _ in self.each_step(self.create, self.delete_one):
-            self.age(LONG)
-            self.assert_reserved(self.create())
-            self.assert_sound()
 
     def test_recovery_cut_at_any_step_is_done_by_the_next_one(self) -> None:
         def leave() -> None:
@@ -205,18 +202,8 @@ class TestRecovery(reserver_case.ReservingCase):
         self.assertIn('Ironic no longer holds', str(closed.detail))
 
     def test_allocation_without_a_record_is_released(self) -> None:
-        self.allocations.create(
-            instance(),
-            resource_class='gold',
-            candidates=[world.uuid(2)],
-            owner='host1',
-        )
-        self.allocations.create(
-            instance(2),
-            resource_class='gold',
-            candidates=[world.uuid(3)],
-            owner='host2',
-        )
+        self.allocate(2)
+        self.allocate(3, of=2, owner='host2')
         self.recover()
         self.assertEqual([instance(2)], list(self.made))
 
@@ -243,26 +230,18 @@ class TestRecovery(reserver_case.ReservingCase):
         self.assert_sound()
 
     def test_node_that_is_used_confirms_its_reservation(self) -> None:
-        made = self.create()
-        assert made.node_uuid is not None
         for state in ('deploying', 'active'):
-            used = dataclasses.replace(
-                self.ironic.nodes[made.node_uuid], provision_state=state
-            )
-            self.ironic.put(used)
+            made = self.create()
+            self.put_reserved(made, provision_state=state)
             self.recover(after=7200)
             found = self.reserver.find(made.id)
-            self.assertTrue(found.confirmed)
+            self.assertTrue(found.confirmed, state)
             self.assert_reserved(found)
 
     def test_node_that_is_used_since_the_list_does_not_expire(self) -> None:
         made = self.create()
         listed = list(self.ironic.nodes.values())
-        assert made.node_uuid is not None
-        used = dataclasses.replace(
-            self.ironic.nodes[made.node_uuid], provision_state='active'
-        )
-        self.ironic.put(used)
+        self.put_reserved(made, provision_state='active')
         self.age(7200)
         self.repair_only(listed)
         self.assertNotIn(
@@ -318,21 +297,6 @@ class TestRecovery(reserver_case.ReservingCase):
         self.recover(after=LONG)
         self.assertNotIn('reservations', self.host.conditions.standing)
         self.assert_nothing_is_held()
-
-    def test_one_that_cannot_be_settled_is_not_in_the_way_of_others(
-        self,
-    ) -> None:
-        first, second = self.create(1), self.create(2)
-        assert first.node_uuid is not None
-        deployed = dataclasses.replace(
-            self.ironic.nodes[first.node_uuid], provision_state='active'
-        )
-        for one in (first, second):
-            self.reservations.begin_deletion(one.id, 'x')
-        self.ironic.put(deployed)
-        self.recover(after=LONG)
-        self.assertEqual([first.instance_uuid], list(self.made))
-        self.assert_sound()
 
     def leave_deletions(self, count: int) -> list[str]:
         """Begin deletions that no process finishes; return their ids."""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
 import threading
 import unittest.mock
 
@@ -35,9 +37,7 @@ class TestCreate(reserver_case.ReservingCase):
         self.assertFalse(made.confirmed)
         self.host.refresh()
         self.assert_reserved(made)
-
-    def test_same_request_again_gives_the_same_answer(self) -> None:
-        made = self.create()
+        # The same request again gives the same answer.
         self.allocations.calls.clear()
         self.assertEqual(made, self.create())
         self.assertEqual([], self.allocations.calls)
@@ -76,21 +76,6 @@ class TestCreate(reserver_case.ReservingCase):
         self.assertEqual([], self.everything())
         self.assertEqual([], self.allocations.calls)
 
-    def test_owned_nodes_are_no_candidates(self) -> None:
-        other = self.start('host2', world.ALL)
-        self.settle(self.host, other)
-        self.operator("UPDATE services SET settings = '{}'")
-        self.operator(
-            'INSERT INTO compute_nodes (uuid, host, driver, conductor_group,'
-            ' reason, created_at, updated_at) SELECT '
-            f"'{world.uuid(1)}', 'host2', '', '', 'exclusive', 0, 0"
-        )
-        for number in (1, 2, 3):
-            self.assertNotEqual(world.uuid(1), self.create(number).node_uuid)
-        with self.assertRaises(refusals.NoMatchError) as caught:
-            self.create(4)
-        self.assertEqual(1, caught.exception.removed['owned'])
-
     def test_node_that_was_taken_or_left_meanwhile_is_not_retried_forever(
         self,
     ) -> None:
@@ -113,23 +98,47 @@ class TestCreate(reserver_case.ReservingCase):
         self.assert_nothing_is_held()
 
     def test_expiry_of_zero_means_never(self) -> None:
-        self.host = self.start(
-            'host3',
-            model.MemberSettings(
-                (
-                    model.PolicySettings.of(
-                        'reservation', {'expiry': 0, 'fallback': ''}
-                    ),
-                )
-            ),
-        )
+        never = model.PolicySettings.of('reservation', {'expiry': 0})
+        self.start('host3', model.MemberSettings((never,)))
         self.assertIsNone(self.create(service='host3').expires_at)
 
-    def test_preview_changes_nothing(self) -> None:
+    def test_preview_knows_owned_nodes_and_changes_nothing(self) -> None:
+        self.operator(
+            'INSERT INTO compute_nodes (uuid, host, driver, conductor_group,'
+            f" reason, created_at, updated_at) VALUES ('{world.uuid(1)}', "
+            "'host2', '', '', 'exclusive', 0, 0)"
+        )
         choice = self.reserver.preview(request())
-        self.assertEqual(4, choice.fitting)
-        self.assert_nothing_is_held()
+        self.assertEqual(3, choice.fitting)
+        self.assertEqual({'owned': 1}, choice.removed)
+        self.assertEqual({}, self.made)
         self.assertEqual([], self.everything())
+
+    def test_concurrent_requests_get_different_nodes_one_for_an_instance(
+        self,
+    ) -> None:
+        found: dict[int, list[object]] = collections.defaultdict(list)
+
+        def create(number: int) -> None:
+            reserver = self.build(self.client())
+            try:
+                made = reserver.create(request(number), origin=ORIGIN)
+                found[number].append(made.id)
+            except refusals.NoMatchError:
+                found[number].append(None)
+
+        threads = [
+            threading.Thread(target=create, args=(number,))
+            for number in (1, 1, 1, 2, 3, 4, 5)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(7, sum(map(len, found.values())))
+        self.assertLessEqual({*map(len, map(set, found.values()))}, {1})
+        self.assertEqual(4, len({*itertools.chain(*found.values())} - {None}))
+        self.assert_sound()
 
 
 class TestServices(reserver_case.ReservingCase):
@@ -140,11 +149,9 @@ class TestServices(reserver_case.ReservingCase):
         self.assert_nothing_is_held()
         self.assertEqual([], self.allocations.calls)
 
-    def test_unknown_service_is_not_found(self) -> None:
+    def test_service_that_cannot_own_a_node_is_refused(self) -> None:
         with self.assertRaisesRegex(exceptions.NotFoundError, 'host1'):
             self.create(service='host9')
-
-    def test_service_that_cannot_own_a_node_is_refused(self) -> None:
         self.start('host2', world.RING)
         self.refuse('policy', 'host2')
         for word, values in (
@@ -177,18 +184,6 @@ class TestServices(reserver_case.ReservingCase):
         self.assert_reserved(self.create())
         self.assertEqual(2, len(calls))
 
-    def test_service_that_is_disabled_meanwhile_gets_nothing(self) -> None:
-        self.before(
-            *(self.reservations, 'activate'),
-            lambda: self.records.set_service(
-                'host1', actor='x', disabled=True
-            ),
-        )
-        with self.assertRaises(exceptions.ServiceRefusedError):
-            self.create()
-        self.assert_nothing_is_held()
-        self.assertEqual([CLOSED], [r.state for r in self.everything()])
-
     def test_concurrent_requests_share_one_read_of_the_services(self) -> None:
         with unittest.mock.patch.object(
             self.records, 'services', wraps=self.records.services
@@ -212,23 +207,20 @@ class TestServices(reserver_case.ReservingCase):
             self.create(2)
         self.assertEqual([made.instance_uuid], list(self.made))
         self.assert_sound()
+        states = {one.state for one in self.everything() if one.id != made.id}
+        self.assertEqual({CLOSED}, states)
 
 
 class TestConductors(reserver_case.ReservingCase):
     def test_nodes_are_reserved_where_conductors_are_not_shown(self) -> None:
-        for error in (
-            exceptions.IronicError('403 for /v1/conductors'),
-            exceptions.IronicError('404 for /v1/conductors'),
-        ):
-            self.ironic.failures['conductors'] = error
-            self.create(len(self.made) + 1)
-        self.assertEqual(2, len(self.made))
-
-    def test_ironic_that_does_not_answer_is_no_reason_to_guess(self) -> None:
-        down = exceptions.IronicUnavailableError('down')
-        self.ironic.failures['conductors'] = down
+        conductors = self.ironic.failures
+        conductors['conductors'] = exceptions.IronicError('403')
+        self.create()
+        # An Ironic that does not answer is no reason to guess.
+        conductors['conductors'] = DOWN
+        self.reserver = self.build()
         with self.assertRaises(exceptions.IronicUnavailableError):
-            self.create()
+            self.create(2)
 
     def test_without_a_live_conductor_nothing_is_left(self) -> None:
         dead = [model.Conductor('c1', '', frozenset({'d'}), alive=False)]
@@ -291,53 +283,25 @@ class TestOutages(reserver_case.ReservingCase):
         self.assertEqual(left.id, made.id)
         self.assert_reserved(made)
 
-    def test_answer_that_was_lost_is_found_again(self) -> None:
-        create = self.allocations.create
-
-        def silent(*args, **values):  # type: ignore[no-untyped-def]
-            create(*args, **values)
-            raise DOWN
-
-        self.allocations.create = silent  # type: ignore[method-assign]
-        with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.create()
-        self.allocations.create = create  # type: ignore[method-assign]
-        self.assert_reserved(self.create())
-        self.assertEqual(1, len(self.made))
-
-    def test_what_another_one_asked_for_is_waited_for(self) -> None:
-        self.leave_pending()
-        self.allocations.create(
-            instance(),
-            resource_class='gold',
-            candidates=[world.uuid(2)],
-            owner='host1',
-        )
-        given = self.made[instance()]
-        looking = dataclasses.replace(
-            given,
-            state=reservations.AllocationState.ALLOCATING,
-            node_uuid=None,
-        )
-        answers = [looking, looking, given]
-        self.allocations.get = lambda _: answers.pop(0)  # type: ignore
-        self.assert_reserved(self.create())
-
-    def test_allocation_of_another_process_is_not_awaited_forever(
-        self,
-    ) -> None:
-        self.allocations.failures['create'] = DOWN
-        with self.assertRaises(exceptions.ReservationUnfinishedError):
-            self.create()
-        self.slept.clear()
+    def looking(self, last: reservations.Allocation | None = None) -> None:
+        """Let Ironic look for a node, for two answers or for ever."""
         looking = reservations.Allocation(
             instance(), reservations.AllocationState.ALLOCATING
         )
-        self.allocations.get = lambda _: looking  # type: ignore
+        answers = [looking, looking, last] if last else [looking] * 1000
+        self.allocations.get = lambda _: answers.pop(0)  # type: ignore
+
+    def test_what_another_process_asked_for_is_waited_for(self) -> None:
+        self.leave_pending()
+        self.slept.clear()
+        self.looking()
         with self.assertRaises(exceptions.ReservationUnfinishedError):
             self.create()
         self.assertLess(20, sum(self.slept))
         self.assertGreater(60, sum(self.slept))
+        self.allocate(2)
+        self.looking(self.made[instance()])
+        self.assert_reserved(self.create())
 
     def test_allocation_of_another_client_is_left_alone(self) -> None:
         self.made[instance()] = reservations.Allocation(
@@ -352,12 +316,7 @@ class TestOutages(reserver_case.ReservingCase):
     def test_what_was_left_over_in_ironic_is_not_taken_for_the_answer(
         self,
     ) -> None:
-        self.allocations.create(
-            instance(),
-            resource_class='gold',
-            candidates=[world.uuid(2)],
-            owner='host1',
-        )
+        self.allocate(2)
         self.ironic.put(node(5, traits=('CUSTOM_A',)))
         made = self.create(traits=['CUSTOM_A'])
         self.assertEqual(world.uuid(5), made.node_uuid)
@@ -378,11 +337,7 @@ class TestDelete(reserver_case.ReservingCase):
 
     def test_deployed_node_is_kept_with_the_reason(self) -> None:
         made = self.create()
-        assert made.node_uuid is not None
-        deployed = dataclasses.replace(
-            self.ironic.nodes[made.node_uuid], provision_state='active'
-        )
-        self.ironic.put(deployed)
+        self.put_reserved(made, provision_state='active')
         with self.assertRaises(exceptions.AllocationInUseError):
             self.reserver.delete(made.id, origin=ORIGIN)
         kept = self.reserver.find(made.id)
@@ -415,57 +370,3 @@ class TestDelete(reserver_case.ReservingCase):
         closed = self.reserver.delete(made.id, origin=ORIGIN)
         self.assertIs(CLOSED, closed.state)
         self.assertEqual(1, len(self.made))
-
-    def test_confirmed_one_does_not_expire(self) -> None:
-        made = self.create()
-        confirmed = self.reserver.confirm(made.id)
-        self.assertTrue(confirmed.confirmed)
-        self.assertIsNone(confirmed.expires_at)
-        self.reserver.delete(made.id, origin=ORIGIN)
-        with self.assertRaises(exceptions.ReservationConflictError):
-            self.reserver.confirm(made.id)
-
-
-class TestAtOnce(reserver_case.ReservingCase):
-    def at_once(self, *work):  # type: ignore[no-untyped-def]
-        """Do several things in threads; return what became of each."""
-        results = [None] * len(work)
-
-        def run(number: int) -> None:
-            try:
-                results[number] = work[number](self.build(self.client()))
-            except exceptions.OwnershipError as exc:
-                results[number] = exc
-
-        threads = [
-            threading.Thread(target=run, args=(n,)) for n in range(len(work))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return results
-
-    def test_concurrent_equal_requests_have_one_answer(self) -> None:
-        found = self.at_once(
-            *[lambda reserver: reserver.create(request(), origin=ORIGIN)] * 4
-        )
-        self.assertEqual(1, len({one.id for one in found}), found)
-        self.assert_reserved(found[0])
-        self.assertEqual(1, len(self.made))
-
-    def test_concurrent_instances_get_different_nodes(self) -> None:
-        found = self.at_once(
-            *[
-                lambda reserver, n=n: reserver.create(
-                    request(n), origin=ORIGIN
-                )
-                for n in range(1, 7)
-            ]
-        )
-        made = [one for one in found if not isinstance(one, Exception)]
-        self.assertEqual(4, len({one.node_uuid for one in made}), found)
-        for one in found:
-            if isinstance(one, Exception):
-                self.assertIsInstance(one, refusals.NoMatchError)
-        self.assert_sound()
