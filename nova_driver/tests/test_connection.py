@@ -61,11 +61,6 @@ class ConnectionTest(unittest.TestCase):
             self.connection.post('/v1/nodes')
         self.adapter.post.assert_not_called()
 
-    def test_write_without_a_node_is_for_that_of_the_instance(self) -> None:
-        with self.guard.operation(self.operation(node=support.FREE)):
-            self.connection.delete_volume_target('target')
-        self.assertEqual([(support.FREE, None)], self.permit.asked)
-
     def test_refusal_is_the_one_of_the_operation(self) -> None:
         self.permit.refusal = exceptions.FencedError('fenced')
         with (
@@ -77,39 +72,25 @@ class ConnectionTest(unittest.TestCase):
             self.connection.set_node_power_state(support.FREE, 'reboot')
         self.adapter.set_node_power_state.assert_not_called()
 
-    def test_instance_is_checked_by_the_guard(self) -> None:
-        with self.guard.operation(self.operation(instance_uuid='i')):
-            self.connection.inject_nmi_to_node(support.FREE)
-        self.assertEqual([(support.FREE, 'i')], self.permit.asked)
-
-    def test_operation_asks_once_as_long_as_the_permission_lasts(self) -> None:
-        with self.guard.operation(self.operation()):
-            for _ in range(3):
-                self.connection.set_node_power_state(support.FREE, 'reboot')
-        self.assertEqual(1, len(self.permit.asked))
-        self.assertEqual(0, self.permit.permission.confirmed)
-
-    def test_process_that_was_frozen_in_an_operation_does_not_go_on(
-        self,
-    ) -> None:
+    def test_permission_that_ended_is_confirmed(self) -> None:
         permission = self.permit.permission
-        with self.guard.operation(self.operation()):
+        operation = self.operation(node=support.FREE, instance_uuid='i')
+        with self.guard.operation(operation):
+            # A write without a node is for that of the instance.
+            self.connection.delete_volume_target('target')
             self.connection.attach_vif_to_node(support.FREE, 'port')
+            self.assertEqual(0, permission.confirmed)
             permission.is_valid = False
+            self.connection.set_node_power_state(support.FREE, 'reboot')
+            self.assertEqual(1, permission.confirmed)
+            # A process that was frozen in an operation does not go on.
             permission.refusal = exceptions.FencedError('taken over')
             with self.assertRaisesRegex(_RefusedError, 'taken over'):
                 self.connection.set_node_provision_state(
                     support.FREE, 'active'
                 )
         self.adapter.set_node_provision_state.assert_not_called()
-
-    def test_permission_that_ended_is_confirmed(self) -> None:
-        with self.guard.operation(self.operation()):
-            self.connection.attach_vif_to_node(support.FREE, 'port')
-            self.permit.permission.is_valid = False
-            self.connection.set_node_provision_state(support.FREE, 'active')
-        self.assertEqual(1, self.permit.permission.confirmed)
-        self.assertEqual(1, len(self.permit.asked))
+        self.assertEqual([(support.FREE, 'i')], self.permit.asked)
 
     def test_inner_operation_is_part_of_the_outer(self) -> None:
         self.permit.refusal = exceptions.FencedError('fenced')

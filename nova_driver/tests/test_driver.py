@@ -96,7 +96,16 @@ class NodesTest(DriverCase):
     def test_nodes_come_from_the_records_without_a_request(self) -> None:
         self.assertEqual([FREE, OTHER], self.driver.get_available_nodes())
         self.assertEqual([], self.driver.list_instance_uuids())
+        self.host.feed.views.clear()
+        self.assertEqual([], self.driver.get_available_nodes())
+        self.assertEqual([], self.driver.list_instances())
         self.assertEqual([], self.adapter.method_calls)
+        # The ring of Nova is not used.
+        self.driver._refresh_hash_ring(None)
+        self.assertFalse(hasattr(self.driver, 'hash_ring'))
+        # Nova deletes no record.
+        self.adapter.get_node.side_effect = sdk_exceptions.NotFoundException
+        self.assertFalse(self.driver.is_node_deleted(FREE))
 
     def test_nova_describes_them_as_those_of_its_own_driver(self) -> None:
         self.driver.get_available_nodes()
@@ -144,20 +153,6 @@ class NodesTest(DriverCase):
             self.assertRaises(exception.ComputeHostNotFound),
         ):
             self.driver.get_available_resource(FREE)
-
-    def test_service_without_nodes_asks_nothing(self) -> None:
-        self.host.feed.views.clear()
-        self.assertEqual([], self.driver.get_available_nodes())
-        self.assertEqual([], self.driver.list_instances())
-        self.assertEqual([], self.adapter.method_calls)
-
-    def test_nova_deletes_no_record(self) -> None:
-        self.adapter.get_node.side_effect = sdk_exceptions.NotFoundException
-        self.assertFalse(self.driver.is_node_deleted(FREE))
-
-    def test_ring_of_nova_is_not_used(self) -> None:
-        self.driver._refresh_hash_ring(None)
-        self.assertFalse(hasattr(self.driver, 'hash_ring'))
 
     def test_gained_and_lost_nodes_follow_at_once(self) -> None:
         self.driver.get_available_nodes()
@@ -217,6 +212,9 @@ class NodesTest(DriverCase):
         self.assertIn(FREE, self.driver.node_cache)
 
     def test_new_service_claims_again_once_nova_has_added_it(self) -> None:
+        self.driver.get_available_nodes()
+        # A known one does not.
+        self.assertNotIn('refresh', self.host.calls)
         self.service.return_value = None
         self.driver.init_host('host1')
         self.driver.get_available_nodes()
@@ -238,14 +236,6 @@ class NodesTest(DriverCase):
         ):
             self.load().init_host('host1')
 
-    def test_known_service_does_not(self) -> None:
-        self.driver.get_available_nodes()
-        self.assertNotIn('refresh', self.host.calls)
-
-    def test_cleanup_gives_up_the_place(self) -> None:
-        self.driver.cleanup_host('host1')
-        self.assertEqual('stop', self.host.calls[-1])
-
     def test_process_that_lost_its_place_exits_after_its_operations(
         self,
     ) -> None:
@@ -253,6 +243,7 @@ class NodesTest(DriverCase):
         self.compute._wait_for_in_progress_tasks = done.append
         self.patch(driver_module, 'exit_process', lambda: done.append('exit'))
         self.driver.cleanup_host('host1')
+        self.assertEqual('stop', self.host.calls[-1])
         self.assertEqual([], done)
         self.driver._service.is_ending = True
         self.driver.cleanup_host('host1')
@@ -303,20 +294,20 @@ class PassTest(DriverCase):
             driver_module.digest(self.driver.node_cache[uuid], False, False),
         )
 
-    def test_node_that_was_not_reported_is_updated(self) -> None:
-        self.assertTrue(self.run_pass())
-
     def test_unchanged_node_costs_nothing(self) -> None:
+        self.assertTrue(self.run_pass())
+        self.instances.reset_mock()
         self.report()
         self.assertFalse(self.run_pass())
         self.instances.assert_not_called()
         self.assertTrue(self.run_pass(OTHER))
-
-    def test_changed_node_is_updated(self) -> None:
-        self.report()
         self.host.feed.views[FREE] = support.view(FREE, maintenance=True)
         self.driver.get_available_nodes()
         self.assertTrue(self.run_pass())
+        self.tracker.clean_compute_node_cache([])
+        # One that was moved away is left alone.
+        with self.assertRaises(exception.ComputeHostNotFound):
+            self.run_pass()
 
     def test_service_that_was_disabled_or_enabled_reports_all(self) -> None:
         """Nova sets a trait on each node by it."""
@@ -337,11 +328,6 @@ class PassTest(DriverCase):
         # A claim in the same thread.
         self.assertTrue(self.driver.node_is_available(FREE))
         self.assertFalse(self.tracker.disabled(FREE))
-
-    def test_node_that_was_moved_away_is_left_alone(self) -> None:
-        self.tracker.clean_compute_node_cache([])
-        with self.assertRaises(exception.ComputeHostNotFound):
-            self.run_pass()
 
     def interrupt(self, work: Callable[[], object]) -> objects.ComputeNode:
         """Do something between the driver's answer and Nova's lock.
@@ -368,35 +354,28 @@ class PassTest(DriverCase):
             self.run_pass()
         self.assertEqual('host2', row.host)
 
-    def test_new_node_of_a_process_that_was_frozen_is_not_taken(self) -> None:
-        for ends in ('is_complete', 'views'):
-            self.tracker.clean_compute_node_cache([])
-            self.rows.return_value = []
-            self.embedded_host(on_lost_place=None)
-            self.driver._service._host = self.host
-            self.driver.get_available_nodes()
-            row = self.interrupt(
-                lambda name=ends: setattr(self.host.feed, name, {})
-            )
-            with self.assertRaises(exception.ComputeHostNotFound):
-                self.run_pass()
-            self.assertEqual('host2', row.host)
-
-    def test_known_node_of_a_process_that_was_frozen_is_not_reported(
+    def test_node_of_a_process_that_was_frozen_is_not_taken_or_reported(
         self,
     ) -> None:
         """Its new owner reports it, and would not correct what is written."""
         for ends in ('is_complete', 'views'):
-            self.embedded_host(on_lost_place=None)
-            self.driver._service._host = self.host
-            self.driver.get_available_nodes()
-            self.tracker.compute_nodes[FREE] = objects.ComputeNode(
-                uuid=FREE, host='host1', hypervisor_hostname=FREE
-            )
-            self.interrupt(lambda name=ends: setattr(self.host.feed, name, {}))
-            with self.assertRaises(exception.ComputeHostNotFound):
-                self.run_pass()
-            self.tracker._update.assert_not_called()
+            for known in (True, False):
+                self.tracker.clean_compute_node_cache([])
+                self.rows.return_value = []
+                self.embedded_host(on_lost_place=None)
+                self.driver._service._host = self.host
+                self.driver.get_available_nodes()
+                if known:
+                    self.tracker.compute_nodes[FREE] = objects.ComputeNode(
+                        uuid=FREE, host='host1', hypervisor_hostname=FREE
+                    )
+                row = self.interrupt(
+                    lambda name=ends: setattr(self.host.feed, name, {})
+                )
+                with self.assertRaises(exception.ComputeHostNotFound):
+                    self.run_pass()
+                self.assertEqual('host2', row.host)
+                self.tracker._update.assert_not_called()
 
     def test_node_that_is_out_of_service_is_reserved_until_it_is_back(
         self,
@@ -424,37 +403,26 @@ class PassTest(DriverCase):
             )
             self.assertFalse(self.run_pass(), code)
 
-    def test_description_for_placement_is_noted(self) -> None:
-        self.report()
-        tree = mock.Mock()
-        self.driver.update_provider_tree(tree, FREE)
-        # Until Placement has confirmed it.
-        self.assertTrue(self.run_pass())
-        sent = self.driver._tracker._sent[FREE]
-        self.assertEqual(
-            driver_module.digest(self.driver.node_cache[FREE], False, False),
-            sent.digest,
-        )
-        self.assertIs(tree, sent.tree)
-
     def test_report_is_confirmed_when_the_next_node_has_its_turn(self) -> None:
         tracker = self.driver._tracker
+        self.report()
+        failing = mock.Mock()
+        failing.update_inventory.side_effect = ValueError
+        with self.assertRaises(ValueError):
+            self.driver.update_provider_tree(failing, FREE)
+        self.assertTrue(self.run_pass())
         self.patch(tracker, '_arrived', return_value=True)
         self.run_pass()
-        self.driver.update_provider_tree(mock.Mock(), FREE)
+        tree = mock.Mock()
+        self.driver.update_provider_tree(tree, FREE)
         self.assertEqual({FREE}, set(tracker._sent))
+        self.assertIs(tree, tracker._sent[FREE].tree)
+        # Until Placement has confirmed it.
+        self.assertFalse(tracker.can_skip(FREE, tracker._sent[FREE].digest))
         self.run_pass(OTHER)
         # Thousands of trees are not kept until the end of a pass.
         self.assertEqual({}, tracker._sent)
         self.assertFalse(self.run_pass())
-
-    def test_failed_description_is_not(self) -> None:
-        self.report()
-        tree = mock.Mock()
-        tree.update_inventory.side_effect = ValueError
-        with self.assertRaises(ValueError):
-            self.driver.update_provider_tree(tree, FREE)
-        self.assertTrue(self.run_pass())
 
 
 class _PassWentOnError(Exception):
@@ -499,6 +467,15 @@ class ActionsTest(DriverCase):
         ]
 
     def test_preparation_that_is_refused_is_rescheduled(self) -> None:
+        self.driver.prepare_for_spawn(self.instance)
+        self.assertEqual(['update_node'], self.writes())
+        # The instance is on record before this service may die.
+        self.assertIn('refresh', self.host.calls)
+        # A failed build is cleaned up after its node is free.
+        self.driver.unplug_vifs(self.instance, [{'id': 'port'}])
+        self.assertEqual([(FREE, NO_INSTANCE), (FREE, None)], self.guard.asked)
+        self.host.calls.clear()
+        self.adapter.reset_mock()
         self.refuse()
         with self.assertRaisesRegex(
             exception.ComputeResourcesUnavailable, 'of host2'
@@ -510,17 +487,6 @@ class ActionsTest(DriverCase):
         self.node.provision_state = 'active'
         self.driver.failed_spawn_cleanup(self.instance)
         self.assertEqual([], self.writes())
-
-    def test_preparation(self) -> None:
-        self.driver.prepare_for_spawn(self.instance)
-        self.assertEqual(['update_node'], self.writes())
-        self.assertEqual([(FREE, NO_INSTANCE)], self.guard.asked)
-        # The instance is on record before this service may die.
-        self.assertIn('refresh', self.host.calls)
-
-    def test_failed_build_is_cleaned_up_after_its_node_is_free(self) -> None:
-        self.driver.unplug_vifs(self.instance, [{'id': 'port'}])
-        self.assertEqual([(FREE, None)], self.guard.asked)
 
     def test_each_power_operation_asks_first(self) -> None:
         for name, words in (

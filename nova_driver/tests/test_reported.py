@@ -26,14 +26,6 @@ class ReportedTest(unittest.TestCase):
         nodes.load()
         return nodes
 
-    def test_only_the_reported_state_is_current(self) -> None:
-        self.nodes.add(support.FREE, 'a')
-        self.assertTrue(self.nodes.is_current(support.FREE, 'a'))
-        self.assertFalse(self.nodes.is_current(support.FREE, 'b'))
-        self.assertFalse(self.nodes.is_current(support.OTHER, 'a'))
-        self.nodes.discard([support.FREE])
-        self.assertFalse(self.nodes.is_current(support.FREE, 'a'))
-
     def test_report_counts_for_the_interval_at_most(self) -> None:
         with mock.patch('time.time') as clock:
             clock.return_value = 1000.0
@@ -51,32 +43,30 @@ class ReportedTest(unittest.TestCase):
                 for uuid in support.UUIDS:
                     self.assertFalse(self.nodes.is_current(uuid, 'a'))
 
-    def test_interval_of_zero_reports_always(self) -> None:
-        nodes = self.new(interval=0)
-        nodes.add(support.FREE, 'a')
-        self.assertFalse(nodes.is_current(support.FREE, 'a'))
-
-    def test_next_start_knows_them(self) -> None:
+    def test_next_start_knows_when_the_row_was_written(self) -> None:
         self.nodes.add(support.FREE, 'a')
         self.nodes.store()
-        self.assertTrue(self.new().is_current(support.FREE, 'a'))
         self.assertFalse(self.new('other').is_current(support.FREE, 'a'))
-
-    def test_next_start_knows_when_the_row_was_written(self) -> None:
+        self.assertFalse(self.new(interval=0).is_current(support.FREE, 'a'))
+        # An unchanged file is not written again.
+        self.path.unlink()
+        self.nodes.store()
+        self.assertFalse(self.path.exists())
         for written in (None, 7.5):
             self.nodes.add(support.FREE, 'a', written)
             self.nodes.store()
             found = self.new()
             found.compare({support.FREE: written})
             self.assertTrue(found.is_current(support.FREE, 'a'))
+            self.assertFalse(found.is_current(support.FREE, 'b'))
+            self.assertFalse(found.is_current(support.OTHER, 'a'))
             found.compare({support.FREE: 9.0})
             self.assertFalse(found.is_current(support.FREE, 'a'))
-
-    def test_file_of_an_earlier_release_has_no_row(self) -> None:
-        at = time.time()
-        self.path.write_text(
-            json.dumps({'basis': 'basis', 'nodes': {support.FREE: ['a', at]}})
-        )
+            self.nodes.discard([support.FREE])
+            self.assertFalse(self.nodes.is_current(support.FREE, 'a'))
+        # The file of an earlier release has no row.
+        nodes = {support.FREE: ['a', time.time()]}
+        self.path.write_text(json.dumps({'basis': 'basis', 'nodes': nodes}))
         found = self.new()
         self.assertTrue(found.is_current(support.FREE, 'a'))
         found.compare({support.FREE: 9.0})
@@ -96,13 +86,6 @@ class ReportedTest(unittest.TestCase):
         ):
             self.nodes.store()
         self.assertTrue(self.nodes.is_current(support.FREE, 'a'))
-
-    def test_unchanged_file_is_not_written_again(self) -> None:
-        self.nodes.add(support.FREE, 'a')
-        self.nodes.store()
-        self.path.unlink()
-        self.nodes.store()
-        self.assertFalse(self.path.exists())
 
 
 class DigestTest(unittest.TestCase):
@@ -128,10 +111,5 @@ class DigestTest(unittest.TestCase):
             digest(traits=('CUSTOM_B', 'CUSTOM_A')),
         )
         self.assertEqual(digest(), digest(target_power_state='power on'))
-
-    def test_follows_the_service(self) -> None:
         node = node_view.CachedNode.of(support.view().node)
-        self.assertNotEqual(
-            node_view.digest(node, False, False),
-            node_view.digest(node, False, True),
-        )
+        self.assertNotEqual(digest(), node_view.digest(node, False, True))

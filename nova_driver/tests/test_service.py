@@ -27,12 +27,6 @@ class ServiceTest(unittest.TestCase):
         self.prepare(host)
         return host
 
-    def test_start_waits_until_it_is_active(self) -> None:
-        self.prepare = lambda host: setattr(host, 'active_after', 3)
-        self.service.start()
-        self.assertEqual(['start', *['wait'] * 4], self.hosts[0].calls)
-        self.assertIs(self.hosts[0].feed, self.service.feed)
-
     def test_place_that_is_lost_before_it_serves_is_waited_for(self) -> None:
         def lose(host: support.Host) -> None:
             def complete(timeout: float) -> bool:
@@ -64,41 +58,48 @@ class ServiceTest(unittest.TestCase):
         self.prepare = fail
         self.assertRaises(ValueError, self.service.start)
 
-    def test_error_of_the_configuration_ends_the_start(self) -> None:
-        def refuse(host: support.Host) -> None:
-            raise exceptions.ConfigurationError(['no'])
-
-        self.prepare = refuse
-        with self.assertRaises(exceptions.ConfigurationError):
-            self.service.start()
-
-    def test_fenced_service_offers_nothing(self) -> None:
+    def test_service_acts_between_its_start_and_its_stop(self) -> None:
         self.service.start()
-        self.hosts[0].feed.is_complete = False
-        self.assertIsNone(self.service.feed)
-
-    def test_guard_has_patience_and_the_instance(self) -> None:
-        self.service.start()
+        (host,) = self.hosts
+        self.assertIs(host.feed, self.service.feed)
         self.service.permit(support.FREE, instance_uuid='i')
-        self.assertEqual(
-            f'guard {support.FREE} 30.0 i', self.hosts[0].calls[-1]
-        )
-
-    def test_service_that_resigned_may_not_act(self) -> None:
-        self.service.start()
+        self.assertEqual(f'guard {support.FREE} 30.0 i', host.calls[-1])
+        # A fenced service offers nothing.
+        host.feed.is_complete = False
+        self.assertIsNone(self.service.feed)
         self.service.stop()
-        self.assertEqual('stop', self.hosts[0].calls[-1])
+        self.assertEqual('stop', host.calls[-1])
         self.assertIsNone(self.service.feed)
         with self.assertRaises(exceptions.FencedError):
             self.service.permit(support.FREE, instance_uuid=None)
-
-    def test_returns_with_a_new_host(self) -> None:
-        self.service.start()
-        self.service.stop()
+        # It returns with a new host; a stop is no loss.
+        host.on_lost_place(LostPlace(PlaceState.STANDBY, 'because'))
         self.service.rejoin()
         self.assertEqual(2, len(self.hosts))
         self.assertIs(self.hosts[1].feed, self.service.feed)
         self.killed.assert_not_called()
+        self.assertFalse(self.service.is_ending)
+
+    def test_return_that_finds_its_place_lost_ends_the_process(self) -> None:
+        def forced_down(host: support.Host) -> None:
+            host.state = PlaceState.FORCED_DOWN
+            host.feed.is_complete = False
+
+        def standby(host: support.Host) -> None:
+            host.active_after, host.state = 1, PlaceState.STANDBY
+
+        for prepare in (forced_down, standby):
+            with self.subTest(prepare.__name__):
+                self.doCleanups()
+                self.setUp()
+                self.service.start()
+                self.service.stop()
+                self.prepare = prepare
+                with self.assertLogs(service.__name__, 'CRITICAL'):
+                    self.service.rejoin()
+                self.assert_ending()
+                self.assertEqual('stop', self.hosts[1].calls[-1])
+                self.assertIsNone(self.service.feed)
 
     def test_nodes_are_compared_with_all_that_it_had_before(self) -> None:
         """Others have had its nodes meanwhile."""
@@ -114,20 +115,6 @@ class ServiceTest(unittest.TestCase):
         (changes,) = self.followed.call_args.args
         self.assertTrue(changes.reset)
         self.assertEqual({support.FREE}, {*changes.gained})
-
-    def test_ends_if_it_loses_its_place_before_its_first_list(self) -> None:
-        self.service.start()
-        self.service.stop()
-
-        def lose(host: support.Host) -> None:
-            host.state = PlaceState.FORCED_DOWN
-            host.feed.is_complete = False
-
-        self.prepare = lose
-        with self.assertLogs(service.__name__, 'CRITICAL'):
-            self.service.rejoin()
-        self.assert_ending()
-        self.assertEqual('stop', self.hosts[1].calls[-1])
 
     def test_return_ends_with_the_program(self) -> None:
         self.service.start()
@@ -160,20 +147,6 @@ class ServiceTest(unittest.TestCase):
             threading.main_thread().ident, signal.SIGTERM
         )
 
-    def test_ends_if_another_process_became_active_meanwhile(self) -> None:
-        self.service.start()
-        self.service.stop()
-
-        def standby(host: support.Host) -> None:
-            host.active_after, host.state = 1, PlaceState.STANDBY
-
-        self.prepare = standby
-        with self.assertLogs(service.__name__, 'CRITICAL'):
-            self.service.rejoin()
-        self.assert_ending()
-        self.assertEqual('stop', self.hosts[1].calls[-1])
-        self.assertIsNone(self.service.feed)
-
     def assert_ending(self) -> None:
         self.killed.assert_called_once_with(
             threading.main_thread().ident, signal.SIGTERM
@@ -194,13 +167,6 @@ class ServiceTest(unittest.TestCase):
             self.assertTrue(stopped.wait(30))
             with self.assertRaises(exceptions.FencedError):
                 self.service.permit(support.FREE, instance_uuid=None)
-
-    def test_stop_is_no_loss(self) -> None:
-        self.service.start()
-        self.service.stop()
-        self.hosts[0].on_lost_place(LostPlace(PlaceState.STANDBY, 'because'))
-        self.killed.assert_not_called()
-        self.assertFalse(self.service.is_ending)
 
     def test_changes_are_followed_and_errors_do_not_end_that(self) -> None:
         done = threading.Event()

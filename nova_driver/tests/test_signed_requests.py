@@ -14,6 +14,7 @@ from typing import Any
 import openstack
 from nova.virt.ironic import driver as ironic_driver
 
+from ironic_ownership_nova import connection
 from ironic_ownership_nova.connection import (
     ActionGuard,
     GuardedConnection,
@@ -144,9 +145,14 @@ class SignedRequestsTest(unittest.TestCase):
             and isinstance(node.value, ast.Attribute)
             and node.value.attr == 'ironic_connection'
         }
-        self.assertEqual(
-            {*READS, *WRITES}, called - {'retriable_status_codes'}
-        )
+        reads = {
+            name
+            for name in called
+            if name in connection._READS
+            or name.startswith(connection._READ_PREFIXES)
+        }
+        self.assertEqual({*WRITES}, called - reads)
+        self.assertLessEqual(READS, reads)
 
     def test_no_change_goes_without_the_header(self) -> None:
         for name in WRITES:

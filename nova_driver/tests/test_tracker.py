@@ -69,6 +69,8 @@ class OfferTest(TrackerCase):
         self.rows.return_value = [row(FREE), row(OTHER)]
         self.assertEqual({FREE, OTHER}, self.offer())
         self.assertEqual({FREE, OTHER}, set(self.nova.compute_nodes))
+        self.assertEqual({FREE, OTHER}, self.offer())
+        # A steady pass reads no row.
         self.rows.assert_called_once_with(mock.sentinel.context, [FREE, OTHER])
 
     def test_claim_works_before_anything_was_reported(self) -> None:
@@ -77,13 +79,9 @@ class OfferTest(TrackerCase):
         self.offer()
         wanted = {FREE: {'resources': {'CUSTOM_BAREMETAL': 1}}}
         self.assertEqual([], self.nova._claim_resources(wanted) or [])
-
-    def test_steady_pass_reads_no_row(self) -> None:
-        self.rows.return_value = [row(FREE), row(OTHER)]
-        self.offer()
-        self.rows.reset_mock()
-        self.assertEqual({FREE, OTHER}, self.offer())
-        self.rows.assert_not_called()
+        # Nova creates the row that is missing.
+        self.tracker.require(OTHER)
+        self.assertNotIn(OTHER, self.nova.compute_nodes)
 
     def test_row_of_another_service_is_withheld(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
@@ -94,12 +92,6 @@ class OfferTest(TrackerCase):
         self.tracker.require(FREE)
         with self.assertRaises(exception.ComputeHostNotFound):
             self.tracker.require(OTHER)
-
-    def test_node_without_a_row_is_for_nova_to_create(self) -> None:
-        self.rows.return_value = [row(FREE)]
-        self.assertEqual({FREE, OTHER}, self.offer())
-        self.tracker.require(OTHER)
-        self.assertNotIn(OTHER, self.nova.compute_nodes)
 
     def test_node_that_nova_lost_since_is_not_taken_back(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER)]
@@ -134,10 +126,7 @@ class PlainTest(TrackerCase):
         with self.assertRaises(exception.ComputeHostNotFound):
             self.tracker.require(OTHER)
         self.assertEqual(2, self.rows.call_count)
-
-    def test_nothing_is_skipped(self) -> None:
-        self.rows.return_value = [row(FREE)]
-        self.offer()
+        # Nothing is skipped.
         self.reported.add(FREE, 'a')
         self.assertFalse(self.tracker.can_skip(FREE, 'a'))
 
@@ -149,22 +138,30 @@ class PlainTest(TrackerCase):
 
 
 class ChangesTest(TrackerCase):
-    def test_gained_nodes_are_known_at_once(self) -> None:
+    def test_gained_nodes_are_known_once_nova_has_started(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
-        self.tracker.gained(None, self.owned)
-        self.assertEqual({FREE}, set(self.nova.compute_nodes))
-
-    def test_before_the_start_of_nova_they_wait(self) -> None:
+        started = self.nova.service_ref
         self.nova.service_ref = None
         self.tracker.gained(None, self.owned)
         self.rows.assert_not_called()
+        self.nova.service_ref = started
+        self.tracker.gained(None, self.owned)
+        self.assertEqual({FREE}, set(self.nova.compute_nodes))
 
-    def test_lost_nodes_are_forgotten_at_once(self) -> None:
+    def test_node_that_others_may_have_had_is_reported_again(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER)]
         self.offer()
-        self.tracker.lost([OTHER])
-        self.assertEqual({FREE}, set(self.nova.compute_nodes))
-        self.client.invalidate_resource_provider.assert_called_once_with(OTHER)
+        self.reported.add(FREE, 'a')
+        self.tracker.gained(None, {FREE: support.view(FREE, epoch=1)})
+        self.assertTrue(self.tracker.can_skip(FREE, 'a'))
+        self.tracker.gained(None, {FREE: support.view(FREE, epoch=2)})
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+        self.reported.add(FREE, 'a')
+        self.tracker.lost([FREE])
+        self.assertEqual({OTHER}, set(self.nova.compute_nodes))
+        self.client.invalidate_resource_provider.assert_called_once_with(FREE)
+        self.offer()
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
 
     def test_updates_of_other_nodes_do_not_delay_the_loss_of_many(
         self,
@@ -198,23 +195,6 @@ class ChangesTest(TrackerCase):
         self.tracker.lost([FREE, OTHER])
         update_of_another.join()
         self.assertEqual([FREE, OTHER, 'update'], order)
-
-    def test_node_of_another_epoch_is_reported_again(self) -> None:
-        self.rows.return_value = [row(FREE), row(OTHER)]
-        self.offer()
-        self.reported.add(FREE, 'a')
-        self.tracker.gained(None, {FREE: support.view(FREE, epoch=1)})
-        self.assertTrue(self.tracker.can_skip(FREE, 'a'))
-        self.tracker.gained(None, {FREE: support.view(FREE, epoch=2)})
-        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
-
-    def test_lost_node_is_reported_again_when_it_is_back(self) -> None:
-        self.rows.return_value = [row(FREE), row(OTHER)]
-        self.offer()
-        self.reported.add(FREE, 'a')
-        self.tracker.lost([FREE])
-        self.offer()
-        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
 
 
 class StoredTest(TrackerCase):
@@ -268,9 +248,8 @@ class ConfirmTest(TrackerCase):
         self.tree.new_root(FREE, FREE, 1)
         self.tree.update_inventory(FREE, {'CUSTOM_GOLD': {'total': 1}})
         self.tree.update_traits(FREE, ['CUSTOM_A'])
-        self.client.get_provider_subtree_and_ensure_root.return_value = (
-            copy.deepcopy(self.tree)
-        )
+        self.read = self.client.get_provider_subtree_and_ensure_root
+        self.read.return_value = copy.deepcopy(self.tree)
         self.nova.old_resources[FREE] = copy.deepcopy(
             self.nova.compute_nodes[FREE]
         )
@@ -280,8 +259,42 @@ class ConfirmTest(TrackerCase):
         self.tracker.confirm(mock.sentinel.context)
         return self.tracker.can_skip(FREE, 'a')
 
-    def test_sent_is_not_yet_reported(self) -> None:
-        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+    def test_what_did_not_arrive_is_not_skipped(self) -> None:
+        for name, fail in (
+            (
+                'another inventory',
+                lambda test: test.tree.update_inventory(
+                    FREE, {'CUSTOM_GOLD': {'total': 2}}
+                ),
+            ),
+            (
+                'another trait',
+                lambda test: test.tree.update_traits(
+                    FREE, ['CUSTOM_A', 'CUSTOM_B']
+                ),
+            ),
+            (
+                'a row that was not stored',
+                lambda test: setattr(
+                    test.nova.compute_nodes[FREE], 'memory_mb', 7
+                ),
+            ),
+            (
+                'no answer',
+                lambda test: setattr(test.read, 'side_effect', OSError),
+            ),
+            # A report in between counts.
+            ('another report', lambda test: test.tracker.sent(FREE, None)),
+        ):
+            with self.subTest(name):
+                self.doCleanups()
+                self.setUp()
+                self.reported.add(FREE, 'a')
+                self.tracker.sent(FREE, Report('a', self.tree))
+                # Sent is not yet reported.
+                self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+                fail(self)
+                self.assertFalse(self.is_confirmed())
 
     def test_what_arrived_is_skipped(self) -> None:
         # The file of this test is new.
@@ -290,39 +303,10 @@ class ConfirmTest(TrackerCase):
         self.assertFalse(self.tracker.can_skip(FREE, 'b'))
 
     def test_client_of_an_older_nova_has_another_name_for_it(self) -> None:
-        read = self.client.get_provider_subtree_and_ensure_root
         del self.client.get_provider_subtree_and_ensure_root
-        self.client.get_provider_tree_and_ensure_root = read
+        self.client.get_provider_tree_and_ensure_root = self.read
         with self.assertLogs(reported.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
-        read.assert_called_once_with(mock.sentinel.context, FREE, name=FREE)
-
-    def test_inventory_that_placement_does_not_have(self) -> None:
-        self.tree.update_inventory(FREE, {'CUSTOM_GOLD': {'total': 2}})
-        self.assertFalse(self.is_confirmed())
-
-    def test_trait_that_placement_does_not_have(self) -> None:
-        self.tree.update_traits(FREE, ['CUSTOM_A', 'CUSTOM_B'])
-        self.assertFalse(self.is_confirmed())
-
-    def test_row_that_was_not_stored(self) -> None:
-        self.nova.compute_nodes[FREE].memory_mb = 7
-        self.assertFalse(self.is_confirmed())
-
-    def test_placement_that_does_not_answer(self) -> None:
-        self.client.get_provider_subtree_and_ensure_root.side_effect = OSError
-        self.assertFalse(self.is_confirmed())
-
-    def test_report_in_between_counts(self) -> None:
-        self.tracker.sent(FREE, None)
-        self.assertFalse(self.is_confirmed())
-
-    def test_new_report_ends_what_was_known(self) -> None:
-        self.reported.add(FREE, 'a')
-        self.tracker.sent(FREE, Report('b', self.tree))
-        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
-
-
-class LockTest(TrackerCase):
-    def test_nova_forgets_under_its_lock(self) -> None:
-        self.assertTrue(hasattr(tracker_module._remove, '__wrapped__'))
+        self.read.assert_called_once_with(
+            mock.sentinel.context, FREE, name=FREE
+        )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
-
-import testtools
+import unittest
 
 from benchmarks.nemesis import permissions
 from benchmarks.nemesis.answers import Answer
@@ -13,36 +12,35 @@ from benchmarks.nemesis.history import History
 from benchmarks.nemesis.journal import Journal
 
 
-class PermissionsTest(testtools.TestCase):
+class PermissionsTest(unittest.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.history = History((), {}, lambda *_: None)
         self.history.owned_at['n'] = [(10.0, 'ha'), (20.0, 'hb')]
+        self.history.owned_at['m'] = [(10.0, 'hd')]
         self.history.right_at['ha'] = [(5.0, True)]
+        self.history.right_at['hd'] = [(5.0, True), (10.0, False)]
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.journal = Journal(pathlib.Path(directory.name, 'faults.log'))
         self.checked = permissions.Permissions(self.history, 1.0, self.journal)
 
-    def wrong(self, begin: float, end: float, host: str = 'ha') -> list[str]:
-        answer = Answer(f'{host}_1', host, host, begin, end, 'n', 'held')
+    def wrong(self, begin: float, end: float, host: str) -> list[str]:
+        node = 'm' if host == 'hd' else 'n'
+        answer = Answer(f'{host}_1', host, host, begin, end, node, 'held')
         return [reason for _, reason in self.checked.wrong([answer])]
 
-    def test_owner_may_act(self) -> None:
-        self.assertEqual([], self.wrong(11, 12))
-
-    def test_act_may_be_late_by_the_age_of_a_permission(self) -> None:
-        self.assertEqual([], self.wrong(20.2, 21.2))
-
-    def test_act_long_after_the_change_is_wrong(self) -> None:
-        (reason,) = self.wrong(11, 28)
-        self.assertIn('does not own the node for 8.00 s', reason)
-
-    def test_service_that_never_owned_is_wrong(self) -> None:
-        (reason,) = self.wrong(11, 12, 'hc')
-        self.assertIn('never did', reason)
-
-    def test_fenced_service_is_wrong(self) -> None:
-        self.history.right_at['ha'].append((12.0, False))
-        (reason,) = self.wrong(15, 15.1)
-        self.assertIn('is fenced for 3.10 s', reason)
+    def test_only_the_owner_may_act_and_only_with_its_right(self) -> None:
+        for begin, end, host, reasons in (
+            (11, 12, 'ha', []),
+            # It may be late by the age of a permission.
+            (20.2, 21.2, 'ha', []),
+            (11, 28, 'ha', ['does not own the node for 8.00 s']),
+            (11, 12, 'hc', ['never did']),
+            (13, 13.1, 'hd', ['is fenced for 3.10 s']),
+        ):
+            with self.subTest(host, end=end):
+                found = self.wrong(begin, end, host)
+                self.assertEqual(len(reasons), len(found), found)
+                for words, reason in zip(reasons, found, strict=True):
+                    self.assertIn(words, reason)

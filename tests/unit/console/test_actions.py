@@ -39,11 +39,13 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertIn('planned: old → new', page)
         self.assertIn('value="execute"', page)
         self.assertEqual('old', self.owner(1))
-
-    def test_move_is_executed_with_its_reason(self) -> None:
-        self.execute(
-            f'/act/move/{world.uuid(1)}', service='new', reason='CHG-1'
-        )
+        # A form that changed since is proposed again.
+        form = {'service': 'new', 'reason': 'CHG-1'}
+        path = f'/act/move/{world.uuid(1)}'
+        page = self.send(path, step='execute', proposed='{"x": 1}', **form)
+        self.assertIn('Proposal', page)
+        self.assertEqual('old', self.owner(1))
+        self.execute(path, **form)
         self.assertEqual('new', self.owner(1))
         self.assertIn('Move ', self.page('/moves'))
         self.assertIn('CHG-1', self.page('/moves'))
@@ -56,18 +58,6 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertIn('role="status"', self.page('/services/new'))
         self.assertNotIn('role="status"', self.page('/services/new'))
 
-    def test_form_that_changed_since_is_proposed_again(self) -> None:
-        path = f'/act/move/{world.uuid(1)}'
-        page = self.send(
-            path,
-            step='execute',
-            proposed='{"other": 1}',
-            service='new',
-            reason='x',
-        )
-        self.assertIn('Proposal', page)
-        self.assertEqual('old', self.owner(1))
-
     def test_gate_that_fails_has_its_hint_and_no_button(self) -> None:
         page = self.send('/act/failover/new', step='propose', reason='x')
         self.assertIn('no process stands by for new', page)
@@ -76,6 +66,12 @@ class ActionsTest(console_case.ConsoleCase):
         page = self.send('/act/delete-service/old', step='propose', reason='x')
         self.assertIn('6 left', page)
         self.assertNotIn('value="execute"', page)
+        page = self.send(
+            f'/act/delete/{world.uuid(3)}', step='propose', reason='x'
+        )
+        self.assertIn('Ironic has the node', page)
+        self.assertNotIn('value="execute"', page)
+        self.send('/act/failover/new', 409, step='execute', proposed='{}')
 
     def test_each_form_leads_back_to_its_target(self) -> None:
         for form, target in (
@@ -108,9 +104,6 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertEqual(1, page.count('<summary>13 passed</summary>'))
         self.assertEqual(1, page.count('<span class="mark error">'))
 
-    def test_refusal_of_the_execution_is_shown(self) -> None:
-        self.send('/act/failover/new', 409, step='execute', proposed='{}')
-
     def test_service_is_disabled_enabled_and_forced_down(self) -> None:
         def row():
             return {s.host: s for s in self.records.services()}['new']
@@ -126,29 +119,20 @@ class ActionsTest(console_case.ConsoleCase):
         self.execute('/act/up/new')
         self.assertFalse(row().forced_down)
 
-    def test_service_is_drained(self) -> None:
+    def test_deletion_states_its_reason(self) -> None:
+        self.execute(f'/act/release/{world.uuid(2)}', reason='policies')
+        self.assertIsNone(self.owner(2))
         self.execute('/act/drain/old', reason='it left')
         self.assertEqual('new', self.owner(6))
-
-    def test_free_node_is_released(self) -> None:
-        self.execute(f'/act/release/{world.uuid(2)}', reason='policies decide')
-        self.assertIsNone(self.owner(2))
-
-    def test_record_of_a_node_that_is_gone_is_deleted(self) -> None:
-        page = self.send(
-            f'/act/delete/{world.uuid(3)}', step='propose', reason='x'
-        )
-        self.assertIn('Ironic has the node', page)
-        self.assertNotIn('value="execute"', page)
-
-    def test_deletion_states_its_reason(self) -> None:
-        self.execute('/act/drain/old', reason='it left')
         self.execute('/act/delete-service/old', reason='CHG-9')
         (event,) = self.records.events(limit=1)
         self.assertEqual('service_deleted', event.kind)
         self.assertTrue(str(event.reason).endswith('; CHG-9'), event)
 
     def test_pause_begins_and_ends(self) -> None:
+        form = {'step': 'propose', 'minutes': '0', 'reason': 'x'}
+        page = self.send('/act/pause', 400, **form)
+        self.assertIn('role="alert"', page)
         self.execute('/act/pause', minutes='30', reason='switches', shard='a')
         (pause,) = self.records.pauses()
         self.assertRegex(
@@ -156,9 +140,3 @@ class ActionsTest(console_case.ConsoleCase):
         )
         self.execute(f'/act/resume-pause/{pause.request_id}')
         self.assertEqual([], [*self.records.pauses()])
-
-    def test_what_the_service_does_not_take_is_its_error(self) -> None:
-        page = self.send(
-            '/act/pause', 400, step='propose', minutes='0', reason='x'
-        )
-        self.assertIn('role="alert"', page)

@@ -27,8 +27,6 @@ class AddressTest(unittest.TestCase):
             port = str(other.getsockname()[1])
             error = self.refused(1, '--port', port)
         self.assertIn(f'cannot listen on 127.0.0.1, port {port}', error)
-
-    def test_unknown_address_is_named(self) -> None:
         error = self.refused(
             *(1, '--auth-url', 'http://127.0.0.1:1', '--listen', '300.0.0.1')
         )

@@ -73,10 +73,6 @@ class KeystoneTest(console_case.ConsoleCase):
         name, _, value = key.partition('=')
         self.browser.set_cookie(name, value, domain='127.0.0.1')
 
-    def test_wrong_password_is_refused(self) -> None:
-        self.assertIn('is wrong', self.enter(401, password='wrong'))
-        self.assertNotIn('Set-Cookie', self.answer.headers)
-
     def test_form_of_another_site_does_not_sign_in(self) -> None:
         self.page(
             '/sign-in',
@@ -87,30 +83,29 @@ class KeystoneTest(console_case.ConsoleCase):
         )
 
     def test_session_ends_with_its_token(self) -> None:
+        self.assertIn('is wrong', self.enter(401, password='wrong'))
+        self.assertNotIn('Set-Cookie', self.answer.headers)
         self.enter()
         self.use_cookie()
-        self.page('/')
         self.now += 599
         self.page('/')
         self.now += 1
         self.page('/', 302)
-
-    def test_part_of_a_page_leads_to_the_form_as_a_whole(self) -> None:
-        self.page('/', headers={'HX-Request': 'true'})
-        self.assertIn('/sign-in', self.answer.headers['HX-Redirect'])
-
-    def test_token_that_the_service_refuses_ends_the_session(self) -> None:
+        # The service refuses the token.
         self.enter()
         self.use_cookie()
         self.instead = 401
         self.page('/', 302)
         self.instead = 0
         self.page('/', 302)
-
-    def test_signing_out_ends_the_session(self) -> None:
+        # The person signs out.
         self.enter()
         self.use_cookie()
         page = self.page('/')
         csrf = page.partition('name="csrf" value="')[2].partition('"')[0]
         self.page('/sign-out', 302, method='POST', data={'csrf': csrf})
         self.page('/', 302)
+
+    def test_part_of_a_page_leads_to_the_form_as_a_whole(self) -> None:
+        self.page('/', headers={'HX-Request': 'true'})
+        self.assertIn('/sign-in', self.answer.headers['HX-Redirect'])

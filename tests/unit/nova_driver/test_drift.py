@@ -40,13 +40,10 @@ class TestDrift(service.ServiceCase):
             Drift(world.uuid(number), 'host1', 'Stock', instance)
         )
 
-    def test_rows_are_read_once_in_a_refresh(self) -> None:
+    def test_settings_of_the_cell_are_followed_by_each_refresh(self) -> None:
         self.host.refresh()
         self.cell.drift.assert_called_once_with('host1')
         self.cell.repair.assert_not_called()
-
-    def test_settings_of_the_cell_are_followed_by_each_refresh(self) -> None:
-        self.host.refresh()
         self.cell.follow_settings.assert_called_once_with('host1')
         self.cell.follow_settings.return_value = ('host2',)
         with self.assertLogs('ironic_ownership_nova', 'WARNING') as logged:

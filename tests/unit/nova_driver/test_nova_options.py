@@ -9,8 +9,6 @@ from ironic_ownership_nova.cell import nova_options
 
 
 class TestRead(unittest.TestCase):
-    """One test for each of the three old ways to share nodes."""
-
     def setUp(self) -> None:
         super().setUp()
         directory = tempfile.TemporaryDirectory()
@@ -24,32 +22,25 @@ class TestRead(unittest.TestCase):
         self.assertEqual(str(self.path), found.path)
         return dict(found.settings)
 
-    def test_ring_of_all(self) -> None:
-        self.assertEqual(
-            {('ownership', 'policies'): 'peer_list'},
-            self.settings('[ironic]\npeer_list = host1,host2\n'),
-        )
-
-    def test_ring_in_a_conductor_group(self) -> None:
-        self.assertEqual(
-            {
-                ('ownership', 'policies'): 'conductor_group,peer_list',
-                ('ironic', 'conductor_group'): 'rack1',
-                ('ironic', 'peer_list'): 'host1,host2',
-            },
-            self.settings(
-                '[ironic]\nconductor_group = rack1\npeer_list = host1, host2\n'
+    def test_each_way_to_share_nodes_has_its_policies(self) -> None:
+        ring = {
+            ('ownership', 'policies'): 'conductor_group,peer_list',
+            ('ironic', 'conductor_group'): 'rack1',
+            ('ironic', 'peer_list'): 'host1,host2',
+        }
+        shard = {
+            ('ownership', 'policies'): 'shard_key',
+            ('ironic', 'shard_key'): 'A',
+        }
+        for text, settings in (
+            (
+                'peer_list = host1,host2\n',
+                {('ownership', 'policies'): 'peer_list'},
             ),
-        )
-
-    def test_shard(self) -> None:
-        self.assertEqual(
-            {
-                ('ownership', 'policies'): 'shard_key',
-                ('ironic', 'shard_key'): 'A',
-            },
-            self.settings('[ironic]\nshard = A\npeer_list = host1\n'),
-        )
+            ('conductor_group = rack1\npeer_list = host1, host2\n', ring),
+            ('shard = A\npeer_list = host1\n', shard),
+        ):
+            self.assertEqual(settings, self.settings(f'[ironic]\n{text}'))
 
     def test_machine_without_nova(self) -> None:
         self.assertIsNone(nova_options.read(str(self.path)))
