@@ -129,6 +129,8 @@ class TestCapacity(CapacityCase):
         self.assertEqual([], self.placement.calls)
         self.report_to_placement()
         self.assertEqual(Resource(3), self.known())
+        self.report_to_placement(world.ALL)
+        self.assertEqual({}, self.placement.providers)
 
     def test_class_that_goes_while_in_use_is_logged_once(self) -> None:
         self.report_to_placement()

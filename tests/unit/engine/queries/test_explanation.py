@@ -186,34 +186,6 @@ class TestCandidates(ExplainCase):
         )
         self.assertIs(False, candidate.admits)
 
-    def test_service_that_would_admit_is_advised(self) -> None:
-        services = [model.Service('dead', settings=A)]
-        said = self.explain(
-            world.node(1, shard='a'), [world.member('b', B)], None, services
-        )
-        self.assert_advises(
-            said, 'dead would admit the node, but it is not alive'
-        )
-        services = [model.Service('dead', settings=A, forced_down=True)]
-        said = self.explain(
-            world.node(1, shard='a'), [world.member('b', B)], None, services
-        )
-        self.assert_advises(
-            said,
-            'dead would admit the node, but it is not alive and is '
-            'forced down',
-        )
-
-    def test_nearest_service_is_the_one_that_differs_in_case(self) -> None:
-        said = self.explain(
-            world.node(1, shard='Rack'),
-            [
-                world.member('host1', A),
-                world.member('host2', world.runs(shard_key='rack')),
-            ],
-        )
-        self.assert_advises(said, 'to host2: ', '--shard rack')
-
     def test_values_of_a_member_are_with_its_policy(self) -> None:
         advertised = dataclasses.replace(
             RING, values=(model.PolicySettings.of('peer_list', {'weight': 3}),)
