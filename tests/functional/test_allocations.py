@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from unittest import mock
 
-from ironic_ownership.clients.ironic import api
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import AllocationState
 from tests.contract.suites import allocations
@@ -86,9 +84,3 @@ class AllocationsTest(allocation_case.AllocatingCase):
             self._create(allocations.instance(), [uuid], traits=['lower'])
         self.assertIn('lower', str(caught.exception))
         self.assertNotIn('endpoint_override', str(caught.exception))
-
-    def test_long_list_is_read_to_its_end(self) -> None:
-        uuids = self.enrol(3)
-        made = {self._create(allocations.instance(), [u]) for u in uuids}
-        with mock.patch.object(api, 'PAGE_SIZE', 1):
-            self.assertEqual(made, set(self.client.mine('one')))

@@ -11,8 +11,6 @@ from tests.functional.support import api_process, command_line, keystones
 
 class KeystoneCase(api_process.ApiCase):
     nodes_of_each = 1
-    options = ''
-    """More lines of the configuration."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -28,7 +26,6 @@ class KeystoneCase(api_process.ApiCase):
                     'host_ip = 0.0.0.0',
                     '[keystone_authtoken]',
                     *lines,
-                    self.options,
                 ]
             )
         )

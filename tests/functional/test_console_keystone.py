@@ -44,12 +44,9 @@ class ConsoleTest(KeystoneCase, chromium.PagesCase):
     """``old`` is stopped and owns six nodes, ``new`` is alive."""
 
     nodes_of_each = 3
-    # A release lasts for a third of it.
-    options = '[membership]\nmember_ttl = 45'
 
     def setUp(self) -> None:
         super().setUp()
-        self.beat_on('new')
         self.driver = chromium.start()
         self.addCleanup(self.driver.quit)
         self.size(1280)
@@ -67,19 +64,6 @@ class ConsoleTest(KeystoneCase, chromium.PagesCase):
         self.addCleanup(console.stop)
         process.wait_for(lambda: process.answers_tcp(port), 'console')
         self.site = f'http://127.0.0.1:{port}'
-
-    def beat_on(self, host: str) -> None:
-        """Let a service stay alive."""
-        stopped = threading.Event()
-
-        def beat() -> None:
-            while not stopped.wait(1):
-                self.lab._members[host].beat()
-
-        beating = threading.Thread(target=beat)
-        beating.start()
-        self.addCleanup(beating.join)
-        self.addCleanup(stopped.set)
 
     def test_who_signs_in_has_the_rights_of_its_token(self) -> None:
         steps = self.steps()
