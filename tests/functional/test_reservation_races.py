@@ -58,7 +58,10 @@ class RacesTest(conductors.ConductorsCase, reservation_case.Reserving):
     ) -> command_line.Done:
         deadline = time.monotonic() + _PATIENCE
         while True:
-            done = self.create_once(instance, host=host)
+            done = self.lab.run(
+                *('reservation', 'create', '-f', 'json'),
+                *self.options(instance, host),
+            )
             if done.returncode != 4 or time.monotonic() > deadline:
                 return done
 
