@@ -136,6 +136,3 @@ class ApiCase(ironics.IronicTestCase):
         api = Api(server, self.port)
         self.addCleanup(api.process.kill)
         return api.start()
-
-    def owners(self) -> dict[str, str | None]:
-        return {n.uuid: n.host for n in self.lab.records.compute_nodes()}
