@@ -36,8 +36,8 @@ _OPTIONS: base.Options = {
         'help': 'move although this gate fails; needs --reason, may be '
         'repeated',
     },
-    # The operation refuses one that is too long.
-    'reason': {'type': lambda text: text.strip() or None},
+    # An empty one is none, as it always was.
+    'reason': {'type': lambda text: text.strip() and change.reason_text(text)},
     'skip_invalid': {
         'default': False,
         'help': 'move the other nodes if some cannot be moved or are named '

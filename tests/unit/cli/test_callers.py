@@ -56,7 +56,7 @@ ROWS = (
     (
         f'compute node move node1 --to new --dry-run --reason {LONG}',
         2,
-        'body.reason',
+        'a reason has 1 to 255 characters',
     ),
     ('compute node move no-such-node --service new --yes', 2, ''),
     ('compute node move --service new --yes', 2, 'no nodes'),
