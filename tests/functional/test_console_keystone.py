@@ -65,6 +65,9 @@ class ConsoleTest(KeystoneCase, chromium.PagesCase):
         process.wait_for(lambda: process.answers_tcp(port), 'console')
         self.site = f'http://127.0.0.1:{port}'
 
+    def owners(self) -> dict[str, str | None]:
+        return {n.uuid: n.host for n in self.lab.records.compute_nodes()}
+
     def test_who_signs_in_has_the_rights_of_its_token(self) -> None:
         steps = self.steps()
         self.assertIn('is wrong', self.sign_in('rita', 'wrong'))
