@@ -24,6 +24,10 @@ class _OddError(Exception):
 
 
 class TestErrors(unittest.TestCase):
+    def test_configuration_error_lists_every_fault(self) -> None:
+        error = exceptions.ConfigurationError(['one', 'two'])
+        self.assertEqual('one; two', str(error))
+
     def test_text_of_a_plugin_is_short_and_can_be_encoded(self) -> None:
         for text in (
             str(exceptions.PluginFaultError('\udc80' * 5_000_000)),
