@@ -33,7 +33,12 @@ class SwitchTest(test_lives.LifeTestCase):
         )
         last = self.last_event()
         for name in HOSTS:
-            self.deployment.start(name, **self.etcd)
+            host = self.deployment.start(name, **self.etcd)
+            # Until then its row has the view of the other backend.
+            self.deployment.wait_until(
+                lambda host=host: host.lines('registered, epoch'),
+                'registration',
+            )
         self.deployment.wait_until(lambda: self.see_each_other(HOSTS), 'view')
         self.assertEqual(frozenset(), self.deployment.members())
         # Their owner has read all nodes, and knows all hosts.
