@@ -10,13 +10,17 @@ import tempfile
 import unittest
 
 _ONE = """
-import contextlib, sys, time
+import contextlib, signal, sys, time
 sys.argv[0] = '-m'
+# A shell lets what it starts in the background ignore them.
+for one in (signal.SIGHUP, signal.SIGINT):
+    signal.signal(one, signal.SIG_DFL)
 import benchmarks
 with contextlib.ExitStack() as stack:
     stack.callback(print, 'ended', flush=True)
     print('started', flush=True)
     time.sleep(60)
+    print('not ended', flush=True)
 """
 _ALL = """
 import sys
