@@ -1,8 +1,8 @@
 """One life of a deployment for each promised database and store of members.
 
 Services share nodes by a ring: they enrol, serve, die, are replaced, return,
-have a standby, restart, move nodes and end. What must not happen is proven at
-the end, by the whole history: see ``laws``.
+restart, move nodes and end. What must not happen is proven at the end, by the
+whole history: see ``laws``.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RingLife:
         shared = ring_of(uuids, HOSTS)
         self.deployment.wait_for_owners(shared)
         self.die_and_return(running, shared, deployed)
-        self.restart(self.relieve(running['host2'], shared), shared)
+        self.restart(running['host2'], shared)
         self.move(shared, deployed)
         # A node that Ironic does not have any more.
         (gone,) = uuids[-1:]
@@ -192,32 +192,15 @@ class RingLife:
             sum(int(str(e.reason).partition(' ')[0]) for e in taken),
         )
 
-    def relieve(self, host: hosts.Host, shared: dict[str, str]) -> hosts.Host:
-        """Kill the active one of two processes; return the other one."""
-        last = self.last_event()
-        standby = self.begin(host.name)
-        self.deployment.wait_until(
-            lambda: standby.lines('stands by for incarnation'), 'standby'
-        )
-        self.assertEqual([], standby.lines('registered, epoch'))
-        host.kill()
-        self.see_it_serve(standby, shared, last)
-        return standby
-
     def restart(self, host: hosts.Host, shared: dict[str, str]) -> None:
         """Stop and start a service: its nodes wait for it."""
         last = self.last_event()
         self.assertEqual(0, host.terminate())
         self.assertEqual('', host.output())
         self.assertTrue(self.deployment.service(host.name).away)
-        self.see_it_serve(self.begin(host.name), shared, last)
-
-    def see_it_serve(
-        self, host: hosts.Host, shared: dict[str, str], last: int
-    ) -> None:
-        """See a process register, and only new nodes change their owner."""
+        again = self.begin(host.name)
         self.deployment.wait_until(
-            lambda: host.lines('registered, epoch'), 'registration'
+            lambda: again.lines('registered, epoch'), 'registration'
         )
         more, _ = self.enrol(8)
         shared |= ring_of(more, HOSTS)
