@@ -18,7 +18,7 @@ from ironic_ownership.contracts import model
 from tests.functional.support import command_line
 
 NODE = '00000000-0000-4000-8000-0000000000a1'
-LIMIT = 15
+LIMIT = 20
 """Seconds: a command has to come as far as its first request."""
 
 
