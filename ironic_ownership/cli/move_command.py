@@ -36,8 +36,10 @@ _OPTIONS: base.Options = {
         'help': 'move although this gate fails; needs --reason, may be '
         'repeated',
     },
-    # An empty one is none, as it always was.
-    'reason': {'type': lambda text: text.strip() and change.reason_text(text)},
+    # An empty one is none.
+    'reason': {
+        'type': lambda text: change.reason_text(text) if text.strip() else None
+    },
     'skip_invalid': {
         'default': False,
         'help': 'move the other nodes if some cannot be moved or are named '

@@ -53,6 +53,7 @@ ROWS = (
     (f'compute node check-action {NODE}', 3, 'old'),
     ('compute node check-delete node1', 3, 'node_is_gone'),
     (f'compute node check-delete {UNKNOWN}', 1, ''),
+    ("compute node move node1 --to new --dry-run --reason ' '", 0, 'node1'),
     (
         f'compute node move node1 --to new --dry-run --reason {LONG}',
         2,
