@@ -217,6 +217,8 @@ class UnfinishedMovesTest(command_case.CommandCase):
         self.enterContext(patch)
 
     def pass_limit(self) -> None:
+        # Else it would end the process of the tests after the grace.
+        self.addCleanup(self.limit.cancel)
         self.limit.start(0.0)
         while not self.limit.passed:
             time.sleep(0.01)
@@ -240,7 +242,6 @@ class UnfinishedMovesTest(command_case.CommandCase):
         ends: list[str] = []
         self.enterContext(mock.patch.object(deadline, '_end', ends.append))
         self.enterContext(mock.patch.object(deadline, 'GRACE', 300.0))
-        self.addCleanup(self.limit.cancel)
         for nodes, act, expected in (
             (self.nodes, lambda: signal.raise_signal(signal.SIGINT), 130),
             (('node4', 'node5', 'node6'), self.pass_limit, 4),
