@@ -15,6 +15,11 @@ class EnforcementContract(RecordsContract):
     def setUp(self) -> None:
         super().setUp()
         self.reader = Records(self.url, 20)
+        self.addCleanup(self._end_transactions)
+
+    def _end_transactions(self) -> None:
+        # An answer comes before its transaction ends and closes the database.
+        self.reader._threads.shutdown()
 
     def test_service_and_its_nodes_are_as_they_are_now(self) -> None:
         self.assertEqual((None, ()), self.reader.read('host1', [uuid(1)], []))
