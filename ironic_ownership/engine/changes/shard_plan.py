@@ -155,9 +155,7 @@ class _Search:
         return self.index.get(shard or '', len(self.names))
 
     def _unit(self, nodes: Sequence[PlanNode]) -> _Unit:
-        shards = nodes[0].shards
-        if len(nodes) > 1:
-            shards = frozenset.intersection(*{node.shards for node in nodes})
+        shards = frozenset.intersection(*{node.shards for node in nodes})
         return _Unit(
             nodes,
             collections.Counter(self._place(node.home) for node in nodes),
