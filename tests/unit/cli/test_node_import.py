@@ -200,11 +200,17 @@ class ImportCommandTest(command_case.CommandCase):
             self.run_import(owners, '-y'),
         )
 
-    def test_node_that_got_an_owner_meanwhile_is_refused(self) -> None:
-        with mock.patch.object(SqlNodeImports, 'claim', return_value=set()):
-            found = self.run_import({1: 'new'}, '-y')
-        self.assertEqual((3, ['refused']), found)
-        self.assertEqual(['not_owned'], self.cell(1, 'failed_gates'))
+    def test_node_that_may_not_be_claimed_any_more_is_refused(self) -> None:
+        stopped = exceptions.FencedError('new was stopped')
+        for outcome, gate, evidence in (
+            ({'return_value': set()}, 'not_owned', 'got an owner'),
+            ({'side_effect': stopped}, 'service_may_write', 'new was stopped'),
+        ):
+            with mock.patch.object(SqlNodeImports, 'claim', **outcome):
+                found = self.run_import({1: 'new'}, '-y')
+            self.assertEqual((3, ['refused']), found)
+            self.assertEqual([gate], self.cell(1, 'failed_gates'))
+            self.assertIn(evidence, self.cell(1, 'evidence'))
 
 
 class ImportCommandOverHttpTest(ImportCommandTest):
