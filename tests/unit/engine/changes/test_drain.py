@@ -176,7 +176,8 @@ class DrainServiceTest(move_case.MoveCase):
         self.assertEqual(shards, self.ironic.calls)
 
     def test_each_destination_has_a_move_and_all_are_compared(self) -> None:
-        proposal = self.drain(reason='new rack')
+        reason = 'new rack' * 31
+        proposal = self.drain(reason=reason)
         self.ironic.calls.clear()
         gone = UUIDS[:2]
         for uuid in gone:
@@ -187,8 +188,9 @@ class DrainServiceTest(move_case.MoveCase):
         )
         self.assertEqual([15, 15], [r.count(MOVED) for r in results])
         self.assertEqual((30, 30), reported[-1])
+        # As much of it as the records have room for.
         self.assertEqual(
-            ['drain of old: new rack'] * 2,
+            [f'drain of old: {reason}'[:255]] * 2,
             [move.reason for move in self.moves.moves()],
         )
         for result, uuid in zip(results, gone, strict=True):
