@@ -177,6 +177,15 @@ class MoveGatesTest(unittest.TestCase):
             snapshot = at(recorded=recorded, node=node, running=running)
             self.check((snapshot, fails))
             self.assertEqual(moves, case(snapshot).instance_uuid)
+        for recorded, in_ironic, running, detail in (
+            ('i1', None, ('i1',), 'the record has i1, Ironic none'),
+            (None, 'i2', (), 'the record has none, Ironic i2'),
+            (None, None, ('i2',), 'the cell has i2, Ironic none'),
+        ):
+            node = {'instance_uuid': in_ironic}
+            found = case(at(recorded=recorded, node=node, running=running))
+            (refusal,) = refusals(evaluate(found))
+            self.assertEqual(detail, refusal.detail)
 
     def test_objection_of_a_cell_refuses_by_the_gate_of_its_code(self) -> None:
         for code in ('is_ironic', 'cell_service', 'cell_row'):

@@ -107,7 +107,7 @@ class TestFailOverService(service.ServiceCase):
         )
         self.assertFalse(proposed.done)
         self.assertEqual(before, self.state())
-        return [result.gate for result in proposed.refused]
+        return [f'{r.gate}: {r.detail}' for r in proposed.refused]
 
     def test_standby_becomes_active(self) -> None:
         proposed = self.operation.propose('host1', self.target[:6])
@@ -133,14 +133,25 @@ class TestFailOverService(service.ServiceCase):
             operation.execute(proposed, Origin('operator'))
 
     def test_target_has_to_be_one_live_standby(self) -> None:
-        self.assertEqual(['standby_alive'], self.refusals('other'))
+        listed = f'not a live standby of host1; these are: {self.target}'
+        self.assertEqual(
+            [f'standby_alive: other is {listed}'], self.refusals('other')
+        )
         self.start('host1')
-        self.assertEqual(['standby_alive'], self.refusals())
+        two = 'standby_alive: 2 processes could take over: '
+        self.assertIn(two, str(self.refusals()))
         for wanted in (self.target, self.target[:6]):
             proposed = self.operation.propose('host1', wanted)
             self.assertEqual([], proposed.refused)
             self.assertEqual(self.target, proposed.target)
+        several = dataclasses.replace(
+            proposed, standbys=['ab', 'ac', 'b'], wanted='a'
+        )
+        (refused,) = several.refused
+        self.assertIn('2 processes could take over: ab, ac', refused.detail)
 
     def test_without_a_standby_it_is_refused(self) -> None:
         self.standby.backend.leave()
-        self.assertEqual(['standby_alive'], self.refusals())
+        self.assertEqual(
+            ['standby_alive: no process stands by for host1'], self.refusals()
+        )
