@@ -202,3 +202,22 @@ class ExampleTest(unittest.TestCase):
         found = plan(nodes, {'s1': 1, 's2': 1})
         self.assertEqual({'s2'}, set(found.moves.values()))
         self.assertEqual({'s1': 0, 's2': 4}, found.after)
+
+    def test_racks_are_joined_and_moved_with_the_fewest_moves(self) -> None:
+        # A rack is the homes of its nodes.
+        for racks, limit, moved, needed in (
+            (['112', '221'], None, 2, 0),
+            (['112'], 1, 1, 1),
+            (['112'], 0, 0, 0),
+            (['11', '1'], None, 1, 1),
+        ):
+            nodes = [
+                PlanNode(f'{rack}-{i}', f's{home}', EVERY, together=(rack,))
+                for rack in racks
+                for i, home in enumerate(rack)
+            ]
+            with self.subTest(racks, limit=limit):
+                found = plan(nodes, {'s1': 1, 's2': 1}, limit)
+                self.assertEqual(
+                    (moved, needed), (len(found.moves), found.needed)
+                )
