@@ -278,7 +278,7 @@ def propose_order(
     host: str,
     order: StandingOrder | None,
     *,
-    whole_scope: bool = False,
+    whole_scope: bool,
 ) -> list[ServiceChange]:
     """Return what an order would change, that of the host first.
 
