@@ -248,14 +248,20 @@ class FailingTest(TrialCase):
         self.records.set_service('old', actor='test', disabled=True)
         node = dataclasses.replace(late, instance_uuid='new one')
         self.assertEqual([], self.claim('old', epoch, node, owner='old'))
-        self.assert_back(self.execute(proposal), 'moved', 'instance_changed')
+        with self.assertLogs(trial.__name__, 'WARNING') as logged:
+            result = self.execute(proposal)
+        self.assertRegex(
+            str(logged.output), f'moved: node {late.uuid}: .*instance_changed'
+        )
+        self.assert_back(result, 'moved', 'instance_changed')
 
     def test_failure_of_ironic_leaves_a_trial_that_is_resumed(self) -> None:
         proposal = self.with_trial()
         down = exceptions.IronicUnavailableError('down')
         self.during = lambda: setattr(self.ironic, 'fail_with', down)
-        with self.assertRaises(refusals.UnfinishedMoveError):
+        with self.assertRaises(refusals.UnfinishedMoveError) as caught:
             self.execute(proposal)
+        self.assertNotIn('the others', caught.exception.hint)
         (move,) = self.unfinished()
         self.assertEqual(MoveState.UNFINISHED, move.state)
         self.ironic.fail_with, self.during = None, lambda: None
