@@ -137,6 +137,14 @@ class HelpTest(unittest.TestCase):
         text = move.ListMove(None, None).get_parser('x').format_help()
         self.assertNotIn('ignored', text)
 
+    def test_help_marks_gates_only_where_they_can_be_overridden(self) -> None:
+        for command, marks in (
+            (move.MoveComputeNode, True),
+            (node_change.ReleaseComputeNode, False),
+        ):
+            text = command(None, None).get_epilog()
+            self.assertEqual(marks, ' (*)\n' in text)
+
 
 class ShownTest(unittest.TestCase):
     def test_overview_says_whether_ironic_was_read(self) -> None:
