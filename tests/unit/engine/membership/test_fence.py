@@ -36,6 +36,17 @@ class TestFence(unittest.TestCase):
         self.fence.drop()
         self.assert_fenced()
 
+    def test_wait_misses_no_change_and_ends_in_time(self) -> None:
+        changes = self.fence.changes
+
+        def met() -> bool:
+            self.clock.elapse(1)
+            changes.notify()
+            return changes.count == 3
+
+        for timeout, is_met in ((2, False), (1, True)):
+            self.assertIs(is_met, self.fence.wait_until(met, timeout))
+
     @given(
         st.lists(st.tuples(st.floats(0, 30), st.floats(0, 30)), max_size=20)
     )
