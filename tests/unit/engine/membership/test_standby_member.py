@@ -29,6 +29,7 @@ class TestStandby(MemberCase):
         self.assertEqual(1, len(logs.records))
         self.assertIn('first', logs.output[0])
         self.assertTrue(self.member.is_idle)
+        self.assertFalse(self.member.check_epoch())
 
     def test_standby_takes_over_as_soon_as_the_active_one_is_dead(
         self,
