@@ -68,13 +68,15 @@ class TestRings(unittest.TestCase):
         self.assertEqual({*PAIR, 'host3'}, groups.groups[0].peers)
         self.assertEqual({'host1'}, groups.alive)
 
-    def test_disabled_or_forced_down_service_is_in_no_ring(self) -> None:
+    def test_disabled_forced_down_or_other_process_is_in_no_ring(self) -> None:
         alive = world.members(RING, *PAIR)
-        for flag, living in (
-            ('disabled', {*PAIR}),
-            ('forced_down', {'host2'}),
+        for values, living in (
+            ({'disabled': True}, {*PAIR}),
+            ({'forced_down': True}, {'host2'}),
+            ({'fenced': True}, {*PAIR}),
+            ({'incarnation': 'another'}, {*PAIR}),
         ):
-            row = model.Service('host1', settings=RING, **{flag: True})
+            row = model.Service('host1', settings=RING, **values)
             self.check('host2', alive, row, rebalancing='host2')
             self.assertEqual(living, world.assemble(alive, [row]).alive)
 
