@@ -52,6 +52,18 @@ class TestPolicySet(unittest.TestCase):
         (asked,) = policies.beyond_scope
         self.assertIsInstance(asked, world.PickyPolicy)
 
+    def test_text_gets_the_origins_of_policies_that_it_names(self) -> None:
+        origins = {world.PickyPolicy: "policy 'a' from site 1.0"}
+        found = policy_set.PolicySet.of(
+            [world.PickyPolicy({}), world.OddPolicy({})],
+            lambda kind: origins.get(kind, ''),
+        )
+        for text, named in (
+            ("policy 'a' is not installed", "policy 'a' from site 1.0"),
+            ("policy 'b' is not installed", ''),
+        ):
+            self.assertEqual(named, found.origins_in(text))
+
 
 class Fails(policy.FilterPolicy):
     """Exits when it is asked for its scope, and about nodes; sound later."""
