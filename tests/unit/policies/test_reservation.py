@@ -23,7 +23,11 @@ class TestReservation(unittest.TestCase):
                 {'fallback': fallback, 'expiry': 3600},
                 policy(fallback=fallback).settings(),
             )
-        self.assertEqual({'fallback': '', 'expiry': 3600}, policy().settings())
+        (expiry,) = reservation.ReservationPolicy.options
+        for settings in ({}, {'expiry': expiry.default}):
+            self.assertEqual(
+                {'fallback': '', 'expiry': 3600}, policy(**settings).settings()
+            )
 
     def test_every_node_is_left_unowned(self) -> None:
         nodes = [model.Node('1'), model.Node('2', instance_uuid='i')]
