@@ -76,12 +76,15 @@ class MoveCase(RecordsContract):
     def assert_refused_node(
         self, node: moves.NodeMove, code: str, **options: Any
     ) -> None:
-        """Move a node that has to stay, for the reason of this code."""
+        """Move a node that has to stay, for the reason of this code.
+
+        :param code: or the whole reason.
+        """
         before = self.state()
         request_id = self.planned(node, **options)
         (result,) = self.moves.carry_out(request_id, [node])
         self.assertEqual(REFUSED, result.state)
-        self.assertRegex(str(result.detail), f'^{code}: ')
+        self.assertRegex(str(result.detail), f'^{code}(: |$)')
         self.assertEqual([result], list(self.moves.nodes(request_id)))
         self.assertEqual(before, self.state())
 
@@ -197,7 +200,8 @@ class MoveContract(MoveCase):
     def test_node_that_another_move_took_stays_there(self) -> None:
         node = self.seen(1)
         self.move(node)
-        self.assert_refused_node(node, 'owner_changed', to='host3')
+        other = 'owner_changed: its owner is host2, and no longer host1'
+        self.assert_refused_node(node, other, to='host3')
         before = self.state()
         self.assertEqual([UNCHANGED], self.move(node))
         self.assertEqual(before, self.state())
@@ -205,10 +209,21 @@ class MoveContract(MoveCase):
     def test_node_that_is_not_as_it_was_seen_is_refused(self) -> None:
         other = str(uuid_.uuid4())
         self.applied('host1', Delete(uuid(4)))
+        changed = 'instance_changed: its instance is'
         for seen, code in (
-            (self.seen(1, instance_uuid=None), 'instance_changed'),
+            (
+                self.seen(1, instance_uuid=None),
+                f'{changed} {self.instances[1]}, and no longer none',
+            ),
             (self.seen(1, instance_uuid=other), 'instance_changed'),
-            (self.seen(3, instance_uuid=other), 'instance_changed'),
+            (
+                self.seen(3, instance_uuid=other),
+                f'{changed} none, and no longer {other}',
+            ),
+            (
+                self.seen(3, source=None),
+                'owner_changed: its owner is host1, and no longer no service',
+            ),
             (moves.NodeMove(uuid(9), 'host1'), 'record_exists'),
             # The row of a deleted one stays, without an owner.
             (moves.NodeMove(uuid(4), None), 'record_exists'),

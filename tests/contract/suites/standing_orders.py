@@ -134,6 +134,7 @@ class StandingOrderContract(MoveCase):
         )
         for host, after, taken in (
             ('host1', since, [uuid(1), uuid(2)]),
+            ('host1', self.record(1).updated_at, [uuid(1), uuid(2)]),
             ('host1', since + 600, []),
             ('host3', since, []),
         ):
