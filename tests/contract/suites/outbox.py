@@ -53,6 +53,9 @@ class OutboxContract(records.RecordsContract):
             moved = self.outbox.advance('a', begun + 9, lease=LEASE)
             self.assertTrue(moved)
         self.assert_has(self.claim('b'), is_mine=False, position=begun + 9)
+        # In its second half its sender alone may renew it.
+        self.outbox.advance('a', begun + 9, lease=LEASE / 4)
+        self.assertFalse(self.claim('b').is_mine)
 
     def test_what_is_too_old_is_left_out(self) -> None:
         self.claim('a')
