@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest import mock
 
 import sqlalchemy as sa
 
@@ -39,17 +40,19 @@ class PurgeContract(RecordsContract):
         self.register('host2')
 
     def age(self, days: float = 2) -> None:
-        """Make everything on record older."""
+        """Make everything on record older, all of one moment."""
+        at = float(int(purge.now(self.database) - days * DAY))
 
         def work(conn: sa.Connection) -> None:
             for table, names in _TIMES.items():
                 conn.execute(
                     sa.update(table).values(
-                        {n: table.c[n] - days * DAY for n in names}
+                        {n: table.c[n] * 0 + at for n in names}
                     )
                 )
 
         self.database.write(work)
+        self.assertEqual({0}, set(purge.count(self.database, at).values()))
 
     def purge(self, batch: int = purge.BATCH) -> dict[str, int]:
         """Purge what is older than a day; return what was deleted.
@@ -100,7 +103,9 @@ class PurgeContract(RecordsContract):
         self.use(4)
         before = self.records.compute_nodes()
         services = self.records.services()
-        done = self.purge()
+        # Not all are found at once.
+        with mock.patch.object(purge, '_FOUND', 4):
+            done = self.purge()
         self.assertEqual({'events': 13, 'closed instances': 3}, done)
         self.assertEqual(3, len(self.records.events()))
         self.assertCountEqual(before, self.records.compute_nodes())
@@ -136,14 +141,14 @@ class PurgeContract(RecordsContract):
 
     def test_deleted_node_goes_and_may_return(self) -> None:
         self.use(1)
-        self.applied('host1', Delete(uuid(1)))
+        self.applied('host1', Delete(uuid(1)), claim(3), Delete(uuid(3)))
         self.age()
         self.use(2)
         self.applied('host1', Delete(uuid(2)))
         done = {
-            'events': 6,
+            'events': 8,
             'closed instances': 1,
-            'deleted compute nodes': 1,
+            'deleted compute nodes': 2,
         }
         self.assertEqual(done, self.purge())
         self.applied('host1', claim(1), claim(2))
