@@ -153,13 +153,14 @@ class RecordCacheContract(RecordsContract):
     def test_changes_of_many_are_read_by_several_queries(self) -> None:
         for name in ('PAGE', 'SERVICES'):
             self.assert_same()
-            for number in NODES:
-                host = HOSTS[number % 3]
-                seen = self.find(number)
-                self.applied(
-                    host,
-                    Update(node(number, name=name)) if seen else claim(number),
-                )
+            for first, host in enumerate(HOSTS):
+                changes = [
+                    Update(node(n, name=name)) if self.find(n) else claim(n)
+                    # Not in the order in which they are read.
+                    for n in NODES[first::3][::-1]
+                ]
+                for some in (changes[:1], changes[1:2], changes[2:]):
+                    self.applied(host, *some)
             with mock.patch(f'ironic_ownership.db.records.{name}', 2):
                 self.assert_only_changes(*NODES)
 
