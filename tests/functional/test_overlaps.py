@@ -6,6 +6,7 @@ The later one waits, and sees what the first one has changed.
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +24,11 @@ from ironic_ownership.db import (
     tables,
 )
 from ironic_ownership.db.records import SqlRecords
+from ironic_ownership.db.reservation_transaction import close
+from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.db.transaction import Transaction
 from tests.contract.suites import records as suite
+from tests.contract.suites import reservations
 from tests.functional.support import databases
 
 TIMEOUT = 180.0
@@ -171,6 +175,23 @@ class Overlaps:
             ):
                 late.result(TIMEOUT)
             self.assertEqual('faster', caught.exception.active)
+
+    def test_reservation_that_ends_meanwhile_is_not_kept(self) -> None:
+        stored = SqlReservations(self.records._database)
+        for number, keep in enumerate((stored.confirm, stored.keep)):
+            made, words = stored.begin(reservations.wanted(number)).id, []
+            node, epoch = suite.node(number), self.epochs['host1']
+            stored.activate(made, node, epoch=epoch)
+            if keep == stored.keep:
+                words = [stored.begin_deletion(made, 'x').detail]
+            self.overlap(
+                lambda tx, made=made: close(tx, made, 'gone'),
+                functools.partial(keep, made, *words),
+            ).exception(TIMEOUT)
+            found = stored.find(made)
+            self.assertEqual(
+                ('closed', False), (found.state.value, found.confirmed)
+            )
 
     def test_two_operators_leave_one_event(self) -> None:
         second = self.overlap(

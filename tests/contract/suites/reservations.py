@@ -326,18 +326,20 @@ class EndContract(ReservationContract):
 
     def test_node_is_released_unless_it_is_anothers_by_now(self) -> None:
         self.register('host2')
-        made, other = [self.reserve(n) for n in (1, 2, 3)], uuid(950)
+        made, other = [self.reserve(n) for n in (1, 2, 3, 4)], uuid(950)
         self.applied(
             'host1',
             # Its instance went before.
             Update(node(1)),
             Update(node(2, instance_uuid=other)),
-            Update(node(3)),
-            Release(uuid(3)),
+            *(Update(node(3)), Release(uuid(3))),
+            *(Update(node(4)), Release(uuid(4))),
         )
         self.applied('host2', claim(3))
         for one in made:
             self.reservations.close(one.id, 'gone')
+        released = self.events('node_released')
+        self.assertEqual([uuid(1)], [event.node_uuid for event in released])
         self.assertEqual(
             [(None, None), ('host1', other), ('host2', None)],
             [(self.owner(n), self.instance(n)) for n in (1, 2, 3)],
