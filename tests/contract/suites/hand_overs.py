@@ -67,8 +67,11 @@ class HandOverContract(MoveCase):
         events = self.kinds(3)
         self.assertEqual('', self.release(seen))
         self.assertEqual(events, self.kinds(3))
-        for host in ('host1', 'host2'):
-            self.refused(host, claim(3))
+        refusing = 'ironic_ownership.db.change_set'
+        with self.assertLogs(refusing, 'DEBUG') as logs:
+            for host in ('host1', 'host2'):
+                self.refused(host, claim(3))
+        self.assertIn('req-1 hands it over', logs.output[1])
 
     def test_release_ends_for_its_request_only(self) -> None:
         self.release(self.seen(3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.records import Delete, Outcome
+from ironic_ownership.contracts.records import Delete, Outcome, Release
 from tests.contract.suites.records import (
     SETTINGS,
     RecordsContract,
@@ -31,13 +31,13 @@ class ServiceContract(RecordsContract):
         self.applied(
             'host1', claim(1, instance_uuid='i', shard='a'), claim(2), claim(3)
         )
-        self.applied('host1', Delete(uuid(3)))
+        self.applied('host1', Release(uuid(2)), Delete(uuid(3)))
         for host in ('host1', 'host2'):
             service = self.service(host)
-            for number in (1, 3, 4):
+            for number in (1, 2, 3, 4):
                 found = self.records.service_and_node(host, uuid(number))
                 self.assertEqual((service, self.find(number)), found)
-        self.assertIsNotNone(self.find(1))
+        self.assertTrue(self.find(1) and self.find(2))
         self.assertEqual(
             (None, None), self.records.service_and_node('host3', uuid(1))
         )

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.records import (
     Change,
     Claim,
@@ -140,6 +141,26 @@ class TestStatements(sqlite.SqliteCase):
             self.assertEqual(
                 1, len([s for s in self.statements if s != 'BEGIN'])
             )
+
+
+class TestMoments(sqlite.SqliteCase):
+    def test_at_the_moment_of_its_end_it_has_ended(self) -> None:
+        now, day, origin = 864e6, 86400, Origin('operator', 'req-1')
+        sqlite.set_clock(self, lambda: now)
+        stored = records.SqlRecords(self.open_with_schema())
+        for host in ('host1', 'host2'):
+            epoch = stored.register(host, model.MemberSettings())
+        stored.begin_pause(origin, day, 'cables')
+        order = StandingOrder(day, 'operator', 'on call')
+        dead = stored.give_order('host1', order, origin)
+        stored.note_fence('host2', epoch, dead)
+        stored.retire('host2', epoch, grace=day)
+        for ended in (False, True):
+            now += day / 2
+            ordered, retired = stored.services()
+            lasting = {bool(stored.pauses()), retired.away}
+            self.assertEqual({not ended}, lasting)
+            self.assertEqual(ended, ordered.order_due)
 
 
 class TestRows(sqlite.SqliteCase):
