@@ -256,7 +256,8 @@ class TestMassLoss(unittest.TestCase):
     ) -> None:
         batch = self.evaluate(scope)
         found = batch.found['no_mass_loss']
-        self.assertIn('of 500 nodes of host1 are', found.detail)
+        gone = 0 if scope else looked_up
+        self.assertRegex(found.detail, f'^{gone} of 500 nodes of host1 are')
         self.assertIs(lost, found.outcome is Outcome.FAILED)
         self.assertTrue(batch.found['sees_all_nodes'].outcome.passed)
         calls = self.ironic.calls
@@ -310,10 +311,11 @@ class TestMassLoss(unittest.TestCase):
         self.ironic.shard_counts = lambda: {None: 1}  # type: ignore
         found = missing_nodes.compare_counts(self.ironic, 'None', 0)
         self.assertIs(Outcome.FAILED, found.outcome)
+        self.assertIn('1 counted in shard None', found.detail)
 
     def test_fewer_listed_than_counted_fails(self) -> None:
         self.put(0)
         self.ironic.shard_counts = lambda: {'s': 501}  # type: ignore
         outcome, detail, _ = self.evaluate().found['sees_all_nodes']
         self.assertIs(Outcome.FAILED, outcome)
-        self.assertIn('500 nodes listed, 501 counted', detail)
+        self.assertIn('500 nodes listed, 501 counted in all', detail)
