@@ -136,7 +136,7 @@ class TestHeartbeatLog(unittest.TestCase):
         self.assertEqual({'host1': 3.0}, self.read(skew=-3).ahead)
 
     def test_lead_is_gone_after_some_heartbeats(self) -> None:
-        self.live(50, skew=-3)
+        self.live(50, skew=-0.5)
         self.live(39)
         self.assertEqual({'host1'}, set(self.read().ahead))
         self.live(5)
@@ -163,13 +163,13 @@ class BackendCase(sqlite.SqliteCase):
 
 
 class TestDatabaseBackend(BackendCase):
-    def test_building_it_does_no_io_and_the_first_call_makes_the_schema(
-        self,
-    ) -> None:
+    def test_join_makes_the_schema_and_no_earlier_call_a_file(self) -> None:
         self.build(url='nonsense').close()
         member = self.build()
-        self.assertEqual([], list(self.directory.iterdir()))
         self.assertEqual((), member.view().members)
+        self.assertEqual([], list(self.directory.iterdir()))
+        member.join('host1', 'one', SETTINGS)
+        self.assertEqual({'host1'}, member.view().hosts)
 
     def test_locked_database_is_unavailable(self) -> None:
         self.open_with_schema()
