@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
+from unittest import mock
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, schema, tables
+from ironic_ownership.db import connection, dialects, schema, tables
 from tests.unit.db import sqlite
 
 PATIENCE = 60.0
@@ -195,19 +197,34 @@ class TestSqlite(sqlite.SqliteCase):
             schema.version(lost)
         self.assertNotIn('\n', str(caught.exception))
 
-    def test_errors_are_one_line_without_sql(self) -> None:
-        def work(conn: sa.Connection) -> None:
-            raise sa_exc.OperationalError(
-                'SELECT secret', {}, Exception('first\nsecond')
-            )
-
-        with self.assertRaises(exceptions.RecordsUnavailableError) as caught:
-            self.database.write(work)
-        self.assertRegex(str(caught.exception), '^[^\n]*first second[^\n]*$')
-        self.assertNotIn('SELECT', str(caught.exception))
+    def test_errors_are_one_short_line_without_sql(self) -> None:
+        for text, shown in (
+            ('first\nsecond.', 'first second'),
+            ('long ' * 99, r'(long ){60}\.\.'),
+        ):
+            error = sa_exc.OperationalError('SELECT', {}, Exception(text))
+            with self.assertRaisesRegex(
+                exceptions.RecordsUnavailableError,
+                rf'^.* does not answer: {shown}\. Check.*$',
+            ) as caught:
+                self.database.write(mock.Mock(side_effect=error))
+            self.assertNotIn('SELECT', str(caught.exception))
 
 
 class TestOptions(sqlite.SqliteCase):
+    def test_new_file_that_another_process_prepares_is_awaited(self) -> None:
+        other = sqlite3.connect(self.directory / 'records.sqlite')
+        self.addCleanup(other.close)
+        other.execute('BEGIN EXCLUSIVE')
+        self.url += '?timeout=0'  # SQLite itself does not wait
+        database = self.open(statement_timeout=8)
+        with mock.patch.object(dialects, 'time') as clock:
+            clock.monotonic.side_effect = (0.0, 9.0, 10.0, 17.0)
+            with self.assertRaises(exceptions.RecordsUnavailableError):
+                database.read(mock.Mock())
+            clock.sleep.side_effect = lambda _: other.rollback()
+            self.assertEqual(1, database.read(lambda _: 1))
+
     def test_engine_options_are_those_that_are_set(self) -> None:
         given = {
             'connection': 'x',
@@ -233,3 +250,5 @@ class TestOptions(sqlite.SqliteCase):
         query = database.engine.url.query
         self.assertEqual('latin1', query['charset'])
         self.assertEqual('10', query['connect_timeout'])
+        # Longer than that of the server, whose error says more.
+        self.assertLess(30, int(query['read_timeout']))

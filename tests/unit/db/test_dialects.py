@@ -35,7 +35,9 @@ class TestFiles(sqlite.SqliteCase):
     def make_file(self, mode: int) -> None:
         file = self.directory / 'records.sqlite'
         connection = sqlite3.connect(file)
-        connection.execute('CREATE TABLE a (b)')
+        # One page: the smallest file of SQLite.
+        connection.execute('PRAGMA page_size = 512')
+        connection.execute('PRAGMA user_version = 1')
         connection.close()
         file.chmod(mode)
 

@@ -1,4 +1,4 @@
-"""Connections of pymysql share one TLS context."""
+"""Connections to database servers, without a server."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from unittest import mock
 import testtools
 
 from ironic_ownership.db import connection, servers
+
+
+class TestGalera(testtools.TestCase):
+    def test_cluster_is_a_server_with_the_variable_on(self) -> None:
+        for row, expected in (
+            (None, False),  # MySQL
+            (('wsrep_on', 'OFF'), False),
+            (('wsrep_on', 'ON'), True),
+        ):
+            cursor = mock.Mock(**{'fetchone.return_value': row})
+            self.assertIs(expected, servers.is_galera(cursor))
 
 
 class TestContext(testtools.TestCase):
