@@ -16,6 +16,7 @@ import functools
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -136,7 +137,12 @@ class PolicySet:
         policies = (*self.filters, self.assigner)
         found = (self.origin(type(p)) for p in policies if p is not None)
         return ', '.join(
-            one for one in found if one and one.partition(' from ')[0] in text
+            one
+            for one in found
+            if any(
+                name in text
+                for name in re.findall("'[^']+'", one.partition(' from ')[0])
+            )
         )
 
     @property

@@ -53,14 +53,15 @@ class TestPolicySet(unittest.TestCase):
         self.assertIsInstance(asked, world.PickyPolicy)
 
     def test_text_gets_the_origins_of_policies_that_it_names(self) -> None:
-        origins = {world.PickyPolicy: "policy 'a' from site 1.0"}
+        origins = {world.PickyPolicy: "policy 'a' or 'c' from site 1.0"}
         found = policy_set.PolicySet.of(
             [world.PickyPolicy({}), world.OddPolicy({})],
             lambda kind: origins.get(kind, ''),
         )
         for text, named in (
-            ("policy 'a' is not installed", "policy 'a' from site 1.0"),
-            ("policy 'b' is not installed", ''),
+            ("policy 'b', 'a' is not installed", *origins.values()),
+            ("policy 'c' is not installed", *origins.values()),
+            ("policy 'b' is not installed from site", ''),
         ):
             self.assertEqual(named, found.origins_in(text))
 
