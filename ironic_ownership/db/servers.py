@@ -7,7 +7,6 @@ import threading
 from typing import Any
 
 import sqlalchemy
-from oslo_db import exception as db_exc
 from sqlalchemy import event
 
 from ironic_ownership.db.dialects import POSTGRESQL, longest_call, whole
@@ -125,8 +124,7 @@ _MOVED = frozenset(
         '57P01',  # admin_shutdown
         '57P02',  # crash_shutdown
         '57P03',  # cannot_connect_now: it starts or shuts down
-        1047,  # MySQL: no part of the primary component of a Galera cluster
-        1290,  # read-only, by an option
+        1290,  # MySQL: read-only, by an option
         1836,  # read-only
     }
 )
@@ -138,16 +136,18 @@ def _drop_moved(engine: sqlalchemy.Engine) -> None:
     It is not the primary any longer: a new connection may find the one that
     is.
     """
+    is_disconnect = engine.dialect.is_disconnect
 
-    # First: the handler of oslo.db would not raise such an error.
-    @event.listens_for(engine, 'handle_error', insert=True)
-    def handle(context: Any) -> None:
-        cause = context.original_exception
+    # No event: the handler of oslo.db comes first, and would raise its error.
+    def is_lost(cause: Any, *others: Any) -> bool:
         number = cause.args[0] if cause.args else None
-        if _MOVED.intersection((getattr(cause, 'pgcode', None), number)):
-            # Otherwise it would stay in the pool, and fail for ever.
-            context.is_disconnect = True
-            raise db_exc.DBConnectionError(context.sqlalchemy_exception)
+        codes = (getattr(cause, 'pgcode', None), number)
+        # Otherwise it would stay in the pool, and fail for ever.
+        return bool(_MOVED.intersection(codes)) or is_disconnect(
+            cause, *others
+        )
+
+    engine.dialect.is_disconnect = is_lost  # type: ignore[assignment,method-assign]
 
 
 def _on_connect(

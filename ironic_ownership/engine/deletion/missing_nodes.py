@@ -230,11 +230,11 @@ def evaluate(
             batch.found.setdefault(gate, unknown)
         return batch
     host = (owned[0].host if owned else None) or 'no service'
-    at_least = ' at least' if is_lost else ''
+    at_least = 'at least ' if is_lost else ''
     see = '; see [ownership] mass_loss_share' if is_lost else ''
     batch.found[gates.NO_MASS_LOSS] = gates.fact(
         not is_lost,
-        f'{gone} of {len(owned)} nodes of {host} are{at_least} missing from '
+        f'{at_least}{gone} of {len(owned)} nodes of {host} are missing from '
         f'Ironic{see}',
     )
     return batch

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ssl
 from unittest import mock
 
+import fixtures
+import pymysql
 import testtools
 
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import connection, servers
 
 
@@ -19,6 +22,33 @@ class TestGalera(testtools.TestCase):
         ):
             cursor = mock.Mock(**{'fetchone.return_value': row})
             self.assertIs(expected, servers.is_galera(cursor))
+
+
+class TestMovedPrimary(testtools.TestCase):
+    def test_server_that_became_read_only_is_left(self) -> None:
+        connect = mock.MagicMock()
+        cursor = connect.return_value.cursor.return_value
+        cursor.fetchone.return_value = ('x', 'TRADITIONAL')
+        self.useFixture(
+            fixtures.MockPatchObject(
+                servers, 'pymysql_class', return_value=connect
+            )
+        )
+        opened = connection.open_database('mysql+pymysql://u@127.0.0.1:1/x')
+        self.addCleanup(opened.close)
+        opened.engine.dialect.initialize = mock.Mock()
+        for number, made in ((1290, 1), (1836, 1), (1047, 1), (1064, 0)):
+            self._read(opened)
+            before = connect.call_count
+            error = pymysql.err.OperationalError(number, 'x')
+            cursor.execute.side_effect = error
+            self.assertRaises(exceptions.RecordsError, self._read, opened)
+            cursor.execute.side_effect = None
+            self._read(opened)
+            self.assertEqual(made, connect.call_count - before, number)
+
+    def _read(self, database: connection.Database) -> None:
+        database.read(lambda conn: conn.exec_driver_sql('SELECT 1'))
 
 
 class TestContext(testtools.TestCase):
