@@ -6,15 +6,18 @@ Pure, except for :class:`CheckCell`, which reads.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import problems
 from ironic_ownership_nova.cell.model import (
     CellNode,
     CellSnapshot,
-    Drift,
 )
 from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
@@ -49,6 +52,8 @@ class CheckCell:
     """Check one cell, its permissions, and a nova.conf if there is one."""
 
     cell: SqlCell
+    records: Records
+    backend: MembershipBackend
     configuration: NovaConfiguration | None = None
 
     def run(self) -> list[Finding]:
@@ -75,8 +80,32 @@ class CheckCell:
             *found,
             *of_configuration(self.configuration, snapshot),
             *of_snapshot(snapshot),
-            *of_drift(self.cell.drift()),
+            *self._of_drift(),
         ]
+
+    def _of_drift(self) -> Iterator[Finding]:
+        """Return the nodes whose row names another host than the record."""
+        drift = self.cell.drift()
+        if not drift:
+            return
+        services = {row.host: row for row in self.records.services()}
+        alive: Collection[str] = services
+        # If the members are unknown, no service is called dead.
+        with contextlib.suppress(exceptions.MembershipError):
+            alive = self.backend.view().hosts
+        for one in drift:
+            deployed = one.instance_uuid is not None
+            what = (
+                f'; its row and its instance {one.instance_uuid} name'
+                if deployed
+                else ', and no instance is on it; its row names'
+            )
+            yield Finding(
+                'row_drifted_deployed' if deployed else 'row_drifted',
+                f'{one.owner} owns it on record{what} {one.host}',
+                (one.uuid,),
+                problems.hint(one, services, alive, one.uuid),
+            )
 
 
 def of_snapshot(cell: CellSnapshot) -> list[Finding]:
@@ -105,27 +134,6 @@ def of_configuration(
                 (peer,),
                 'Start that nova-compute, or take it out of the list on all '
                 'its peers',
-            )
-
-
-def of_drift(drift: Sequence[Drift]) -> Iterator[Finding]:
-    """Return the nodes whose row names another host than the record."""
-    for one in drift:
-        if one.instance_uuid is None:
-            yield Finding(
-                'row_drifted',
-                f'{one.owner} owns it on record, its row names {one.host}; '
-                'no instance is on it',
-                (one.uuid,),
-                problems.repaired(one),
-            )
-        else:
-            yield Finding(
-                'row_drifted_deployed',
-                f'{one.owner} owns it on record; its row and its instance '
-                f'{one.instance_uuid} name {one.host}',
-                (one.uuid,),
-                problems.move_to_instance(one, one.uuid),
             )
 
 

@@ -138,7 +138,12 @@ has one row for each code without it."""
         if configuration is not None:
             text = configuration.summary()
             self.app.stderr.write(f'{errors.PROG}: {text}\n')
-        found = check.CheckCell(_cell(self.wiring), configuration).run()
+        found = check.CheckCell(
+            _cell(self.wiring),
+            self.wiring.records,
+            self.wiring.backend,
+            configuration,
+        ).run()
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         return self.table(_FINDINGS, found)

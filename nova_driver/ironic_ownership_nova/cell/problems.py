@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts import texts
-from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.contracts.model import Service, canonical_host
 from ironic_ownership.engine.checks.problem import (
     Check,
     Kind,
@@ -101,7 +101,7 @@ class CellRows:
                 f'owned by {owner} on record; the rows in the cell name '
                 f'{host}',
                 [one.uuid for one in found],
-                hint(seen, found[0]),
+                hint(found[0], seen.services, seen.view.hosts),
                 (owner,),
                 code='row_drifted_deployed' if deployed else 'row_drifted',
                 severity=Severity.ERROR if deployed else Severity.WARNING,
@@ -152,44 +152,35 @@ def uuid_of(row: CellNode) -> str:
     return f'the uuid {row.uuid}' if row.uuid else 'no uuid'
 
 
-def hint(seen: Deployment, one: Drift) -> str:
-    """Return the action that makes row and record agree again."""
-    service = seen.services.get(one.owner)
-    if service is not None and service.never_registered:
-        return adopt_again(one)
-    if one.instance_uuid is not None:
-        return move_to_instance(one, 'UUID')
-    if service is not None and service.host in seen.view.hosts:
-        return repaired(one)
-    return (
-        f'Start {one.owner}: its first refresh corrects the rows. Or, if it '
-        f'stays away, disable it and move the nodes: ironic-ownership compute '
-        'node move UUID --to HOST'
-    )
+def hint(
+    one: Drift,
+    services: Mapping[str, Service],
+    alive: Collection[str],
+    node: str = 'UUID',
+) -> str:
+    """Return the action that makes row and record agree again.
 
-
-def repaired(one: Drift) -> str:
-    """Return what happens by itself to the row of a free node."""
-    return f'The next refresh of {one.owner} corrects the row'
-
-
-def adopt_again(one: Drift) -> str:
-    """Return the action for a node that stock Nova has moved."""
-    return (
-        f'{one.owner} is served by stock Nova, which moved it: ironic-'
-        'ownership nova adopt'
-    )
-
-
-def move_to_instance(one: Drift, node: str) -> str:
-    """Return the action for a node whose instance is on another host.
-
+    :param alive: the hosts of live services.
     :param node: its uuid, or a word that stands for several.
     """
     owner = one.owner
+    service = services.get(owner)
+    if service is not None and service.never_registered:
+        return (
+            f'{owner} is served by stock Nova, which moved it: ironic-'
+            'ownership nova adopt'
+        )
+    if one.instance_uuid is not None:
+        return (
+            f'Stop {owner} (ironic-ownership service set {owner} --down), '
+            f'then: ironic-ownership compute node move {node} --to '
+            f'{canonical_host(one.host or "")}; then bring it back: '
+            f'ironic-ownership service set {owner} --up'
+        )
+    if service is not None and owner in alive:
+        return f'The next refresh of {owner} corrects the row'
     return (
-        f'Stop {owner} (ironic-ownership service set {owner} --down), then: '
-        f'ironic-ownership compute node move {node} --to '
-        f'{canonical_host(one.host or "")}; then bring it back: '
-        f'ironic-ownership service set {owner} --up'
+        f'Start {owner}: its first refresh corrects the row. Or, if it stays '
+        'away, disable it and move the node: ironic-ownership compute node '
+        f'move {node} --to HOST'
     )

@@ -158,6 +158,9 @@ class TestReturn(unittest.TestCase):
 
 
 class TestCheck(unittest.TestCase):
+    def setUp(self) -> None:
+        self.records, self.backend = mock.Mock(), mock.Mock()
+
     def findings(self, *peers: str) -> list[check.Finding]:
         found = cell.CellSnapshot([cell.CellService(1, 'Host1')], [], [])
         configuration = NovaConfiguration('nova.conf', None, peers, {})
@@ -176,7 +179,7 @@ class TestCheck(unittest.TestCase):
         port.missing_grants.return_value = [
             cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
         ]
-        (found,) = check.CheckCell(port).run()
+        (found,) = check.CheckCell(port, self.records, self.backend).run()
         self.assertEqual('grant_missing', found.code)
         self.assertIn('GRANT SELECT ...', found.hint)
         port.read.assert_not_called()
@@ -184,12 +187,40 @@ class TestCheck(unittest.TestCase):
     def test_hint_of_a_deployed_drift_moves_the_node_to_its_instance(
         self,
     ) -> None:
-        (found,) = check.of_drift(
-            [cell.Drift(world.uuid(1), 'host1', 'Host2', 'instance')]
-        )
+        drift = cell.Drift(world.uuid(1), 'host1', 'Host2', 'instance')
+        (found,) = self.drifted(drift)
         self.assertIn(
             f'compute node move {world.uuid(1)} --to host2', found.hint
         )
+
+    def drifted(self, *drift: cell.Drift) -> list[check.Finding]:
+        """Check rows: host1 is alive, host2 is dead, stock is adopted."""
+        port = mock.Mock(spec=SqlCell)
+        port.missing_grants.return_value = []
+        port.read.return_value = cell.CellSnapshot([], [], [])
+        port.drift.return_value = drift
+        self.records.services.return_value = [
+            model.Service('host1', registered_at=1.0),
+            model.Service('host2', registered_at=1.0),
+            model.Service('stock'),
+        ]
+        return check.CheckCell(port, self.records, self.backend).run()
+
+    def test_hint_of_a_free_drift_depends_on_its_owner(self) -> None:
+        owners = 'host1', 'host2', 'stock'
+        drift = [cell.Drift(world.uuid(1), owner, None) for owner in owners]
+        self.backend.view.return_value = model.View.of(
+            [world.member('host1', world.ALL)]
+        )
+        alive, dead, stock = (found.hint for found in self.drifted(*drift))
+        self.assertIn('next refresh of host1', alive)
+        self.assertIn('Start host2', dead)
+        self.assertIn(f'compute node move {world.uuid(1)} ', dead)
+        self.assertIn('nova adopt', stock)
+        # A service that may be alive is not to be replaced.
+        self.backend.view.side_effect = exceptions.MembershipError('down')
+        _, unknown, _ = self.drifted(*drift)
+        self.assertIn('next refresh of host2', unknown.hint)
 
     def test_cell_that_agrees_has_no_finding(self) -> None:
         uuid = world.uuid(1)
