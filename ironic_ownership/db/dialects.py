@@ -49,7 +49,7 @@ def read_url(connection: str) -> sqlalchemy.URL:
         installed, or a file that cannot be a database.
     """
     try:
-        url = sqlalchemy.make_url(connection)
+        url = _renamed(sqlalchemy.make_url(connection))
         url.get_dialect().import_dbapi()
     except (sa_exc.ArgumentError, ValueError) as exc:
         # The text is not shown: an unreadable URL may hold a password.
@@ -66,6 +66,18 @@ def read_url(connection: str) -> sqlalchemy.URL:
             'supported database',
             hint='Use SQLite, PostgreSQL or MariaDB',
         )
+    return url
+
+
+def _renamed(url: sqlalchemy.URL) -> sqlalchemy.URL:
+    """Return a URL with the dialect that this package uses.
+
+    The handlers of oslo.db and the options of our tables are for ``mysql``,
+    with which SQLAlchemy also finds out that a server is a MariaDB.
+    """
+    backend, plus, driver = url.drivername.partition('+')
+    if backend in MYSQL:
+        return url.set(drivername=f'mysql{plus}{driver}')
     return url
 
 

@@ -91,6 +91,15 @@ class TestText(sqlite.SqliteCase):
                 _refusal(f'{scheme}://user:hunter2@host/x'),
             )
 
+    def test_dialect_and_driver_are_those_of_the_package(self) -> None:
+        for given, used in (
+            ('mariadb+pymysql', 'mysql+pymysql'),
+            ('mysql+pymysql', 'mysql+pymysql'),
+        ):
+            url = '{}://u:hunter2@db1:5432/x?a=b'
+            read = read_url(url.format(given))
+            self.assertEqual(sqlalchemy.make_url(url.format(used)), read)
+
     def test_all_hosts_are_shown_and_no_password(self) -> None:
         for query in ('', '&target_session_attrs=read-write&password=hunter2'):
             url = sqlalchemy.make_url(
