@@ -70,15 +70,24 @@ def read_url(connection: str) -> sqlalchemy.URL:
 
 
 def _renamed(url: sqlalchemy.URL) -> sqlalchemy.URL:
-    """Return a URL with the dialect that this package uses.
+    """Return a URL with the dialect and the driver that this package uses.
 
     The handlers of oslo.db and the options of our tables are for ``mysql``,
-    with which SQLAlchemy also finds out that a server is a MariaDB.
+    with which SQLAlchemy also finds out that a server is a MariaDB. Which
+    driver ``postgresql`` means depends on the release of SQLAlchemy.
     """
     backend, plus, driver = url.drivername.partition('+')
     if backend in MYSQL:
         return url.set(drivername=f'mysql{plus}{driver}')
-    return url
+    if backend != POSTGRESQL:
+        return url
+    if driver not in ('', 'psycopg2'):
+        raise exceptions.RecordsError(
+            f'[database] connection: the driver {driver!r} is not supported',
+            hint='Write postgresql+psycopg2:// in place of '
+            f'{url.drivername}://',
+        )
+    return url.set(drivername='postgresql+psycopg2')
 
 
 def shown(url: sqlalchemy.URL) -> str:
@@ -198,7 +207,7 @@ def with_timeouts(
         if url.get_driver_name() == 'pymysql':
             for name in ('read_timeout', 'write_timeout'):
                 defaults[name] = whole(longest_call(statement))
-    elif url.get_driver_name() in ('psycopg2', 'psycopg'):
+    else:
         defaults = {
             'connect_timeout': whole(connect),
             # A cut network shows itself by bytes without acknowledgement.

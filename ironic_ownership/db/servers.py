@@ -31,8 +31,7 @@ def prepare(
     """
     _drop_moved(engine)
     if engine.dialect.name == POSTGRESQL:
-        if engine.dialect.driver == 'psycopg2':
-            _bound_calls(engine, longest_call(statement))
+        _bound_calls(engine, longest_call(statement))
         _on_connect(
             engine,
             # Also where the server, the database or the role has another

@@ -95,10 +95,17 @@ class TestText(sqlite.SqliteCase):
         for given, used in (
             ('mariadb+pymysql', 'mysql+pymysql'),
             ('mysql+pymysql', 'mysql+pymysql'),
+            ('postgresql', 'postgresql+psycopg2'),
+            ('postgresql+psycopg2', 'postgresql+psycopg2'),
         ):
             url = '{}://u:hunter2@db1:5432/x?a=b'
             read = read_url(url.format(given))
             self.assertEqual(sqlalchemy.make_url(url.format(used)), read)
+        self.assertEqual(
+            "[database] connection: the driver 'psycopg' is not supported. "
+            'Write postgresql+psycopg2:// in place of postgresql+psycopg://',
+            _refusal('postgresql+psycopg://user:hunter2@host/x'),
+        )
 
     def test_all_hosts_are_shown_and_no_password(self) -> None:
         for query in ('', '&target_session_attrs=read-write&password=hunter2'):
