@@ -79,9 +79,10 @@ ADVICE: Mapping[str, Advice] = {
         'A ring gives its free nodes to its live peers; those of a shard '
         'wait. Its instances keep running, and no service can manage them '
         'until it is back.',
-        '"ironic-ownership service failover HOST" moves all of its nodes '
-        'and instances together, after gates. A second nova-compute of the '
-        'same host can stand by and take over.',
+        'Once it is stopped, "ironic-ownership service set HOST --down" and '
+        '"ironic-ownership service drain HOST" move all of its nodes with '
+        'their instances, after gates. A second nova-compute of the same '
+        'host can stand by and take over.',
     ),
     'row_orphaned': Advice(
         'A live service deletes row, provider and allocations in its next '
@@ -97,8 +98,8 @@ ADVICE: Mapping[str, Advice] = {
     'instance_unknown': Advice(
         'Every service leaves the node to the service of that instance, so '
         'none reports it, and nothing is scheduled to it.',
-        'The record shows the instance; "ironic-ownership instance forget" '
-        'closes it once Ironic has none.',
+        'The record shows the instance; the next refresh of its owner closes '
+        'it once Ironic has none.',
     ),
     'instance_elsewhere': Advice(
         'Operations act on the node that Ironic has for the server, and '

@@ -406,6 +406,14 @@ class AdviceTest(unittest.TestCase):
                 _, _, rest = commands.find_command(words.split())
                 self.assertEqual([], rest, words)
 
+    def test_no_command_is_named_that_is_refused(self) -> None:
+        # No process stands by for a service of Nova, and Ironic has the node.
+        dead = ADVICE['service_down'].repair
+        self.assertNotIn('service failover', dead)
+        self.assertIn('service set HOST --down', dead)
+        self.assertIn('service drain HOST', dead)
+        self.assertNotIn('forget', ADVICE['instance_unknown'].repair)
+
 
 class ReportTest(unittest.TestCase):
     def test_report_has_what_nova_does_and_the_repair(self) -> None:
