@@ -102,7 +102,7 @@ class CheckCell:
             )
             yield Finding(
                 'row_drifted_deployed' if deployed else 'row_drifted',
-                f'{one.owner} owns it on record{what} {one.host}',
+                f'{one.owner} owns it on record{what} {one.host or "no host"}',
                 (one.uuid,),
                 problems.hint(one, services, alive, one.uuid),
             )
@@ -162,7 +162,8 @@ def _uuids(cell: CellSnapshot) -> Iterator[Finding]:
     for node in wrong:
         yield Finding(
             'uuid_differs',
-            f'its row has {problems.uuid_of(node)} and not that of the node',
+            f'its row has {problems.uuid_of(node)}'
+            f'{" and not that of the node" if node.uuid else ""}',
             (node.name,),
             problems.rename(node),
             prevents_adoption=True,
@@ -204,8 +205,8 @@ def _instances(cell: CellSnapshot) -> Iterator[Finding]:
         if canonical_host(instance.host) != host:
             yield Finding(
                 'half_moved',
-                f'its row names {host}, its instance {instance.uuid} '
-                f'{instance.host}',
+                f'its row names {host or "no host"}, its instance '
+                f'{instance.uuid} names {instance.host}',
                 (instance.node,),
                 'Decide which of the two serves the node, and correct the '
                 'host of the other row in the tables compute_nodes or '

@@ -73,7 +73,7 @@ class NovaTables:
                 LOG.warning(
                     'The row of node %s in the cell named %s, and was '
                     'corrected: it is on record with %s.',
-                    *(one.uuid, one.host, host),
+                    *(one.uuid, one.host or 'no host', host),
                 )
         left = [one for one in found if one.uuid not in corrected]
         known = {one.uuid for one in self.left}
@@ -82,7 +82,7 @@ class NovaTables:
                 LOG.error(
                     'The node %s is on record with %s. Its row in the cell '
                     'names %s, and %s. See "ironic-ownership nova check".',
-                    *(one.uuid, host, one.host),
+                    *(one.uuid, host, one.host or 'no host'),
                     f'the instance {one.instance_uuid} is on it'
                     if one.instance_uuid
                     else 'cannot be corrected',

@@ -21,15 +21,17 @@ from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership_nova.cell.model import CellNode, Drift
 
 _ROWS = ('row_drifted', 'row_drifted_deployed', 'uuid_differs')
+_REPLACED = 'Another row has the uuid of the node. '
+_UNUSED = 'While no instance of {row.host} is on the node: '
 _DELETED = (
-    'Another row has the uuid of the node. While no instance of {row.host} is '
-    'on the node: UPDATE compute_nodes SET deleted = id WHERE id = {row.id}, '
-    "in the cell's database"
+    'UPDATE compute_nodes SET deleted = id WHERE id = {row.id}, in the '
+    "cell's database"
 )
 _DELETED_PROVIDER = '; and openstack resource provider delete {row.uuid}'
+_STOPPED = 'Stop the nova-compute of {row.host}, then: '
 _RENAMED = (
-    'Stop the nova-compute of {row.host}, then: UPDATE compute_nodes SET uuid '
-    "= '{row.name}' WHERE id = {row.id}, in the cell's database"
+    "UPDATE compute_nodes SET uuid = '{row.name}' WHERE id = {row.id}, in the "
+    "cell's database"
 )
 _RENAMED_PROVIDER = (
     "; and UPDATE resource_providers SET uuid = '{row.name}' WHERE uuid = "
@@ -107,9 +109,9 @@ class CellRows:
                 severity=Severity.ERROR if deployed else Severity.WARNING,
             )
         for row in self.strays:
+            server = f'{row.host} cannot serve the node: ' if row.host else ''
             yield problem(
-                f'{row.host} cannot serve the node: its row in the cell has '
-                f'{uuid_of(row)}',
+                f'{server}its row in the cell has {uuid_of(row)}',
                 (row.name,),
                 rename(row),
                 (canonical_host(row.host),) if row.host else (),
@@ -141,7 +143,10 @@ def rename(row: CellNode) -> str:
     A resource provider of Placement has the uuid of the row. No command of
     OpenStack changes either.
     """
-    text = _DELETED if row.replaced else _RENAMED
+    text = _REPLACED if row.replaced else ''
+    if row.host:
+        text += _UNUSED if row.replaced else _STOPPED
+    text += _DELETED if row.replaced else _RENAMED
     if row.uuid:
         text += _DELETED_PROVIDER if row.replaced else _RENAMED_PROVIDER
     return text.format(row=row)

@@ -221,6 +221,24 @@ class TestCheck(unittest.TestCase):
         self.backend.view.side_effect = exceptions.MembershipError('down')
         _, unknown, _ = self.drifted(*drift)
         self.assertIn('next refresh of host2', unknown.hint)
+        self.assertIn('names no host', unknown.what)
+
+    def test_row_without_a_host_or_a_uuid_is_described(self) -> None:
+        nodes = [row(1, None), dataclasses.replace(row(2), uuid=None)]
+        instance = cell.CellInstance('i1', world.uuid(1), 'Stock')
+        found = {
+            one.code: one.what
+            for one in check.of_snapshot(
+                cell.CellSnapshot(
+                    [cell.CellService(7, 'Stock')], nodes, [instance]
+                )
+            )
+        }
+        self.assertEqual('its row has no uuid', found['uuid_differs'])
+        self.assertEqual(
+            'its row names no host, its instance i1 names Stock',
+            found['half_moved'],
+        )
 
     def test_cell_that_agrees_has_no_finding(self) -> None:
         uuid = world.uuid(1)

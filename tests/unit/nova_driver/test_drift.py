@@ -77,6 +77,12 @@ class TestDrift(service.ServiceCase):
         self.assertIn('cannot be corrected', line)
         self.assertNotIn(world.uuid(1), self.host.feed.owned())
 
+    def test_row_without_a_host_is_reported_as_such(self) -> None:
+        self.drifted.append(Drift(world.uuid(1), 'host1', None))
+        with self.assertLogs('ironic_ownership_nova', 'WARNING') as logged:
+            self.host.refresh()
+        self.assertIn('named no host', logged.output[0])
+
     def test_node_with_an_instance_elsewhere_is_not_served(self) -> None:
         self.host.refresh()
         self.assertEqual(3, len(self.host.feed.owned()))

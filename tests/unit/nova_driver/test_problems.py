@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, model
@@ -90,14 +91,18 @@ class TestDrift(test_runner.CheckCase):
         self.assertIn('provider delete odd', found.hint)
 
     def test_row_without_a_uuid_has_no_provider(self) -> None:
-        for replaced in (True, False):
+        for replaced, host in itertools.product(
+            (True, False), ('Host1', None)
+        ):
             self.strays = [
-                cell.CellNode(7, None, world.uuid(1), 'Host1', 3, replaced)
+                cell.CellNode(7, None, world.uuid(1), host, 3, replaced)
             ]
             found = self.assert_found('uuid_differs', world.uuid(1))
             self.assertNotIn('None', found.what + found.hint)
             self.assertNotIn('provider', found.hint)
             self.assertIn('WHERE id = 7', found.hint)
+            self.assertTrue(found.what.endswith('has no uuid'), found.what)
+            self.assertEqual(host is not None, 'of Host1' in found.hint)
 
     def test_cell_that_does_not_answer_is_named_with_what_is_skipped(
         self,
