@@ -12,6 +12,7 @@ from ironic_ownership.api.operation_client import actor
 from ironic_ownership.cli import app, base, change, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import new_request_id
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column
 
@@ -220,7 +221,8 @@ To return to stock Nova see "nova return"."""
             hosts = {node.host for node in new}
             change.confirm(
                 parsed_args,
-                f'Adopt {len(new)} nodes of {len(hosts)} services',
+                f'Adopt {counted(len(new), "node")} of '
+                f'{counted(len(hosts), "service")}',
             )
         if not parsed_args.dry_run:
             found = operation.execute(
