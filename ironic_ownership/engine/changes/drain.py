@@ -155,7 +155,7 @@ def plan(
     :returns: uuids of nodes by the service that takes them, in order; and
         those of the nodes that no other service admits.
     """
-    candidates = sorted(set(peer_groups.group_of) - {host})
+    candidates = sorted(peer_groups.takers - {host})
     if to is not None:
         candidates = [name for name in candidates if name == to]
     loads = {name: counts.get(name, (0, 0))[0] for name in candidates}

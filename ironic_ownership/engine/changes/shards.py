@@ -161,7 +161,7 @@ def _read(
     groups = PeerGroups.of(ports.backend.view(), services, ports.interpret)
     shards = {
         host: shard
-        for host in {*groups.group_of, *named}
+        for host in {*groups.takers, *named}
         if (shard := shard_of(groups.policies.get(host)))
     }
     if not shards:
@@ -232,13 +232,17 @@ def _items(
 def _takers(
     facts: _Facts, hosts: Mapping[str, Sequence[str]], shard: str, group: str
 ) -> list[str]:
-    """Return the services of a shard whose scope has a conductor group."""
-    return [
+    """Return the services of a shard whose scope has a conductor group.
+
+    Only the live and enabled ones, unless those that are named are neither.
+    """
+    found = [
         host
         for host in hosts[shard]
         if (policies := facts.groups.policies[host]) is not None
         and policies.scope.matches(shard, group)
     ]
+    return [host for host in found if host in facts.groups.takers] or found
 
 
 def _value(node: model.Node, name: str) -> str:
@@ -286,5 +290,6 @@ def _moves(
     moves: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for uuid, (shard, host) in hosts_of.items():
         owner = assigned[uuid].owner if uuid in several else None
-        moves[shard, owner or host].append(uuid)
+        taker = owner if owner in facts.groups.takers else host
+        moves[shard, taker].append(uuid)
     return {to: sorted(some) for to, some in moves.items()}

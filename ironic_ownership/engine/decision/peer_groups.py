@@ -179,6 +179,11 @@ class PeerGroups:
         """The peer group of each live or away, enabled host."""
         return {host: g for g in self.groups for host in g.hosts}
 
+    @functools.cached_property
+    def takers(self) -> frozenset[str]:
+        """The live, enabled hosts: to one that is away no node can move."""
+        return self.alive.intersection(self.group_of)
+
     def admits(self, host: str, node: model.Node) -> bool | None:
         """Tell whether a service's policies admit a node.
 

@@ -69,6 +69,8 @@ class TestDrain(unittest.TestCase):
             )
             for flag in ('disabled', 'forced_down')
         ]
+        away = model.Service('one', settings=world.ALL, away=True)
+        stopped.append(world.assemble([], [away]))
         for none in (services(old=world.ALL), *stopped):
             self.assertEqual(({}, [node.uuid]), plan([node], none))
 

@@ -117,6 +117,27 @@ class PlanTest(ShardCase):
         self.assert_agrees({'s2': 15, 's3': 15})
         self.assertEqual([], list(self.moves.separated()))
 
+    def test_service_that_is_away_gets_nodes_only_if_it_is_named(self) -> None:
+        ring = world.runs(shard_key='s2', peer_list=())
+        self.serve('b', ring)
+        for host, settings in (
+            ('b-away', ring),
+            ('a-away', world.runs(shard_key='s2')),
+            ('d', world.runs(shard_key='s4')),
+        ):
+            epoch = self.records.register(host, settings)
+            self.records.retire(host, epoch, grace=600)
+        for weights, takers in (
+            ({}, ['b', 'c']),
+            # Their shard has one that lives.
+            ({'b-away': 1, 'a-away': 1}, ['b', 'c']),
+            ({'d': 1}, ['b', 'c', 'd']),
+        ):
+            moves = self.propose(weights=weights).moves
+            self.assertEqual(
+                takers, sorted(one.order.destination for one in moves)
+            )
+
     def test_racks_and_groups_stay_together(self) -> None:
         # Their deployed nodes keep the racks where they are.
         found = self.propose(together=['properties.rack'])
