@@ -110,7 +110,14 @@ def propose(
         trial,
     )
     change = OwnerChange('', snapshot, ports.interpret)
-    results = dict.fromkeys(unplaceable, _NO_SERVICE)
+    no_service = _NO_SERVICE
+    if to is not None:
+        no_service = dataclasses.replace(
+            _NO_SERVICE,
+            detail=f'{to}, which the order names, is not live and enabled, '
+            'or does not admit it',
+        )
+    results = dict.fromkeys(unplaceable, no_service)
     gone = owned.keys() - {node.uuid for node in present}
     for case in (Case(change, uuid) for uuid in sorted(gone)):
         results[case.uuid] = NODE_EXISTS.result(case, NODE_EXISTS.check(case))

@@ -219,6 +219,18 @@ class DrainServiceTest(move_case.MoveCase):
         self.assertEqual([14, 13], [r.count(MOVED) for r in results])
         self.assertEqual([0, 1], [r.count(UNCHANGED) for r in results])
 
+    def test_order_whose_service_cannot_take_a_node_names_it(self) -> None:
+        order = moves.Move('req-drain', '', 'operator', automatic=True)
+        for to, placed in (('in-a', 5), ('gone', 0)):
+            found = drain.propose(self.operation, 'old', order, to=to)
+            self.assertEqual(placed, sum(len(m.nodes) for m in found.moves))
+            self.assertEqual(10 - placed, len(found.unplaceable))
+            self.assertEqual(
+                f'destination_admits: {to}, which the order names, is not '
+                'live and enabled, or does not admit it',
+                found.unplaceable[0].node.detail,
+            )
+
     def test_stopped_drain_starts_no_further_move(self) -> None:
         answers = iter((False, True))
         results = self.operation.execute_all(
