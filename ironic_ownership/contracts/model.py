@@ -296,6 +296,17 @@ class Service:
             return None
         return (self.fence_seen_at or 0.0) + self.order.after
 
+    def may_lose_nodes(self, *, dead: bool) -> bool:
+        """Tell whether a standing order may move its deployed nodes.
+
+        Not while it is expected back, nor if it may be alive. An operator who
+        forces it down knows that it is not.
+
+        :param dead: whether it is, as far as the members show.
+        """
+        gone = self.forced_down or (dead and not self.never_registered)
+        return gone and not self.away
+
     def is_served_by(self, member: Member) -> bool:
         """Tell whether a member of this host is its active process."""
         return not self.fenced and self.incarnation in (

@@ -55,10 +55,9 @@ def decide(
     """
     to_note, due = [], []
     for row in rows:
-        if row.order is None or row.away or row.host == host:
+        if row.order is None or row.host == host:
             continue
-        dead = liveness.is_dead(row.host) and not row.never_registered
-        if not (dead or row.forced_down):
+        if not row.may_lose_nodes(dead=liveness.is_dead(row.host)):
             continue
         if not row.fence_is_noted:
             to_note.append(row)

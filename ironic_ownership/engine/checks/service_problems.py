@@ -280,18 +280,23 @@ def paused(seen: Deployment, problem: Check) -> Iterator[Problem]:
 def standing_orders(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Find services whose deployed nodes will move by a standing order."""
     for host, row in sorted(seen.services.items()):
-        if row.order is None or host in seen.view.hosts or row.away:
+        dead = host not in seen.view.hosts
+        if row.order is None or not row.may_lose_nodes(dead=dead):
             continue
+        state, start = 'not alive', f'Start {host}'
+        if row.forced_down:
+            state = 'forced down'
+            start = f'Run "ironic-ownership service set {host} --up"'
         when = (
             'now'
             if row.order_due
             else f'when it has been fenced for {row.order.after} s'
         )
         yield problem(
-            f'{host} is not alive: its deployed nodes move {when}, by the '
+            f'{host} is {state}: its deployed nodes move {when}, by the '
             f'standing order of {row.order.actor}: {row.order.reason}',
             [host],
-            f'Start {host}, or revoke the order: ironic-ownership service set '
+            f'{start}; or revoke the order: ironic-ownership service set '
             f'{host} --no-take-over-deployed. Once its nodes have moved, '
             'revoke it, or delete the service',
         )

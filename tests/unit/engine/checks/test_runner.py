@@ -14,6 +14,7 @@ from ironic_ownership.contracts.conditions import (
     ConditionReport,
     Loop,
 )
+from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.checks import problem, runner
 from ironic_ownership.engine.conditions import CLOCK_SKEW, LOST_COMMITS
@@ -406,6 +407,30 @@ class TestReports(CheckCase):
             self.assertEqual([found], self.codes())
         self.row('host2', forced_down=True)
         self.assert_found('records_rewound', 'host1')
+
+    def test_standing_order_is_shown_where_it_counts(self) -> None:
+        order = StandingOrder(600, 'alice', 'on call')
+        down, away = {'forced_down': True}, {'away': True}
+        never = {'registered_at': None, 'settings': model.MemberSettings(())}
+        for alive, row, state in (
+            (True, {}, None),
+            (False, {}, 'not alive'),
+            (True, down, 'forced down'),
+            (False, down, 'forced down'),
+            (False, away, None),
+            (False, never, None),
+            (False, never | down, 'forced down'),
+        ):
+            with self.subTest(alive=alive, **row):
+                self.setUp()
+                self.members = self.members[not alive :]
+                self.row('host1', order=order, **row)
+                if state is None:
+                    self.assertNotIn('standing_order', self.codes())
+                else:
+                    found = self.assert_found('standing_order', 'host1')
+                    self.assertIn(f'host1 is {state}: its', found.what)
+                    self.assertEqual(bool(row), '--up"; or' in found.hint)
 
     def test_fault_and_configuration_of_a_live_service(self) -> None:
         self.row('host1', config_error='peer_list: half')
