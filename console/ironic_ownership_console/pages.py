@@ -20,7 +20,7 @@ COUNTS = (
 )
 _SENTENCES = {
     'ok': 'Every node has exactly one live owner.',
-    'warning': 'Every node has an owner. Something needs your attention.',
+    'warning': 'Something needs your attention.',
     'unknown': 'Not everything could be read.',
     'error': 'Some nodes may not be served.',
 }

@@ -18,7 +18,7 @@ _FEW = 20
 _INDENT = ' ' * 10
 _STATES = {
     'ok': 'All is well: every node has exactly one live owner.',
-    'warning': 'Every node has an owner; something needs your attention.',
+    'warning': 'Something needs your attention.',
     'unknown': 'Not everything could be read.',
     'error': 'Something is wrong: nodes may not be served.',
 }

@@ -97,8 +97,8 @@ class Overview:
             return 'error'
         if Severity.UNKNOWN in severities or not self.complete:
             return 'unknown'
-        warned = severities or self.drifted or self.without_live_owner
-        return 'warning' if warned else 'ok'
+        counts = self.drifted, self.without_live_owner, self.waiting
+        return 'warning' if severities or any(counts) else 'ok'
 
 
 def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:

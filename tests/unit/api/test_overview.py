@@ -186,6 +186,9 @@ class OverviewTest(app_case.SiteCase):
         self.assertEqual(
             'warning' if severities else 'ok', found['state'], severities
         )
+        release = Release(world.uuid(1), reasons.Reason.RELEASED)
+        self.records.apply('old', self.epoch, [release])
+        self.assertEqual('warning', self.read()['state'])
 
     def test_last_check_is_shown_with_its_age(self) -> None:
         self.client = self.build('metrics_interval = 1000')

@@ -156,6 +156,11 @@ class ShownTest(unittest.TestCase):
                 f'All is well: {which} has exactly one live owner.',
                 overview._state({'state': 'ok', 'check_age': age}),
             )
+        # A node that waits has no owner.
+        self.assertEqual(
+            'Something needs your attention.',
+            overview._state({'state': 'warning', 'check_age': 3.0}),
+        )
 
     def test_empty_group_is_seen(self) -> None:
         self.assertEqual(

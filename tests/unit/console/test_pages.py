@@ -115,6 +115,7 @@ class PagesTest(console_case.ConsoleCase):
     def test_overview_says_what_is_wrong_and_what_mends_it(self) -> None:
         text = self.page('/')
         self.assertIn('Attention', text)
+        self.assertNotIn('Every node has an owner', text)
         self.assertIn('owned by old, which is not alive', text)
         self.assertIn('Start old again', text)
         # Neither breaks at its hyphens.
