@@ -38,12 +38,13 @@ def unknown(
     :param what: kind of thing, such as ``service``.
     :param known: existing names; the nearest are suggested.
     """
-    return exceptions.NotFoundError(
-        f'{what} {name!r} is not known',
-        hint=nearest(name, known)
-        if known
-        else f'No {what}s are registered yet',
-    )
+    if known:
+        hint = nearest(name, known)
+    elif what == 'node':  # which may be on record without a name
+        hint = 'No node on record has a name'
+    else:
+        hint = f'No {what}s are registered yet'
+    return exceptions.NotFoundError(f'{what} {name!r} is not known', hint=hint)
 
 
 def nearest(name: str, known: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine import ports
+from ironic_ownership.engine import ports, suggestions
 from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import deployment, node_query
 from tests.contract.suites import fake_bare_metal
@@ -142,6 +142,16 @@ class NodeQueryTest(QueryCase):
         with self.assertRaises(exceptions.RequestError) as caught:
             node_query.find(self.ports, 'name')
         self.assertIn('2 nodes on record', str(caught.exception))
+
+    def test_nodes_without_a_name_are_registered(self) -> None:
+        self.claim(model.Node(world.uuid(1), shard='s1'))
+        with self.assertRaises(exceptions.NotFoundError) as caught:
+            node_query.find(self.ports, 'name')
+        (found,) = suggestions.resolve(self.records, ['name'])
+        for text in (str(caught.exception), found.fault):
+            self.assertEqual(
+                "node 'name' is not known. No node on record has a name", text
+            )
 
     def test_name_and_instance_are_looked_up_in_one_request_each(self) -> None:
         instance = str(uuid_.uuid4())
