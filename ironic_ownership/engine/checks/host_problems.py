@@ -182,8 +182,8 @@ def outdated(seen: Deployment, problem: Check) -> Iterator[Problem]:
     ]
     if hosts:
         yield problem(
-            f'{texts.listed(hosts)} send heartbeats, and have not '
-            'stored their conditions for two refresh intervals',
+            f'{texts.listed(hosts)} sent heartbeats, but stored no '
+            'conditions for two refresh intervals',
             hosts,
             'Make sure that the service reaches the database: its log names '
             'the error. If it does, restart it',

@@ -42,7 +42,7 @@ def unowned(seen: Deployment, problem: Check) -> Iterator[Problem]:
     ]
     if found:
         yield problem(
-            f'{_count(found)} unowned: no live, enabled service admits them',
+            f'{_count(found)} unowned: admitted by no live, enabled service',
             found,
             'Start a service for their shard and conductor group; '
             '"ironic-ownership compute node explain UUID" has the details',
@@ -242,7 +242,7 @@ def filtered(seen: Deployment, problem: Check) -> Iterator[Problem]:
             and s.decision.reason is not Reason.RECORD_KEEPS
         ),
         lambda s: (s.owner or '',),
-        '{nodes} kept by {0}, whose policies no longer admit them',
+        '{nodes} kept by {0}, and no longer admitted by its policies',
         'Restore their shard and conductor group in Ironic; or move them: '
         + suggestions.HAND_OVER.format(owner='{0}', uuid='UUID', host='HOST'),
     )

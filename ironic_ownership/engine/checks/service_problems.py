@@ -95,8 +95,8 @@ def unknown_peers(seen: Deployment, problem: Check) -> Iterator[Problem]:
         unknown = sorted(group.peers - known)
         if unknown:
             yield problem(
-                f'{texts.listed(group.hosts)} name unknown peers: '
-                f'{texts.listed(unknown)}',
+                f'{texts.counted(len(unknown), "unknown peer")} in the list '
+                f'of {texts.listed(group.hosts)}: {texts.listed(unknown)}',
                 unknown,
                 'Correct the list of peers, or start these services',
                 group.hosts,
@@ -341,8 +341,8 @@ def unsettled(seen: Deployment, problem: Check) -> Iterator[Problem]:
     for host in sorted(waiting):
         yield problem(
             f'{texts.counted(len(waiting[host]), "reservation")} of '
-            f'{host}, which is dead: unfinished or due to expire, and no '
-            'service settles them',
+            f'{host}, which is dead: unfinished or due to expire, and '
+            'settled by no service',
             waiting[host],
             f'Start {host} again, or release the nodes: '
             'ironic-ownership reservation delete ID',

@@ -607,6 +607,9 @@ class TestFindings(site.Site):
         self.assertIn(code, found)
         self.hint = found[code]['hint']
         self.assertTrue(self.hint)
+        # One node or service, and a sentence for several.
+        plural = r'^1 .* them$|^host\d (have|name|send) |\b1 [a-z]+s\b'
+        self.assertNotRegex(found[code]['what'], plural)
         self.take(remedy)
         self.settle()
         self.assertNotIn(code, self.findings())
