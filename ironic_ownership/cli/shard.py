@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base, errors
 from ironic_ownership.cli.move_command import MoveCommand, Row
+from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
 
@@ -89,8 +90,8 @@ class PlanShard(MoveCommand):
         for note in answer['notes']:
             self.say(note)
         self.say(
-            f'{answer["number"]} moves; at least {answer["needed"]} are '
-            'needed for these shares'
+            f'{texts.counted(answer["number"], "move")}; these shares need '
+            f'at least {answer["needed"]}'
         )
 
     def question(self, planned: Sequence[Row]) -> str:

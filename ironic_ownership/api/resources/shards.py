@@ -7,6 +7,7 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
+from ironic_ownership.contracts import texts
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import PlannedNode
 from ironic_ownership.observe.columns import Column, Columns
@@ -152,7 +153,7 @@ def _plan(request: Request) -> Answer:
         'number': len(plan.moves),
         'needed': plan.needed,
         'notes': [
-            f'{number} nodes stay as they are: {why}'
+            f'{texts.counted(number, "node")} left out: {why}'
             for why, number in sorted(proposal.left.items())
         ],
     }

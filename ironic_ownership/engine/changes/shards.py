@@ -125,8 +125,8 @@ def propose(
     items = list(_items(facts, conditions, hosts, left))
     found = shard_plan.plan(items, weights, conditions.limit)
     for what, uuids in (
-        ('no shard of the plan admits them', found.unplaceable),
-        ('they stay apart from nodes to keep them with', found.split),
+        ('admitted by no shard of the plan', found.unplaceable),
+        ('apart from nodes to keep them with', found.split),
     ):
         left[what] += len(uuids)
     moves = _moves(facts, items, found, hosts)

@@ -53,8 +53,8 @@ class ShardsTest(command_case.ChangeCase):
                 said=(
                     'w: 8 -> 4 nodes, weight 1, west',
                     'e: 0 -> 4 nodes, weight 1, east',
-                    '6 nodes stay as they are: owned by a service without',
-                    '4 moves; at least 4 are needed for these shares',
+                    '6 nodes left out: owned by a service without',
+                    '4 moves; these shares need at least 4',
                 ),
             ),
             Change(
