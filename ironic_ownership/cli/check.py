@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ironic_ownership.cli import base, errors, formatters, input_file
+from ironic_ownership.contracts import texts
 from ironic_ownership.engine.checks import node_validation
 from ironic_ownership.engine.checks.problem import Kind, Severity
 
@@ -126,5 +127,7 @@ class ValidateNode(base.Lister):
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED
             LOG.error('%s of %s nodes refused', body['refused'], body['nodes'])
-        self.nothing = f'{body["nodes"]} nodes, no faults found'
+        self.nothing = (
+            f'{texts.counted(body["nodes"], "node")}, no faults found'
+        )
         return self.rows(self.described.columns, body['faults'])

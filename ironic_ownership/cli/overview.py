@@ -8,6 +8,7 @@ from typing import Any
 
 from ironic_ownership.api.resources.check import COUNTS
 from ironic_ownership.cli import base, errors, formatters
+from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
 _MORE = 'read_at', 'check_age', 'warnings'
@@ -51,7 +52,7 @@ not be read."""
 
 
 def _lines(body: _Row) -> Iterator[str]:
-    yield f'{_state(body)} {body["nodes"]} nodes.'
+    yield f'{_state(body)} {texts.counted(body["nodes"], "node")}.'
     yield ''
     for key in columns.keys(COUNTS):
         number = '?' if body[key] is None else body[key]

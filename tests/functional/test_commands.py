@@ -88,7 +88,7 @@ class ReadingTest(api_process.ApiCase):
         self.enrol('elsewhere')
         for done in self.both('ring', 'preview', '--without', 'rack1'):
             self.assertEqual(4, done.returncode)
-            self.assertIn('without a shard are left out', done.stderr)
+            self.assertIn('without a shard left out', done.stderr)
         self.assertGreater(len(self.proxy.lists), 10)
         for query in self.proxy.lists:
             self.assertTrue(dict(query).get('shard'), query)

@@ -7,7 +7,7 @@ import dataclasses
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, pauses, services
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine.checks import node_validation, overview, runner
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.queries.deployment import Part
@@ -107,8 +107,8 @@ def _validate(request: Request) -> Answer:
     if seen.unlisted:
         notes.insert(
             0,
-            f'not compared with {seen.unlisted} nodes without a shard, '
-            'which may not be listed with a shard key set',
+            f'not compared with {texts.counted(seen.unlisted, "node")} '
+            'without a shard, which may not be listed with a shard key set',
         )
     return Answer(
         {

@@ -7,7 +7,7 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.schemas import TEXT_OR_NULL
-from ironic_ownership.contracts import refusals
+from ironic_ownership.contracts import refusals, texts
 from ironic_ownership.contracts.moves import (
     Move,
     MoveState,
@@ -284,11 +284,12 @@ def refused(
         rows += shown
     if unplaceable:
         rows += [failed(cells(PLAN, node)) for node in unplaceable]
-        reasons.append(f'{len(unplaceable)} nodes have no destination')
+        nodes = texts.counted(len(unplaceable), 'node')
+        reasons.append(f'{nodes} without a destination')
     evaluated = {p.order.destination: len(p.nodes) for p in proposals}
     total = sum(evaluated.values()) + len(unplaceable)
     return refusals.GatesFailedError(
-        f'{len(rows)} of {total} nodes are refused by a gate, nothing was '
+        f'{len(rows)} of {total} nodes refused by a gate, nothing was '
         f'moved: {"; ".join(reasons)}',
         rows,
         evaluated=evaluated,

@@ -324,7 +324,7 @@ def _import(request: Request) -> Answer:
     refused = [one for one in found if one.result is Result.REFUSED]
     if refused and not (request.dry_run or request.skip_invalid):
         refuse(
-            f'{len(refused)} of {len(found)} nodes are refused by a gate, '
+            f'{len(refused)} of {len(found)} nodes refused by a gate, '
             'nothing was imported',
             [gate for one in refused for gate in one.refused],
             [cells(IMPORTED, one) for one in refused],

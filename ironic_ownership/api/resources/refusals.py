@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Request
-from ironic_ownership.contracts import refusals
+from ironic_ownership.contracts import refusals, texts
 from ironic_ownership.engine.gates import GateResult, Item, Result
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -103,7 +103,8 @@ def answer(
         one.result is Result.REFUSED for one in items
     ):
         refuse(
-            f'{len(items)} {what} are refused by a gate, nothing was changed',
+            f'{texts.counted(len(items), what[:-1])} refused by a gate, '
+            'nothing was changed',
             [gate for one in items for gate in one.refused],
             rows,
             gates=gates or (),

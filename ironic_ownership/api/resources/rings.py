@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ironic_ownership.api import policy_options, schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.services import advertised
-from ironic_ownership.contracts import model, refusals
+from ironic_ownership.contracts import model, refusals, texts
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.decision.peer_groups import (
@@ -355,8 +355,8 @@ def _answer(
         *(situation.peer_groups(interpret) for situation in situations),
     )
     warning = (
-        f'{seen.unlisted} nodes without a shard are left out: with a shard '
-        'key set they may not be listed'
+        f'{texts.counted(seen.unlisted, "node")} without a shard left out: '
+        'such nodes may not be listed with a shard key set'
     )
     body = cells(DIFFERENCE, found)
     if (request.body or request.query).get('nodes'):

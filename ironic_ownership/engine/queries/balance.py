@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
@@ -161,8 +161,9 @@ def add_load(
         warnings.append(f'{part} is unknown: {error}')
     if deployment.unlisted:
         warnings.append(
-            f'unavailable nodes are unknown: {deployment.unlisted} nodes '
-            'without a shard may not be listed with a shard key set'
+            'unavailable nodes are unknown: '
+            f'{texts.counted(deployment.unlisted, "node")} without a shard '
+            'may not be listed with a shard key set'
         )
     whole = Part.IRONIC not in deployment.unread and not deployment.unlisted
     lives = Part.MEMBERSHIP not in deployment.unread

@@ -128,6 +128,7 @@ class OperationClientContract(app_case.SiteCase):
         self.records.set_service('old', actor='test', disabled=False)
         error = self.fail_with('move:create', body=MOVE)
         self.assertEqual('gates_failed', error.code)
+        self.assertIn('1 of 1 nodes refused by a gate', str(error))
         self.assertEqual([NODE], [n['uuid'] for n in error.details['nodes']])
         self.assertTrue(error.hint)
         self.ironic.fail_with = exceptions.IronicUnavailableError(

@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
+import unittest
 
+from ironic_ownership.api.resources import move_answers
 from ironic_ownership.api.resources.services import SHORT
+from ironic_ownership.cli import overview
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.contracts.records import Update
+from ironic_ownership.engine.changes.case import PlannedNode
+from ironic_ownership.engine.queries import balance
+from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.web import app_case
 
 NODES = '/v1/compute-nodes'
+ONE_NODE = {'state': 'ok', 'check_age': 3.0, 'nodes': 1}
+
+
+class SentencesTest(unittest.TestCase):
+    def test_sentences_fit_one_node(self) -> None:
+        node = NodeMove(world.uuid(1), 'old', state=NodeState.REFUSED)
+        error = move_answers.refused([], [PlannedNode(node)])
+        _, unknown = balance.add_load(
+            [], Deployment(world.interpret, {}, model.View(), unlisted=1)
+        )
+        for expected, text in (
+            (
+                'nothing was moved: 1 node without a destination. ',
+                str(error).partition('gate, ')[2],
+            ),
+            ('unavailable nodes are unknown: 1 node without', unknown[0]),
+            (
+                'All is well: every node has exactly one live owner. 1 node.',
+                next(overview._lines(ONE_NODE)),
+            ),
+        ):
+            self.assertEqual(expected, text[: len(expected)])
 
 
 class ComputeNodesTest(app_case.SiteCase):
