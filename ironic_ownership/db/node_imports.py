@@ -45,7 +45,7 @@ class SqlNodeImports(transaction.Port):
         :param create: create the row of the service if there is none, as one
             that never registered.
         :returns: the uuids of the nodes that the service owns now; the others
-            got an owner before.
+            got an owner before, or a move or a release holds them.
         :raises NotFoundError: if there is no such service.
         :raises FencedError: if the service has no right to write: it was
             stopped or forced down. Nothing is changed.
@@ -59,7 +59,11 @@ class SqlNodeImports(transaction.Port):
             tx,
             host,
             service.epoch,
-            [Claim(node, Reason.IMPORTED) for node in nodes],
+            [
+                # Ironic has it, so a deletion that was begun ends.
+                Claim(node, Reason.IMPORTED, seen_deletion=True)
+                for node in nodes
+            ],
             origin=origin,
         )
         return {claim.uuid for claim in outcome.applied}

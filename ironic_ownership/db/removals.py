@@ -30,7 +30,8 @@ class SqlRemovals(transaction.Port):
         """Mark the record of a node without an instance as being deleted.
 
         Its provider is deleted next, then :meth:`remove` follows. No event.
-        A claim of a service that sees the node in Ironic again ends it.
+        A claim of a service that sees the node in Ironic again ends it, and so
+        does an import.
 
         :param seen: the owner on record when the gates were evaluated.
         :returns: why the record can't be deleted, in one line; then nothing

@@ -108,6 +108,11 @@ def _admitted(case: ImportCase) -> gates.Found | str | None:
 
 
 _REPEAT = 'Repeat the import'
+_TAKEN = 'it got an owner in the last moment', _REPEAT
+_HELD = (
+    'it has no owner, but a move or a release of it has not ended',
+    'See "ironic-ownership move list --unfinished", and repeat the import',
+)
 NOT_OWNED: Gate[ImportCase] = Gate(
     'not_owned',
     'no service owns it on record',
@@ -226,7 +231,9 @@ class ImportNodes(NodeReader):
             )
         except (exceptions.FencedError, exceptions.NotFoundError) as exc:
             detail = f'changed in the last moment: {exc.args[0]}'
-            return [_late(one, SERVICE_MAY_WRITE, detail) for one in batch]
+            return [
+                _late(one, SERVICE_MAY_WRITE, detail, _REPEAT) for one in batch
+            ]
         LOG.info(
             '%s: %s of %s nodes imported for %s',
             origin.request_id,
@@ -234,10 +241,13 @@ class ImportNodes(NodeReader):
             len(batch),
             host,
         )
+        late = {one.entry.uuid for one in batch}.difference(owned)
+        records = self.ports.records.compute_nodes_by_uuid(late)
+        why = {r.uuid: _TAKEN if r.host else _HELD for r in records}
         return [
             dataclasses.replace(one, result=Result.IMPORTED)
             if one.entry.uuid in owned
-            else _late(one, NOT_OWNED, 'it got an owner in the last moment')
+            else _late(one, NOT_OWNED, *why.get(one.entry.uuid, _TAKEN))
             for one in batch
         ]
 
@@ -255,10 +265,10 @@ def _evaluate(case: ImportCase) -> ImportedNode:
 
 
 def _late(
-    one: ImportedNode, gate: Gate[ImportCase], detail: str
+    one: ImportedNode, gate: Gate[ImportCase], detail: str, hint: str
 ) -> ImportedNode:
     failed = gates.GateResult(
-        gate.code, gates.Outcome.FAILED, detail, hint=_REPEAT
+        gate.code, gates.Outcome.FAILED, detail, hint=hint
     )
     return one.refused_by(failed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.events import Origin
+from ironic_ownership.contracts.records import Release, SeenOwner
 from tests.contract.suites.records import RecordsContract, claim, node, uuid
 
 ORIGIN = Origin('operator@somewhere', 'req-1')
@@ -52,6 +53,15 @@ class NodeImportContract(RecordsContract):
         # The service that runs goes on with its new node.
         self.applied('host2', claim(3))
         self.assertEqual(epoch, self.service('host2').epoch)
+
+    def test_deletion_of_a_node_that_ironic_has_again_ends(self) -> None:
+        self.register('host1')
+        self.applied('host1', claim(2), Release(uuid(2)))
+        unowned = SeenOwner(None, None)
+        removals = self.make_removals()
+        self.assertIsNone(removals.begin_deletion(uuid(2), unowned))
+        self.assertEqual({uuid(1), uuid(2)}, self.imported('host1'))
+        self.assertIs(False, removals.remove(uuid(2), unowned, ORIGIN))
 
     def test_service_without_a_right_to_write_gets_nothing(self) -> None:
         epoch = self.register('host1')

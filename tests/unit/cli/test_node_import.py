@@ -10,7 +10,9 @@ from unittest import mock
 
 from ironic_ownership.cli import errors, node_import
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.contracts.records import Release
+from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from tests.unit.cli import command_case
 from tests.unit.engine import world
@@ -201,16 +203,34 @@ class ImportCommandTest(command_case.CommandCase):
         )
 
     def test_node_that_may_not_be_claimed_any_more_is_refused(self) -> None:
-        stopped = exceptions.FencedError('new was stopped')
-        for outcome, gate, evidence in (
-            ({'return_value': set()}, 'not_owned', 'got an owner'),
-            ({'side_effect': stopped}, 'service_may_write', 'new was stopped'),
+        node = NodeMove(world.uuid(1), None)
+        hold = HandOver('req-1', 'operator')
+        moves = SqlMoves(self.wired.database)
+
+        def taken(*args: Any, **how: Any) -> set[str]:
+            moves.end_release('req-1', [node.uuid])
+            self.claim('old', self.epoch, self.ironic.nodes[node.uuid])
+            return set()
+
+        def stopped(*args: Any, **how: Any) -> set[str]:
+            raise exceptions.FencedError('new was stopped')
+
+        for claim, gate, evidence, hint in (
+            (stopped, 'service_may_write', 'new was stopped', 'Repeat'),
+            # A move or a release that has not ended yet.
+            (
+                SqlNodeImports.claim,
+                *('not_owned', 'has not ended', 'move list --unfinished'),
+            ),
+            (taken, 'not_owned', 'got an owner', 'Repeat'),
         ):
-            with mock.patch.object(SqlNodeImports, 'claim', **outcome):
+            self.assertEqual({}, moves.release([node], hold))
+            with mock.patch.object(SqlNodeImports, 'claim', claim):
                 found = self.run_import({1: 'new'}, '-y')
             self.assertEqual((3, ['refused']), found)
             self.assertEqual([gate], self.cell(1, 'failed_gates'))
             self.assertIn(evidence, self.cell(1, 'evidence'))
+            self.assertIn(hint, self.cell(1, 'hint'))
 
 
 class ImportCommandOverHttpTest(ImportCommandTest):
