@@ -338,13 +338,17 @@ class MoveNodes(Releaser):
             )
             if given_up:
                 self.moves.refuse(request_id, given_up)
-            done = [
-                *self.moves.carry_out(
-                    request_id, [n for n in rest if n.uuid not in given_up]
-                ),
-                *_refused(rest, given_up),
-            ]
-            self._set_back(order, [n for n in done if n.state is REFUSED])
+            # Those that were given up as well: another process may have
+            # resumed the move, and the results on record count.
+            done = self.moves.carry_out(request_id, nodes)
+            self._set_back(
+                order,
+                [
+                    node
+                    for node in done
+                    if node.state is REFUSED and node.uuid not in refused
+                ],
+            )
         except exceptions.NotFoundError as exc:
             # Otherwise the nodes that it released stay held until that
             # expires.
@@ -352,7 +356,7 @@ class MoveNodes(Releaser):
             raise LostMoveError(request_id) from exc
         except exceptions.OwnershipError as exc:
             raise UnfinishedMoveError(request_id, exc) from exc
-        return [*done, *_refused(nodes, refused)]
+        return done
 
     def _set_back(self, order: Move, nodes: Sequence[NodeMove]) -> None:
         """Give refused nodes the shard of their owner again.
@@ -366,16 +370,6 @@ class MoveNodes(Releaser):
         self.set_scope(
             order, {r.uuid: r.host or source[r.uuid] for r in records}
         )
-
-
-def _refused(
-    nodes: Sequence[NodeMove], why: Mapping[str, str]
-) -> list[NodeMove]:
-    return [
-        dataclasses.replace(node, state=REFUSED, detail=why[node.uuid])
-        for node in nodes
-        if node.uuid in why
-    ]
 
 
 def _planned(proposals: Sequence[Proposal]) -> int:

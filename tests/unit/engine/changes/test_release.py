@@ -191,6 +191,14 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.put('b')
         self.assertIs(NodeState.MOVED, self.execute_rest()[0])
 
+    def test_node_that_another_process_has_moved_is_not_refused(self) -> None:
+        self.operation.store(self.propose())
+        move = move_nodes.find(self.moves, 'req-1')
+        again = self.operation.propose_rest(move, 'other')
+        self.assertIn(NODE, again.handed_over)
+        self.assertEqual((NodeState.MOVED, None), self.execute_rest())
+        self.assertEqual((NodeState.MOVED, None), self.execute(again))
+
     def test_source_has_to_stop_for_any_other_node(self) -> None:
         self.put('b', instance_uuid=world.uuid(901))
         self.assertEqual(1, len(self.propose().refused))
