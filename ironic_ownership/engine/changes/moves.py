@@ -239,7 +239,8 @@ class MoveNodes(Releaser):
             if not stored:
                 progress(0, total)
                 for proposal in proposals:
-                    self.store(proposal)
+                    if proposal.planned or proposal.resumed:
+                        self.store(proposal)
                 stored = True
             results, passed = trial.run(
                 self, results, verification, move, stopping

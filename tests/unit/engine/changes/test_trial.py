@@ -118,6 +118,24 @@ class PassingTest(TrialCase):
         proposal = self.with_trial(1, source=None, uuids=uuids)
         self.assertEqual([uuids[1]], [n.uuid for n in proposal.trial])
 
+    def test_move_without_a_node_to_move_is_not_stored(self) -> None:
+        stored = []
+        for number, state in ((1, MOVED), (2, REFUSED)):
+            self.frozen = state is REFUSED
+            self.refreshes(succeeded=-60.0)
+            proposals = [
+                self.propose(uuids=[uuid]).with_trial(1)
+                for uuid in (world.uuid(number), OTHER)
+            ]
+            first, other = self.operation.execute_all(proposals)
+            self.assertEqual(
+                (1, 1), (first.count(state), other.count(REFUSED))
+            )
+            stored.append(first.order.request_id)
+            self.assertEqual(
+                stored[::-1], [one.request_id for one in self.moves.moves()]
+            )
+
     def test_refresh_that_began_before_does_not_count(self) -> None:
         def during() -> None:
             self.frozen = len(self.pauses) < 4
