@@ -285,6 +285,8 @@ def _take_back(operation: Releaser, result: Proposal) -> Proposal:
         f'node {node.uuid}: {_MOVED if node.trial is Trial.FIRST else ""}'
         f'{node.detail}'
         for node in result.trial
+        # Its destination owned it before its batch.
+        if node.state is not NodeState.UNCHANGED
     ]
     return dataclasses.replace(result, findings=findings)
 

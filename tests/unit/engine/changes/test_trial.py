@@ -273,6 +273,16 @@ class FailingTest(TrialCase):
         )
         self.assert_back(result, 'moved', 'instance_changed')
 
+    def test_node_that_was_moved_before_is_no_finding(self) -> None:
+        proposal = self.with_trial(2)
+        before, node = [one.uuid for one in proposal.trial]
+        self.execute(self.propose(uuids=[before]))
+        self.frozen = True
+        result = self.execute(proposal)
+        self.assertEqual([before], self.of_new())
+        (finding,) = result.findings
+        self.assertIn(f'{node}: trial failed', finding)
+
     def test_failure_of_ironic_leaves_a_trial_that_is_resumed(self) -> None:
         proposal = self.with_trial()
         down = exceptions.IronicUnavailableError('down')
