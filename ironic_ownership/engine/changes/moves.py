@@ -62,9 +62,10 @@ def find(moves: Moves, request_id: str) -> Move:
     if found is None:
         known = [move.request_id for move in moves.moves()]
         unknown = suggestions.unknown('move', request_id, known)
+        end = '' if unknown.hint.endswith('?') else '.'
         unknown.hint = (
-            f'{unknown.hint}. If it was stored and the database lost commits '
-            f'since, by a promotion or a restore, {AGAIN}'
+            f'{unknown.hint}{end} If it was stored and the database lost '
+            f'commits since, by a promotion or a restore, {AGAIN}'
         )
         raise unknown
     return found
@@ -282,7 +283,9 @@ class MoveNodes(Releaser):
                     )
                 except UnfinishedMoveError as exc:
                     if total > done + number:
-                        exc.hint += ', and the same drain again moves the rest'
+                        exc.hint += (
+                            ', and the same command again moves the rest'
+                        )
                     raise
             results.append(result)
             done += number

@@ -248,7 +248,7 @@ class DrainServiceTest(move_case.MoveCase):
         ):
             self.operation.execute_all(proposal.moves)
         (stored,) = self.moves.moves()
-        for text in (f'move resume {stored.request_id}', 'same drain again'):
+        for text in (f'move resume {stored.request_id}', 'same command again'):
             self.assertIn(text, str(caught.exception))
         self.resume()
         self.operation.execute_all(self.drain().moves)

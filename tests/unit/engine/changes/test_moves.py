@@ -75,9 +75,15 @@ class MoveNodesTest(move_case.MoveCase):
             )
             if raised is refusals.UnfinishedMoveError:
                 self.assertEqual(error.code, caught.exception.code)
-        with self.assertRaises(exceptions.NotFoundError) as caught:
-            move_nodes.find(self.moves, 'req-x')
-        self.assertIn('lost commits', caught.exception.hint)
+        for wrong, mark in (
+            ('req-x', '.'),
+            (f'{proposal.order.request_id}x', '?'),
+        ):
+            with self.assertRaises(exceptions.NotFoundError) as caught:
+                move_nodes.find(self.moves, wrong)
+            self.assertRegex(
+                caught.exception.hint, rf'\w\{mark} If it .* lost commits'
+            )
 
     def test_more_gates_are_overridden_for_the_rest(self) -> None:
         plan = self.plan()
