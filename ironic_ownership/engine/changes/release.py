@@ -130,10 +130,11 @@ class Releaser(SnapshotReader):
             if node is None:
                 found[uuid] = 'node_exists: Ironic answers 404 for its uuid'
             elif node.instance_uuid != instances[uuid]:
-                found[uuid] = (
-                    'instance_changed: it got the instance '
-                    f'{node.instance_uuid or "none"} while it was released'
+                instance = node.instance_uuid
+                what = (
+                    f'the instance {instance}' if instance else 'no instance'
                 )
+                found[uuid] = f'instance_changed: Ironic has {what} on it'
             elif operation := gates.operation_on(node):
                 found[uuid] = f'no_operation_in_progress: {operation}'
         return found

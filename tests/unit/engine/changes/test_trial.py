@@ -323,17 +323,32 @@ class FailingTest(TrialCase):
         self.assertEqual({REFUSED}, {n.state for n in result.trial})
         self.assertNotIn('did not go back', str(result.findings))
 
-    def test_busy_node_with_an_instance_does_not_go_back(self) -> None:
+    def test_node_with_an_instance_may_stay(self) -> None:
         self.frozen = True
-        busy = world.uuid(3)
+        changed = {
+            world.uuid(3): (
+                {'reservation': 'cond1'},
+                'no_operation_in_progress: conductor',
+            ),
+            world.uuid(6): (
+                {'instance_uuid': None},
+                'instance_changed: Ironic has no instance on it',
+            ),
+        }
+
+        def change() -> None:
+            for uuid, (values, _) in changed.items():
+                self.change(uuid, **values)
+
         proposal = self.with_trial(30)
-        self.during = lambda: self.change(busy, reservation='cond1')
-        stored = self.stored(self.execute(proposal))[busy]
-        self.assertEqual([busy], self.of_new())
-        self.assertIs(MOVED, stored.state)
-        self.assertIn(
-            'did not go back: no_operation_in_progress', str(stored.detail)
-        )
+        self.during = change
+        stored = self.stored(self.execute(proposal))
+        self.assertEqual([*changed], self.of_new())
+        for uuid, (_, reason) in changed.items():
+            self.assertIs(MOVED, stored[uuid].state)
+            self.assertIn(
+                f'did not go back: {reason}', str(stored[uuid].detail)
+            )
         self.assertEqual([], list(self.unfinished()))
 
 
