@@ -199,7 +199,9 @@ def misplaced(seen: Deployment, problem: Check) -> Iterator[Problem]:
     yield from _by_hosts(
         seen,
         problem,
-        lambda s: bool(s.owner_alive) and s.decision.owner != s.owner,
+        lambda s: (
+            s.owner in seen.peer_groups.alive and s.decision.owner != s.owner
+        ),
         lambda s: (s.owner or '', s.decision.owner or 'no service'),
         '{nodes} still owned by {0}, decided for {1}',
         'They change owner at the next refreshes of both services',

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import suggestions
+from ironic_ownership.engine.queries.deployment import State
 from ironic_ownership.engine.queries.explanation import Explanation, wanted
 from ironic_ownership.engine.reservations import eligibility
 
@@ -68,10 +69,18 @@ def _filled(template: str, explanation: Explanation) -> str:
 
 def advise(explanation: Explanation) -> Iterator[str]:
     """Yield what an operator can do, the most useful first."""
+    of_reason = _ADVICE.get(explanation.decision.reason, _text)
+    row, status = explanation.owner, explanation.status
+    served = status.owner_alive and status.state in (
+        State.OWNED,
+        State.FILTERED,
+    )
+    if served and row is not None and row.is_stock:
+        of_reason = _stock
     found = [
         *_out_of_service(explanation),
         *_owner_down(explanation),
-        *_ADVICE.get(explanation.decision.reason, _text)(explanation),
+        *of_reason(explanation),
     ]
     yield from found or _progress(explanation)
 
@@ -117,6 +126,10 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
                 f'{host} is not alive: start it again; or, if it has stopped '
                 f'for good: {down} --down, and {move}'
             )
+
+
+def _stock(explanation: Explanation) -> Iterator[str]:
+    yield f'Nothing to do: stock Nova serves it on {explanation.status.owner}'
 
 
 def _progress(explanation: Explanation) -> Iterator[str]:

@@ -260,13 +260,21 @@ class Deployment:
                     node,
                     record,
                     decision,
-                    None if owner is None else owner in self.peer_groups.alive,
+                    None if owner is None else owner in self._alive,
                     availability.evaluate_for_observer(
                         node, record, self.conductors
                     )
                     if node
                     else None,
                 )
+
+    @functools.cached_property
+    def _alive(self) -> frozenset[str]:
+        """Live hosts, with those that stock Nova serves."""
+        rows = self.services.values()
+        stock = (one.host for one in rows if one.is_stock)
+        down = (one.host for one in rows if one.forced_down)
+        return self.peer_groups.alive.union(stock).difference(down)
 
     @functools.cached_property
     def _decided(self) -> decide.Decisions | None:

@@ -48,12 +48,13 @@ class Candidate:
         not known.
     :param scope: the server-side filter of its policies, if that is known.
     :param considered: whether it takes part in the decision.
+    :param absence: why it takes no part in any decision, if that is so.
     :param unreadable: why its settings can't be read here, if they can't.
     """
 
     host: str
     alive: bool
-    registered: bool
+    absence: str
     disabled: bool
     forced_down: bool
     unreadable: str
@@ -80,11 +81,7 @@ class Candidate:
     @property
     def why(self) -> str:
         """The reason why it is considered, or is not, in words."""
-        faults = []
-        if not self.alive:
-            faults.append('is not alive')
-        elif not self.registered and not self.forced_down:
-            faults.append('is not registered yet')
+        faults = [self.absence] if self.absence else []
         if self.forced_down:
             faults.append('is forced down')
         if self.disabled:
@@ -205,7 +202,9 @@ def _candidate(
     row = deployment.services.get(host, model.Service(host))
     member = deployment.view.get(host)
     settings = member.settings if member else row.settings
-    unreadable = why_unreadable(settings, deployment.interpret)
+    unreadable = ''
+    if member is not None or not row.never_registered:
+        unreadable = why_unreadable(settings, deployment.interpret)
     values = {one.name: one for one in settings.values}
     results = tuple(
         PolicyResult(
@@ -223,9 +222,8 @@ def _candidate(
         scope = policies.scope if policies else None
     return Candidate(
         host=host,
-        alive=member is not None,
-        registered=member is not None
-        and is_registered(member, deployment.services),
+        alive=member is not None or row.is_stock,
+        absence=_absence(row, member, deployment),
         disabled=row.disabled,
         forced_down=row.forced_down,
         unreadable=unreadable,
@@ -234,6 +232,16 @@ def _candidate(
         scope=scope,
         considered=bool(groups.group_of.get(host) and admits),
     )
+
+
+def _absence(
+    row: model.Service, member: model.Member | None, deployment: Deployment
+) -> str:
+    if member is None:
+        return 'runs stock Nova' if row.is_stock else 'is not alive'
+    if is_registered(member, deployment.services) or row.forced_down:
+        return ''
+    return 'is not registered yet'
 
 
 def _result(

@@ -200,6 +200,10 @@ class TestNodes(CheckCase):
         self.records[1] = world.record(2, 'stock')
         self.services.append(model.Service('stock', up_in_nova=True))
         self.assertEqual([], self.codes())
+        self.records[0] = world.record(1, 'stock')
+        ring = world.runs(peer_list=('host1', 'host2', 'stock'))
+        self.members = world.members(ring, 'host1', 'host2')
+        self.assertNotIn('misplaced', self.codes())
         # The assigner withholds it.
         self.run_with(*[world.runs(odd=None)] * 2)
         self.nodes = [world.node(2)]

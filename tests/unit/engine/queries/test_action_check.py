@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.engine import ports
@@ -75,6 +76,12 @@ class TestActionCheck(service.ServiceCase):
     def test_dead_owner_is_refused(self) -> None:
         self.host.backend.leave()
         self.refused(exceptions.FencedError, 'not alive')
+
+    def test_owner_that_stock_nova_serves_is_alive(self) -> None:
+        self.host.backend.leave()
+        stock = model.Service('host1', up_in_nova=True)
+        with mock.patch.object(self.records, 'services', return_value=[stock]):
+            self.assertTrue(self.check().owner_alive)
 
     def test_free_node_that_left_the_scope_is_refused(self) -> None:
         self.put(shard='b')

@@ -14,6 +14,7 @@ from tests.unit.engine import service, world
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 RING = world.runs(peer_list=())
+NONE = model.MemberSettings((), contract_version=0)
 MOVE = f'ironic-ownership compute node move {world.uuid(1)} --to '
 
 
@@ -69,6 +70,7 @@ class TestAdvice(ExplainCase):
         a = world.node(1, shard='a')
         down = model.Service('host1', settings=RING)
         dead = model.Service('dead', settings=A)
+        stock = model.Service('host3', settings=NONE, up_in_nova=True)
         odd = world.members(world.runs(odd=None), 'host1')
         b = [world.member('host2', B)]
         for node, members, record, services, words in (
@@ -114,6 +116,21 @@ class TestAdvice(ExplainCase):
                 [dataclasses.replace(dead, forced_down=True)],
                 ('but it is not alive and is forced down',),
             ),
+            *(
+                (
+                    world.node(1, **values),
+                    members,
+                    world.record(1, 'host3'),
+                    [stock],
+                    ('Nothing to do: stock Nova serves it on host3',),
+                )
+                for members, values in (
+                    (ring, {}),
+                    (ring, {'instance_uuid': 'i'}),
+                    (b, {'shard': 'a'}),
+                    (b, {'shard': 'b'}),
+                )
+            ),
             (
                 world.node(1, shard='Rack'),
                 [
@@ -144,12 +161,14 @@ class TestCandidates(ExplainCase):
             model.Service('off', disabled=True),
             model.Service('down', forced_down=True),
             model.Service('dead', settings=A),
+            model.Service('stock', settings=NONE, up_in_nova=True),
         ]
         said = self.explain(
             world.node(1, shard='a'), members, services=services
         )
         why = {c.host: c.why for c in said.candidates}
         self.assertEqual(sorted(why), list(why))
+        self.assertEqual('runs stock Nova', why['stock'])
         for host, words in (
             ('host1', 'admits the node'),
             ('off', 'is disabled'),
