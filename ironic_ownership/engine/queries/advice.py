@@ -11,14 +11,18 @@ from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.queries.deployment import State
-from ironic_ownership.engine.queries.explanation import Explanation, wanted
+from ironic_ownership.engine.queries.explanation import (
+    AWAY,
+    Explanation,
+    wanted,
+)
 from ironic_ownership.engine.reservations import eligibility
 
 _PROGRAM = 'ironic-ownership'
 
 _RULES: Mapping[Reason, str] = {
-    Reason.EXCLUSIVE: '{preferred} is the only live, enabled service whose '
-    'policies admit the node',
+    Reason.EXCLUSIVE: '{preferred} is the only {service} whose policies admit '
+    'the node',
     Reason.ASSIGNED: 'the assigner {assigner} chose {preferred} among '
     '{live_peers}',
     Reason.ADOPTED: 'the node had an instance when it was first seen and no '
@@ -59,6 +63,9 @@ def _filled(template: str, explanation: Explanation) -> str:
     return template.format(
         owner=explanation.status.owner or 'no service',
         preferred=explanation.preferred_owner or 'no service',
+        service='live, enabled service'
+        if explanation.is_live(explanation.preferred_owner)
+        else 'enabled service, live or expected back,',
         assigner=explanation.assigner,
         live_peers=', '.join(explanation.live_peers),
         former=explanation.status.released_by or 'its service',
@@ -110,7 +117,8 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
         return
     if not status.owner_alive:
         row = explanation.owner
-        move = _move(explanation, explanation.preferred_owner)
+        wanted_by = explanation.preferred_owner
+        move = _move(explanation, None if wanted_by == host else wanted_by)
         down = f'{_PROGRAM} service set {host}'
         if row is None:
             yield (
@@ -122,9 +130,14 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
                 f'{move}'
             )
         else:
+            state = (
+                f'{AWAY}: wait for it'
+                if row.away
+                else 'is not alive: start it again'
+            )
             yield (
-                f'{host} is not alive: start it again; or, if it has stopped '
-                f'for good: {down} --down, and {move}'
+                f'{host} {state}; or, if it has stopped for good: {down} '
+                f'--down, and {move}'
             )
 
 
@@ -138,7 +151,10 @@ def _progress(explanation: Explanation) -> Iterator[str]:
     if owner == decided:
         yield 'Nothing to do'
     elif owner is None:
-        yield f'Wait: {decided} claims it at its next refresh'
+        when = 'at its next refresh'
+        if not explanation.is_live(decided):
+            when = 'once it is back'
+        yield f'Wait: {decided} claims it {when}'
     elif status.owner_alive:
         yield (
             f'Wait: {owner} releases it at its next refresh'

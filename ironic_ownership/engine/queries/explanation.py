@@ -24,6 +24,8 @@ from ironic_ownership.engine.decision.peer_groups import (
 )
 from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
+AWAY = 'was stopped and is expected back'
+
 
 @dataclasses.dataclass(frozen=True)
 class PolicyResult:
@@ -122,6 +124,10 @@ class Explanation:
     def decision(self) -> Decision:
         """The decision."""
         return self.status.decision
+
+    def is_live(self, host: str | None) -> bool:
+        """Tell whether a service is alive, not only expected back."""
+        return any(c.alive for c in self.candidates if c.host == host)
 
     @property
     def preferred_owner(self) -> str | None:
@@ -238,7 +244,9 @@ def _absence(
     row: model.Service, member: model.Member | None, deployment: Deployment
 ) -> str:
     if member is None:
-        return 'runs stock Nova' if row.is_stock else 'is not alive'
+        if row.is_stock:
+            return 'runs stock Nova'
+        return AWAY if row.away else 'is not alive'
     if is_registered(member, deployment.services) or row.forced_down:
         return ''
     return 'is not registered yet'

@@ -208,6 +208,7 @@ class TestExplanations(site.Site):
         gone = operator("DELETE FROM services WHERE host = 'host1'")
         for words, steps, first in (
             ('host1 is not alive', [kill('host1')], 0),
+            ('host1 was stopped and is', [stop('host1', 600)], 0),
             ('host1 is forced down', [run(DOWN), kill('host1')], 1),
             ('host1 is not a service', [kill('host1'), gone], 0),
         ):

@@ -71,6 +71,8 @@ class TestAdvice(ExplainCase):
         down = model.Service('host1', settings=RING)
         dead = model.Service('dead', settings=A)
         stock = model.Service('host3', settings=NONE, up_in_nova=True)
+        away = model.Service('away', settings=A, away=True)
+        back = 'away was stopped and is expected back: '
         odd = world.members(world.runs(odd=None), 'host1')
         b = [world.member('host2', B)]
         for node, members, record, services, words in (
@@ -131,6 +133,17 @@ class TestAdvice(ExplainCase):
                     (b, {'shard': 'b'}),
                 )
             ),
+            (a, b, None, [away], ('Wait: away claims it once it is back',)),
+            *(
+                (node, b, record, [away], (back, '--down', f'{MOVE}HOST'))
+                for node, record in (
+                    (a, world.record(1, 'away')),
+                    (
+                        dataclasses.replace(a, instance_uuid='i'),
+                        world.record(1, 'away', 'i'),
+                    ),
+                )
+            ),
             (
                 world.node(1, shard='Rack'),
                 [
@@ -162,6 +175,7 @@ class TestCandidates(ExplainCase):
             model.Service('down', forced_down=True),
             model.Service('dead', settings=A),
             model.Service('stock', settings=NONE, up_in_nova=True),
+            model.Service('away', settings=B, away=True),
         ]
         said = self.explain(
             world.node(1, shard='a'), members, services=services
@@ -174,6 +188,7 @@ class TestCandidates(ExplainCase):
             ('off', 'is disabled'),
             ('down', 'is forced down'),
             ('dead', 'is not alive'),
+            ('away', 'was stopped and is expected back'),
             ('other', "wants shard 'b', the node has 'a'"),
             ('near', 'only the case differs'),
             ('odd', "'of_another_site' is not installed"),
@@ -187,6 +202,16 @@ class TestCandidates(ExplainCase):
         self.assertIs(True, admits['dead'])
         self.assertIs(False, admits['other'])
         self.assertIsNone(admits['odd'])
+
+    def test_service_that_is_expected_back_is_not_said_to_be_live(
+        self,
+    ) -> None:
+        away = model.Service('host1', settings=A, away=True)
+        said = self.explain(world.node(1, shard='a'), [], services=[away])
+        self.assertIn('the only enabled service, live or', advice.rule(said))
+        (candidate,) = said.candidates
+        self.assertEqual('was stopped and is expected back', candidate.why)
+        self.assertTrue(candidate.considered)
 
     def test_each_policy_has_a_result(self) -> None:
         runs = world.runs(conductor_group='g', picky='ipmi', peer_list=())
