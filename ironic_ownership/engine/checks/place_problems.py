@@ -6,6 +6,7 @@ Pure. Each function is one check and yields any number of problems.
 from __future__ import annotations
 
 import collections
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 
 from ironic_ownership.contracts import texts
@@ -198,8 +199,8 @@ def empty_shards(seen: Deployment, problem: Check) -> Iterator[Problem]:
                 f'no node in Ironic has the shard key {shard!r} of '
                 f'{texts.listed(hosts)}',
                 (shard,),
-                f'openstack baremetal node set NODE --shard {shard}, or '
-                'correct the shard_key',
+                'openstack baremetal node set NODE --shard '
+                f'{shlex.quote(shard)}, or correct the shard_key',
                 hosts,
             )
 

@@ -5,6 +5,7 @@ Pure; one entry for each reason code.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 
 from ironic_ownership.contracts import model
@@ -265,7 +266,10 @@ def _nearest(
                 1 if wants.casefold() == has.casefold() else 2
                 for _, wants, has in changes
             )
-            options = ' '.join(f'{o} {wants}' for o, wants, _ in changes)
+            options = ' '.join(
+                f'{option} {shlex.quote(wants)}'
+                for option, wants, _ in changes
+            )
             found.append((distance, candidate.host, options))
     return min(found)[1:] if found else None
 

@@ -163,6 +163,11 @@ class TestNodes(CheckCase):
                 found = self.assert_found(code, *subjects)
                 self.assertEqual(services, found.services)
 
+    def test_command_names_a_shard_as_a_shell_needs_it(self) -> None:
+        self.run_with(world.runs(shard_key="it's $1"))
+        hint = self.found('shard_without_nodes').hint
+        self.assertIn("""--shard 'it'"'"'s $1', or""", hint)
+
     def add_a_node(self) -> None:
         self.nodes.append(world.node(3, shard='c'))
 

@@ -155,6 +155,13 @@ class TestAdvice(ExplainCase):
                 # The nearest one differs in case only.
                 ('to host2: ', '--shard rack'),
             ),
+            (
+                a,
+                [world.member('host1', world.runs(shard_key="it's $1"))],
+                None,
+                [],
+                ("""--shard 'it'"'"'s $1'""",),
+            ),
         ):
             with self.subTest(words):
                 said = self.explain(node, members, record, services)
