@@ -155,6 +155,11 @@ def _progress(explanation: Explanation) -> Iterator[str]:
         when = 'at its next refresh'
         if not explanation.is_live(decided):
             when = 'once it is back'
+        if status.released_by is not None:
+            when += (
+                ', unless an interrupted move holds it: '
+                f'{_PROGRAM} move list --unfinished'
+            )
         yield f'Wait: {decided} claims it {when}'
     elif status.owner_alive:
         yield (

@@ -86,6 +86,13 @@ class TestAdvice(ExplainCase):
             (
                 free,
                 ring,
+                world.record(1, None, released_by='host1'),
+                [],
+                ('refresh, unless an interrupted move holds it: ', '--unf'),
+            ),
+            (
+                free,
+                ring,
                 world.record(1, 'host1'),
                 [],
                 ('host1 releases it', 'then host2 claims it'),
