@@ -43,7 +43,7 @@ _RULES: Mapping[Reason, str] = {
     'settings, so no service claims it',
     Reason.UNDECIDED: 'the policies of a service that may own the node fail, '
     'so nothing changes until they work again: {contenders}',
-    Reason.UNASSIGNED: '{live_peers} admit the node, but their assigner '
+    Reason.UNASSIGNED: '{live_peers} {admit} the node, but {their} assigner '
     '{assigner} leaves it unowned',
     Reason.NOT_ADMITTED: 'no live, enabled service admits the node',
     Reason.FILTERED_KEEPS: 'no live, enabled service admits the node: the '
@@ -61,6 +61,7 @@ def rule(explanation: Explanation) -> str:
 
 
 def _filled(template: str, explanation: Explanation) -> str:
+    is_one = len(explanation.live_peers) == 1
     return template.format(
         owner=explanation.status.owner or 'no service',
         preferred=explanation.preferred_owner or 'no service',
@@ -69,6 +70,8 @@ def _filled(template: str, explanation: Explanation) -> str:
         else 'enabled service, live or expected back,',
         assigner=explanation.assigner,
         live_peers=', '.join(explanation.live_peers),
+        admit='admits' if is_one else 'admit',
+        their='its' if is_one else 'their',
         former=explanation.status.released_by or 'its service',
         wanted=explanation.decision.wanted_by or 'another service',
         contenders=', '.join(explanation.decision.contenders),

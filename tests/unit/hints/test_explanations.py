@@ -132,7 +132,7 @@ CASES: dict[
             ),
             serve('host1', world.RESERVING),
         ],
-        ['reservation leaves it unowned'],
+        ['host1 admits the node, but its assigner reservation leaves'],
         [NOTHING, f'reservation create --node {NODE}'],
         [_reserve],
     ),

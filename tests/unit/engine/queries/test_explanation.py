@@ -227,6 +227,15 @@ class TestCandidates(ExplainCase):
         self.assertEqual('was stopped and is expected back', candidate.why)
         self.assertTrue(candidate.considered)
 
+    def test_rule_counts_the_services(self) -> None:
+        odd = world.members(world.runs(odd=None), 'host1', 'host2')
+        for number, words in (
+            (1, 'host1 admits the node, but its assigner odd leaves'),
+            (2, 'host1, host2 admit the node, but their assigner odd leaves'),
+        ):
+            said = self.explain(world.node(2), odd[:number])
+            self.assertIn(words, advice.rule(said))
+
     def test_each_policy_has_a_result(self) -> None:
         runs = world.runs(conductor_group='g', picky='ipmi', peer_list=())
         said = self.explain(
