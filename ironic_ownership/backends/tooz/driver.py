@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import functools
 import math
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Protocol
 
 from tooz import coordination
@@ -66,6 +67,8 @@ class Driver:
     """True if the data of all members costs little more than that of one."""
     reserved: ClassVar[frozenset[str]] = _TIMINGS | {'executor', 'handler'}
     """Options of the URL that this driver sets itself."""
+    known: Set[str] = frozenset()
+    """Other options of the URL that tooz reads; it ignores the rest."""
 
     def __init__(
         self, store_url: StoreURL, ttl: float, call_timeout: float
@@ -89,6 +92,20 @@ class Driver:
                 f'{", ".join(ours)} in the URL: [membership] member_ttl and '
                 'heartbeat_interval determine that'
             )
+        parts, query = self.store_url.parts, self.store_url.query
+        for name in sorted(set(query) - self.known - self.reserved):
+            near = difflib.get_close_matches(name, sorted(self.known), 1)
+            found.append(
+                f'{self.name} has no option {name}: '
+                + (f'did you mean {near[0]}?' if near else 'remove it')
+            )
+        # Redis has sockets, and uses database 0.
+        has_path = parts.path not in {'', '/', '/0'} and parts.hostname
+        if has_path or parts.fragment:
+            found.append('a path or fragment has no effect: remove it')
+        if found and '@' in parts.path + parts.query + parts.fragment:
+            # Not the faults, which may quote a part of the password.
+            return ['user and password need %2F for /, %3F for ?, %23 for #']
         return found
 
     @property

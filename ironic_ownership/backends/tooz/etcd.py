@@ -26,6 +26,7 @@ class EtcdDriver(driver.Driver):
     library = 'etcd3gw'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
+    known = frozenset({'api_version', 'ca_cert', 'cert_cert', 'cert_key'})
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -33,6 +34,12 @@ class EtcdDriver(driver.Driver):
         user = self.store_url.credentials
         self._login = Login(user) if user else None
         self._granted = 0
+
+    def faults(self) -> Sequence[str]:
+        query, found = self.store_url.query, [*super().faults()]
+        if bool(query.get('cert_cert')) != bool(query.get('cert_key')):
+            found.append('cert_cert and cert_key are needed together')
+        return found
 
     @property
     def url(self) -> str:

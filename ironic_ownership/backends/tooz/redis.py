@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import queue
+import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from oslo_log import log
@@ -18,6 +19,8 @@ from oslo_log import log
 from ironic_ownership.backends.tooz import driver
 
 LOG = log.getLogger(__name__)
+
+_PORT = re.compile(r'.:\d+$')
 
 
 class RedisDriver(driver.Driver):
@@ -34,6 +37,15 @@ class RedisDriver(driver.Driver):
         'retry_on_timeout',
     }
     _has_warned = False
+
+    def faults(self) -> Sequence[str]:
+        from tooz.drivers import redis
+
+        self.known = redis.RedisDriver.CLIENT_ARGS | {'namespace'}
+        found, server = [*super().faults()], ''.join(self.store_url.servers)
+        if 'sentinel' in self.store_url.query and not _PORT.search(server):
+            found.append('a sentinel needs its port, such as :26379')
+        return found
 
     def options(self) -> Mapping[str, Any]:
         return {

@@ -43,6 +43,8 @@ class ZooKeeperDriver(driver.Driver):
     lives_without_beats = True
     reader_class = _SyncedReader
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
+    known = frozenset({'hosts', 'namespace', 'randomize_hosts', 'use_ssl'})
+    known |= {'ca', 'certfile', 'keyfile', 'keyfile_password', 'verify_certs'}
 
     def options(self) -> Mapping[str, Any]:
         return {

@@ -68,12 +68,40 @@ class TestFind(unittest.TestCase):
         self.refused('redis://a:1,b:2', 'one server')
         for url in (
             'etcd3+https://h?ca_cert=/ca&cert_cert=/c&cert_key=/k',
+            'etcd3+http://h/?api_version=v3',
             'zookeeper://h?use_ssl=true&ca=/ca',
-            'redis://h?ssl=true&ssl_ca_certs=/ca&db=3',
+            'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
+            'redis://h?ssl=true&ssl_ca_certs=/ca&db=3&namespace=a',
+            'redis://h:1/0?sentinel=m&sentinel_fallback=[::1]:1',
+            'redis://:p@/run/redis.sock?encoding=utf8',
             'etcd3+http://a:1,b:2',
             'zookeeper://a:1,b:2',
         ):
-            drivers.find(url, 20, 5)
+            with self.subTest(url):
+                drivers.find(url, 20, 5)
+
+    def test_parts_that_have_no_effect_are_refused(self) -> None:
+        for url, *words in (
+            ('redis://h?tls=true', 'redis has no option tls: remove it'),
+            ('redis://h?ssl_ca_cert=/ca', 'did you mean ssl_ca_certs?'),
+            ('zookeeper://h?usessl=true', 'did you mean use_ssl?'),
+            ('zookeeper://h?namespce=x', 'did you mean namespace?'),
+            ('etcd3+https://h:1?ca_certs=/ca', 'did you mean ca_cert?'),
+            ('redis://h:1/3', 'a path'),
+            ('zookeeper://h:1,i:1/chroot', 'a path'),
+            ('etcd3+http://h#x', 'fragment'),
+            ('etcd3+https://h?cert_cert=/c', 'cert_cert and cert_key'),
+            ('etcd3+https://h?cert_key=/k', 'cert_cert and cert_key'),
+            ('redis://h?sentinel=m', 'needs its port'),
+            ('redis://:1?sentinel=m', 'needs its port'),
+            # A part of the password is not quoted.
+            *(
+                (f'redis://u:1{mark}hunter2@h', 'need %2F for /, %3F for ?')
+                for mark in ('/', '?', '#')
+            ),
+        ):
+            with self.subTest(url):
+                self.refused(url, *words)
 
 
 class TestBackend(unittest.TestCase):

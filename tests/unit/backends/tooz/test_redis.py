@@ -64,7 +64,7 @@ class TestWriteLimit(unittest.TestCase):
 
     def test_primary_of_sentinels_without_a_limit_is_named_once(self) -> None:
         with self.assertLogs(redis_driver.LOG.name, 'WARNING') as logged:
-            self.connect('redis://:pw@h?sentinel=members', 3, role='master')
+            self.connect('redis://:pw@h:1?sentinel=members', 3, role='master')
         (line,) = logged.output
         self.assertIn('min-replicas-to-write 1', line)
         self.assertIn('min-replicas-max-lag', line)
@@ -73,6 +73,6 @@ class TestWriteLimit(unittest.TestCase):
     def test_limit_or_a_single_server_is_not_named(self) -> None:
         with self.assertNoLogs(redis_driver.LOG.name):
             self.connect(
-                'redis://h?sentinel=members', min_slaves_good_slaves=2
+                'redis://h:1?sentinel=members', min_slaves_good_slaves=2
             )
             self.connect('redis://h')
