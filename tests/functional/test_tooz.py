@@ -198,6 +198,10 @@ class TestZooKeeperMembers(coordination.OnStore, backend_case.BackendCase):
             member.beat()
             self.assertEqual({'host1'}, member.view().hosts)
         self.assertNotIn('hunter2', ''.join(logs.output))
+        encoded = url.replace('hunter2', 'hunter%32')
+        other = coordination.build(encoded, self.group, 60)
+        self.addCleanup(other.close)
+        self.assertEqual({'host1'}, other.view().hosts)
         stranger = coordination.build(closed, self.group, 60)
         self.addCleanup(stranger.close)
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
@@ -260,6 +264,8 @@ class TestServers(unittest.TestCase):
         member = self.build(url)
         member.join('host1', 'one', SETTINGS)
         self.assertEqual({'host1'}, member.view().hosts)
+        encoded = self.build(url.replace('p4ss', 'p%34ss'))
+        self.assertEqual({'host1'}, encoded.view().hosts)
         wrong = self.build(url.replace('p4ss', 'hunter2'))
         with self.assertRaises(exceptions.BackendUnavailableError) as caught:
             wrong.view()

@@ -60,6 +60,11 @@ class RedisDriver(driver.Driver):
 
         def make_client(*args: Any) -> Any:
             client = make(*args)
+            if self.store_url.credentials:  # tooz does not decode them
+                user, password = self.store_url.credentials
+                client.connection_pool.connection_kwargs.update(
+                    username=user or None, password=password or None
+                )
             _switch_off_retries(client)
             _fail_to_connect_once(client.connection_pool)
             manager = getattr(client.connection_pool, 'sentinel_manager', None)

@@ -66,6 +66,7 @@ class ZooKeeperDriver(driver.Driver):
         # Below that level kazoo logs the user's digest.
         log = logging.getLogger('kazoo')
         log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
+        self._add_decoded(coordinator._coord)
         coordinator.timeout = self.request_timeout
         # Time for another server, if the first does not answer.
         several = len(self.store_url.servers) > 1
@@ -93,6 +94,19 @@ class ZooKeeperDriver(driver.Driver):
         connection._connect = connect_and_note
         connection._invoke = invoke_in_time
         handler.create_connection = create_in_time
+
+    def _add_decoded(self, client: Any) -> None:
+        """Add the decoded user to the one as written, which tooz takes.
+
+        Other hosts, and nodes of earlier releases, may know only that one.
+        """
+        from kazoo import security
+
+        user, password = self.store_url.credentials or ('', '')
+        if client.default_acl and '%' in self.store_url.parts.netloc:
+            client.auth_data.add(('digest', f'{user}:{password}'))
+            acl = security.make_digest_acl(user, password, all=True)
+            client.default_acl = (*client.default_acl, acl)
 
     def check(self, coordinator: Any) -> None:
         # Noted before the first answer, and the start needs an answer.

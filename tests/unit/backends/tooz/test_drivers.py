@@ -3,7 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import unittest
+from typing import Any
 from unittest import mock
+
+from kazoo import security
+from tooz import coordination
 
 from ironic_ownership.backends.tooz import backend, drivers
 from ironic_ownership.contracts import exceptions
@@ -17,6 +21,14 @@ WORKING = {
     'redis://h:6379': 'redis',
 }
 CONSENSUS = {'etcd', 'zookeeper'}
+
+
+def coordinator(url: str) -> Any:
+    """Return one that has not connected."""
+    driver = drivers.find(url, 20, 5)
+    made = coordination.get_coordinator(driver.url, b'id', **driver.options())
+    driver.prepare(made)
+    return made
 
 
 class TestFind(unittest.TestCase):
@@ -102,6 +114,44 @@ class TestFind(unittest.TestCase):
         ):
             with self.subTest(url):
                 self.refused(url, *words)
+
+    def test_user_and_password_are_decoded(self) -> None:
+        for url in (
+            'redis://us%2Fer:p%40ss%3F@h:1',
+            'redis://us%2Fer:p%40ss%3F@h:1?sentinel=m',
+            'redis://:p%40ss%3F@h:1',
+        ):
+            with self.subTest(url):
+                made = coordinator(url)
+                pool = made._make_client(
+                    made._parsed_url, made._options, 5
+                ).connection_pool
+                self.assertEqual(
+                    ('us/er' if 'us' in url else None, 'p@ss?'),
+                    (
+                        pool.connection_kwargs['username'],
+                        pool.connection_kwargs['password'],
+                    ),
+                )
+
+    def test_decoded_digest_is_next_to_the_one_as_written(self) -> None:
+        # Nodes that an earlier release created need that.
+        for written, users in (
+            ('u:p%40ss', ['u:p%40ss', 'u:p@ss']),
+            ('u:p@ss', ['u:p@ss']),
+            ('u', []),
+        ):
+            with self.subTest(written):
+                client = coordinator(f'zookeeper://{written}@h:1')._coord
+                self.assertEqual(
+                    [('digest', user) for user in users],
+                    sorted(client.auth_data),
+                )
+                digests = [
+                    security.make_digest_acl(*user.split(':'), all=True)
+                    for user in users
+                ]
+                self.assertCountEqual(digests, client.default_acl or ())
 
 
 class TestBackend(unittest.TestCase):
