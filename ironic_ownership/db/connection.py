@@ -194,9 +194,10 @@ def open_database(
     if is_file:
         # Files have no pool, but oslo.db passes this option on.
         options.pop('pool_timeout', None)
-    engine = engines.create_engine(
-        url, sqlite_fk=True, max_retries=0, **options
-    )
+    with servers.opening(url):
+        engine = engines.create_engine(
+            url, sqlite_fk=True, max_retries=0, **options
+        )
     dialects.log_in_one_line(engine)
     if is_file:
         dialects.prepare_sqlite(engine, lock)

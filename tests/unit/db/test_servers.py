@@ -66,6 +66,31 @@ class TestContext(testtools.TestCase):
         self.assertIsNot(one.ctx, own.ctx)
         self.assertFalse(self.connect(ssl_disabled=True).ssl)
 
+    def test_url_that_the_driver_refuses_is_an_error_of_ours(self) -> None:
+        for login, query, is_outage, text in (
+            # A file may come back.
+            ('u:p', 'ssl_ca=/nonexistent', True, 'No such file'),
+            ('u:p', f'ssl_ca={__file__}', True, 'no certificate'),
+            ('u:p', 'sslmode=require', False, "argument 'sslmode'"),
+            ('u:p', 'connect_timeout=0', False, 'connect_timeout should be'),
+            ('u:p', 'connect_timeout=abc', False, "'abc'"),
+            ('u:p', 'charset=utf8mb5', False, 'its charset is unknown'),
+            ('u:p\u20ac', '', False, 'its password has .* Latin-1'),
+        ):
+            url = f'mysql+pymysql://{login}@127.0.0.1:1/x?{query}'
+            with self.assertRaisesRegex(
+                exceptions.RecordsError,
+                r'^database mysql\+pymysql://u:\*\*\*@127.0.0.1:1/x cannot be '
+                rf'opened: .*{text}.*\. Correct ',
+            ) as caught:
+                connection.open_database(url).read(mock.Mock())
+            self.assertIs(
+                is_outage,
+                isinstance(
+                    caught.exception, exceptions.RecordsUnavailableError
+                ),
+            )
+
     def test_engines_of_records_use_it(self) -> None:
         opened = connection.open_database('mysql+pymysql://u@127.0.0.1:1/x')
         self.addCleanup(opened.close)
