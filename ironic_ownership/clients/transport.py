@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from keystoneauth1 import adapter as ksa_adapter
 
 TIMEOUT = 60.0
-"""Default of the seconds that one request may take."""
+"""Default of the seconds for which a request waits for the next bytes."""
 
 SERVICE_TYPES = {'ironic': 'baremetal', 'placement': 'placement'}
 """Types in the catalog of Keystone, by the group of the options."""
@@ -38,13 +38,9 @@ SERVICE_TYPES = {'ironic': 'baremetal', 'placement': 'placement'}
 _SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
 _NOT_USED = frozenset(
     (
-        'version',
-        'min-version',
-        'max-version',
-        'connect-retries',
-        'connect-retry-delay',
-        'status-code-retries',
-        'status-code-retry-delay',
+        *('version', 'min-version', 'max-version'),
+        *('connect-retries', 'connect-retry-delay'),
+        *('status-code-retries', 'status-code-retry-delay'),
         'retriable-status-codes',
     )
 )
@@ -186,8 +182,21 @@ def _twice(call: Callable[[], Any]) -> Any:
 
     try:
         return call()
-    except ksa.ConnectFailure:
+    except ksa.ConnectFailure as exc:
+        if timed_out(exc):  # within the body
+            raise
         return call()
+
+
+def timed_out(exc: BaseException) -> bool:
+    """Tell whether an error comes from a server that did not answer."""
+    return any(isinstance(one, TimeoutError) for one in _causes(exc))
+
+
+def _causes(exc: BaseException | None) -> Iterator[BaseException]:
+    while exc:
+        yield exc
+        exc = exc.__cause__ or exc.__context__
 
 
 def one_line(exc: BaseException) -> str:
@@ -203,9 +212,7 @@ def first_cause(exc: BaseException) -> str:
     repeats the URL with its query.
     """
     what = one_line(exc).split(': ')[0].split('?')[0]
-    cause = exc
-    while deeper := cause.__cause__ or cause.__context__:
-        cause = deeper
+    *_, cause = _causes(exc)
     return f'{what}: {texts.without_credentials(str(cause))}'
 
 

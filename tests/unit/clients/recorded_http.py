@@ -46,6 +46,7 @@ class PlayedIronic:
         from 1; a ConnectionError ends the connection without an answer.
     :ivar conductors: the list of conductors, in order.
     :ivar everything: replacement for every answer.
+    :ivar linger: called after each answer, before its connection ends.
     :ivar writes: answers to requests other than GET, by method and path.
     :ivar requests: (path, query) of each request.
     """
@@ -64,6 +65,7 @@ class PlayedIronic:
         self.max_limit = max_limit
         self.lists: dict[int, Callable[[], Answer]] = {}
         self.everything: Callable[[], Answer] | None = None
+        self.linger: Callable[[], object] = lambda: None
         self.writes: Callable[[str, str], Answer] = lambda method, path: fault(
             404, 'Not Found'
         )
@@ -96,6 +98,7 @@ class PlayedIronic:
                 with contextlib.suppress(ConnectionError):
                     self.end_headers()
                     self.wfile.write(body)
+                    played.linger()
 
             do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
 

@@ -145,6 +145,15 @@ class WalkTest(PlayedTestCase):
         # Asked once: two time-outs would block twice as long.
         self.assertEqual(3, len(self.ironic.requests))
 
+    def test_body_that_stalls_is_not_asked_for_again(self):
+        self.play(timeout=0.2)
+        over = threading.Event()
+        self.addCleanup(over.set)
+        self.ironic.linger = lambda: over.wait(60)
+        self.answer((200, {'Content-Length': '1000'}, b'{"nodes": []}'))
+        self.refused_scan()
+        self.assertEqual(1, len(self.ironic.requests))
+
     def test_connection_that_ends_is_tried_again_once(self):
         def hang_up():
             raise ConnectionError
