@@ -98,6 +98,10 @@ def build(conf: cfg.ConfigOpts) -> WSGIApplication:
 
 HEALTH = '/healthcheck'
 
+PATIENCE = 10
+"""Seconds for which a request to Keystone waits, by default. Its library has
+no default, and a few clients take all threads of this process."""
+
 _IDENTITY = (
     *('HTTP_X_USER', 'HTTP_X_ROLE', 'HTTP_X_PROJECT', 'HTTP_X_TENANT'),
     *('HTTP_X_DOMAIN', 'HTTP_OPENSTACK_SYSTEM_SCOPE'),
@@ -163,6 +167,9 @@ def _authenticated(
         return _with_password(below, conf.api.http_basic_auth_user_file)
     from keystonemiddleware import auth_token
 
+    for group, opts in auth_token.list_opts():
+        conf.register_opts(opts, group)
+        conf.set_default('http_connect_timeout', PATIENCE, group)
     try:
         guarded: WSGIApplication = auth_token.AuthProtocol(
             below, {'oslo_config_config': conf}

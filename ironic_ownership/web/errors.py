@@ -16,6 +16,7 @@ from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
 
 from ironic_ownership.api import schemas
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -134,7 +135,12 @@ def one_form(below: WSGIApplication) -> WSGIApplication:
             status, headers, body = webob.Request(environ).call_application(
                 below
             )
-        except Exception:  # the outermost layer: logged once
+        except Exception as exc:  # the outermost layer: logged once
+            if transport.timed_out(exc):
+                LOG.error(
+                    'Keystone does not answer: %s', transport.one_line(exc)
+                )
+                return _formed(environ, 503, [])(environ, start_response)
             LOG.exception('a layer of the HTTP service failed')
             return _formed(environ, 500, [])(environ, start_response)
         if int(status[:3]) < 400 or environ.get(FORMED):

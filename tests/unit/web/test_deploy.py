@@ -8,6 +8,7 @@ import pathlib
 import socket
 from unittest import mock
 
+import requests
 from oslo_config import cfg
 from oslo_middleware import request_id
 from werkzeug import test
@@ -260,3 +261,36 @@ class FormTest(app_case.SiteCase):
             {**where, 'needed': ('c1',)},
             errors.form_of(error, 'req-1')['error']['details'],
         )
+
+
+class FrozenKeystoneTest(app_case.SiteCase):
+    options = 'auth_strategy = keystone'
+    keystone = (
+        '[keystone_authtoken]\nauth_type = password\n'
+        'auth_url = http://127.0.0.1:1/v3\nusername = u\npassword = p\n'
+        'www_authenticate_uri = http://127.0.0.1:1\n'
+    )
+
+    def test_keystone_that_does_not_answer_is_unavailable(self) -> None:
+        def wait(*args: object, timeout: float = 0, **how: object) -> None:
+            waits.append(timeout)
+            raise requests.ReadTimeout from TimeoutError()
+
+        for line, seconds in (('', 10), ('http_connect_timeout = 3', 3)):
+            waits: list[float] = []
+            self.sections = f'{self.keystone}{line}'
+            client = self.build()
+            with (
+                mock.patch.object(requests.Session, 'request', wait),
+                self.assertLogs(errors.LOG.logger, 'ERROR') as logged,
+            ):
+                answer = client.get(
+                    '/v1/services', headers={'X-Auth-Token': 'any'}
+                )
+            self.assertEqual({seconds}, set(waits))
+            self.assertEqual(503, answer.status_code)
+            code = answer.get_json()['error']['code']
+            self.assertEqual('unavailable', code)
+            (logs,) = logged.output
+            self.assertIn('Keystone does not answer', logs)
+            self.assertNotIn('Traceback', logs)
