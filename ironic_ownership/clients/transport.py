@@ -314,6 +314,12 @@ def connect(conf: cfg.ConfigOpts, group: str) -> ksa_adapter.Adapter:
         except ksa.ClientException as exc:
             raise _auth_error(group, ' '.join(str(exc).split())) from exc
         _check_endpoint(conf, group)
+        if not conf[group].timeout > 0:
+            raise exceptions.ConfigurationError(
+                [f'[{group}] timeout = {conf[group].timeout:g} is too short'],
+                hint='Set it to more than 0 seconds, or remove the line: the '
+                f'default is {TIMEOUT:g} seconds',
+            )
         found: ksa_adapter.Adapter = loading.load_adapter_from_conf_options(
             conf, group, session=session, auth=auth
         )

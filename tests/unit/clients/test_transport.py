@@ -30,6 +30,18 @@ class OpenTest(testtools.TestCase):
             for word in words:
                 self.assertIn(word, text)
 
+    def test_timeout_that_no_request_could_have_is_refused(self):
+        for seconds in (0, -1):
+            conf = recorded_http.configuration(
+                auth_type='none', endpoint_override='http://h'
+            )
+            client.transport.register_opts(conf, 'ironic')
+            conf.set_override('timeout', seconds, 'ironic')
+            error = self.assertRaises(
+                exceptions.ConfigurationError, client.open_ironic, conf
+            )
+            self.assertIn(f'[ironic] timeout = {seconds}', str(error))
+
     def test_malformed_endpoint_is_refused(self):
         for url in (
             'ironic',
