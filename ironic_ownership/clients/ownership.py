@@ -22,6 +22,10 @@ SERVICE_TYPE = 'baremetal-ownership'
 OVERRIDE = 'baremetal_ownership_endpoint_override'
 """The key of the endpoint in a cloud of clouds.yaml."""
 
+TIMEOUT = 300.0
+"""Seconds for which a request waits, unless the cloud has ``api_timeout``. The
+service may read all of Ironic before it answers."""
+
 LOG = logging.getLogger(__name__)
 
 _REQUEST_ID = 'x-openstack-request-id'
@@ -99,8 +103,10 @@ def connect(options: argparse.Namespace) -> OwnershipClient:
                 **{**vars(options), 'os_auth_type': 'none'}
             )
         region = configuration.get_one(argparse=options)
+        session = region.get_session()
+        session.timeout = session.timeout or TIMEOUT
         return OwnershipClient(
-            region.get_session(),
+            session,
             new_request_id(),
             interface=region.get_interface(SERVICE_TYPE),
             region_name=region.get_region_name(SERVICE_TYPE),

@@ -121,8 +121,10 @@ def _of_cloud(name: str | None, service_type: str) -> ksa_adapter.Adapter:
     try:
         clouds: Any = config.OpenStackConfig(app_name='ironic-ownership')
         region = clouds.get_one(cloud=name)
+        session = region.get_session()
+        session.timeout = session.timeout or transport.TIMEOUT
         return adapter.Adapter(
-            region.get_session(),
+            session,
             service_type=service_type,
             interface=region.get_interface(service_type),
             region_name=region.get_region_name(service_type),

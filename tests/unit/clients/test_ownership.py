@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import tempfile
 import unittest
+from unittest import mock
 
 import requests
 
@@ -28,3 +32,24 @@ class RefusedCredentialsTest(unittest.TestCase):
             str(caught.exception),
         )
         self.assertEqual('unauthenticated', caught.exception.code)
+
+
+class TimeoutTest(unittest.TestCase):
+    def test_request_ends_unless_the_operator_wants_it_to_wait(self) -> None:
+        parser = argparse.ArgumentParser()
+        argv = ['--os-cloud', 'one']
+        for line, seconds in (('', 300), ('api_timeout: 7', 7)):
+            with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
+                file.write(
+                    'clouds:\n  one:\n    auth_type: none\n'
+                    f'    auth: {{endpoint: "http://h"}}\n    {line}\n'
+                )
+                file.flush()
+                with mock.patch.dict(
+                    os.environ, OS_CLIENT_CONFIG_FILE=file.name
+                ):
+                    if not line:
+                        ownership.add_arguments(parser, argv)
+                    client = ownership.connect(parser.parse_args(argv))
+            self.addCleanup(client.close)
+            self.assertEqual(seconds, client._session.timeout)

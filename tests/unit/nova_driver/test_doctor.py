@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import pathlib
 import re
+import tempfile
 import unittest
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
@@ -24,6 +27,7 @@ from ironic_ownership_nova.doctor import (
     report,
     rings,
     snapshot,
+    sources,
 )
 from ironic_ownership_nova.doctor.advice import ADVICE
 from tests.unit.engine import world
@@ -390,6 +394,22 @@ class ExaminationTest(unittest.TestCase):
         self.assertEqual(['no_service'], [one.code for one in done.findings])
         self.assertEqual(2, len(done.skipped))
         self.assertIn('Ironic was not read', done.skipped[0])
+
+
+class CloudTest(unittest.TestCase):
+    def test_request_to_a_cloud_ends(self) -> None:
+        for line, seconds in (('', 60), ('api_timeout: 7', 7)):
+            with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
+                file.write(
+                    'clouds:\n  one:\n    auth_type: none\n'
+                    f'    auth: {{endpoint: "http://h"}}\n    {line}\n'
+                )
+                file.flush()
+                with mock.patch.dict(
+                    os.environ, OS_CLIENT_CONFIG_FILE=file.name
+                ):
+                    adapter = sources._of_cloud('one', 'baremetal')
+            self.assertEqual(seconds, adapter.session.timeout)
 
 
 class AdviceTest(unittest.TestCase):
