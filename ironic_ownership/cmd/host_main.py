@@ -262,7 +262,9 @@ class ServiceManager:
         self._due = now + self._interval
         status = status_of(self._monitor.health())
         if status != self._status:
-            self.notify(f'STATUS={status}')
+            # sdnotify encodes in Latin-1, and systemd expects UTF-8.
+            encoded = status.encode('utf-8', 'replace').decode('latin-1')
+            self.notify(f'STATUS={encoded}')
             self._status = status
         if self._monitor.is_running:
             self.notify('WATCHDOG=1')
@@ -282,7 +284,4 @@ def status_of(health: Health) -> str:
     text = f'{health.host}: {_OF_ROLES[health.role]}'
     if health.faults:
         text += f'; {"; ".join(health.faults)}'
-    # The notifier knows only Latin-1, and nothing is sent otherwise.
-    return (
-        ' '.join(text.split()).encode('latin-1', 'replace').decode('latin-1')
-    )
+    return ' '.join(text.split())

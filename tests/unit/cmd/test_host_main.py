@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import pathlib
 import signal
+import socket
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -69,3 +73,22 @@ class StopLimitTest(unittest.TestCase):
         for thread in threading.enumerate():
             if thread.name == 'stop limit':
                 thread.join(60)
+
+
+class ServiceManagerTest(unittest.TestCase):
+    def test_status_is_sent_in_utf_8(self) -> None:
+        fault = 'Zugriff für \u4e2d verweigert'
+        fails = dataclasses.replace(healths.FAILS, error=fault)
+        monitor = mock.Mock(
+            **{'health.return_value': healths.health(loops=(fails,))}
+        )
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+        ):
+            path = str(pathlib.Path(directory, 'notify'))
+            manager.bind(path)
+            with mock.patch.dict(os.environ, NOTIFY_SOCKET=path):
+                host_main.ServiceManager(monitor).tick()
+            received = manager.recv(4096).decode()
+        self.assertIn(f'STATUS=host1: serving; refresh: {fault}', received)
