@@ -271,7 +271,11 @@ def backend(conf: cfg.ConfigOpts, configured: str) -> Backend:
         register(conf, name, target)
     except exceptions.PluginError as exc:
         raise exceptions.ConfigurationError([str(exc)]) from exc
-    return target, values(conf, name, target)
+    found, database = values(conf, name, target), conf.database
+    # They belong to the URL of the records, as TLS may.
+    if name == 'db' and found['connection'] == database.connection:
+        found['connection_parameters'] = database.connection_parameters
+    return target, found
 
 
 def unreadable(

@@ -184,7 +184,10 @@ def open_database(
     """
     lock = statement_timeout if lock_timeout is None else lock_timeout
     url = dialects.with_timeouts(
-        dialects.read_url(connection),
+        # oslo.db would add a second value to each time-out.
+        dialects.read_url(connection).update_query_string(
+            options.pop('connection_parameters', None) or ''
+        ),
         connect=connect_timeout,
         statement=statement_timeout,
         lock=lock,

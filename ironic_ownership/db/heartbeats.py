@@ -328,6 +328,9 @@ class DatabaseBackend(backend.MembershipBackend):
                 # the caller does.
                 database = connection.open_database(
                     str(self.settings['connection']),
+                    connection_parameters=self.settings.get(
+                        'connection_parameters'
+                    ),
                     connect_timeout=self.call_timeout / 2,
                     statement_timeout=self.call_timeout / 2,
                     max_pool_size=_CONNECTIONS,

@@ -111,7 +111,15 @@ class TestGood(SettingsCase):
         conf = self.configure('[database]\nconnection = sqlite:////x.db')
         target, values = configuration.backend(conf, conf.ownership.backend)
         self.assertEqual('DatabaseBackend', target.__name__)
-        self.assertEqual({'connection': 'sqlite:////x.db'}, values)
+        self.assertEqual('sqlite:////x.db', values['connection'])
+        both = '[database]\nconnection_parameters = timeout=7\n'
+        for text, expected in (
+            (both, 'timeout=7'),
+            (both + '[backend_db]\nconnection = sqlite:////y.db', None),
+        ):
+            conf = self.configure(text)
+            _, values = configuration.backend(conf, 'db')
+            self.assertEqual(expected, values.get('connection_parameters'))
 
 
 class TestPolicies(SettingsCase):

@@ -256,3 +256,13 @@ class TestOptions(sqlite.SqliteCase):
         self.assertEqual('10', query['connect_timeout'])
         # Longer than that of the server, whose error says more.
         self.assertLess(30, int(query['read_timeout']))
+
+    def test_connection_parameters_are_part_of_the_url(self) -> None:
+        database = connection.open_database(
+            'mysql+pymysql://u@127.0.0.1:1/x?charset=latin1&connect_timeout=4',
+            connection_parameters='connect_timeout=5&ssl_ca=/ca.pem',
+        )
+        query = database.engine.url.query
+        self.assertEqual('5', query['connect_timeout'])
+        self.assertEqual('/ca.pem', query['ssl_ca'])
+        self.assertEqual('latin1', query['charset'])

@@ -206,6 +206,16 @@ class TestDatabaseBackend(BackendCase):
                 caught.exception, exceptions.BackendUnavailableError
             )
 
+    def test_connection_parameters_of_the_records_count(self) -> None:
+        made = heartbeats.DatabaseBackend(
+            {'connection': self.url, 'connection_parameters': 'timeout=7'},
+            member_ttl=TTL,
+            call_timeout=60,
+        )
+        self.addCleanup(made.close)
+        url = made._open(create=True).engine.url
+        self.assertEqual('7', url.query['timeout'])
+
     def test_only_a_server_is_shared_by_machines(self) -> None:
         for url, is_shared in (
             (self.url, False),
