@@ -226,6 +226,7 @@ class Moves:
                     updates = [
                         Update(suite.node(n, name=f'n{n} {turn}'))
                         for n in self.numbers
+                        if n % 2 == 0  # else it would close their instances
                     ]
                     source.apply('old', self.epoch, updates)
 
