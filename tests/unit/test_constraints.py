@@ -19,7 +19,7 @@ from tests.unit.checkout import pyproject
 _CONSTRAINTS = pathlib.Path(__file__).with_name('constraints')
 
 CONFLICTS = {
-    '33': {'tooz'},  # of the extras etcd, zookeeper and redis
+    '33': set[str](),
     '34': set[str](),
 }
 """Requirements that do not fit, by release; the pages name them."""

@@ -169,10 +169,12 @@ class ToozReader(Reader):
         return set(self._answer(self._coordinator.get_members(self._group)))
 
     def _data_of(self, ids: set[bytes]) -> dict[bytes, object]:
-        if ids and self._driver.reads_in_bulk:
-            all_data = self._answer(
-                self._coordinator.get_members_with_capabilities(self._group)
-            )
+        # None before tooz 9.1.
+        read_all = getattr(
+            self._coordinator, 'get_members_with_capabilities', None
+        )
+        if ids and read_all and self._driver.reads_in_bulk:
+            all_data = self._answer(read_all(self._group))
             return {i: all_data[i] for i in ids if i in all_data}
         found: dict[bytes, object] = {}
         for member_id in ids:

@@ -171,8 +171,8 @@ def _secure(
 def _sync(coordinator: Any, timeout: float) -> None:
     # A server answers from its own copy of the data, which may be older than
     # what another client has seen. A sync goes to the leader.
-    path = coordinator._base_path()
-    coordinator._coord.sync_async(path).get(timeout=timeout)
+    # It is one for all paths.
+    coordinator._coord.sync_async('/').get(timeout=timeout)
 
 
 class _ChildWatch:
