@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import tempfile
 import unittest
+from collections.abc import Iterator
+from unittest import mock
 
 from oslo_config import cfg
 
@@ -22,3 +25,16 @@ class ConfiguredCase(unittest.TestCase):
         self.addCleanup(path.unlink)
         path.write_text(text + '\n')
         return new(['--config-file', name], 'test')
+
+
+@contextlib.contextmanager
+def cloud(line: str) -> Iterator[None]:
+    """Let clouds.yaml have the cloud ``one``, with a line of options."""
+    with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
+        file.write(
+            'clouds:\n  one:\n    auth_type: none\n'
+            f'    auth: {{endpoint: "http://h"}}\n    {line}\n'
+        )
+        file.flush()
+        with mock.patch.dict(os.environ, OS_CLIENT_CONFIG_FILE=file.name):
+            yield

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 import unittest
-from unittest import mock
 
 import requests
 
 from ironic_ownership.clients import ownership
+from tests.unit import configurations
 
 
 class RefusedCredentialsTest(unittest.TestCase):
@@ -39,17 +37,9 @@ class TimeoutTest(unittest.TestCase):
         parser = argparse.ArgumentParser()
         argv = ['--os-cloud', 'one']
         for line, seconds in (('', 300), ('api_timeout: 7', 7)):
-            with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
-                file.write(
-                    'clouds:\n  one:\n    auth_type: none\n'
-                    f'    auth: {{endpoint: "http://h"}}\n    {line}\n'
-                )
-                file.flush()
-                with mock.patch.dict(
-                    os.environ, OS_CLIENT_CONFIG_FILE=file.name
-                ):
-                    if not line:
-                        ownership.add_arguments(parser, argv)
-                    client = ownership.connect(parser.parse_args(argv))
+            with configurations.cloud(line):
+                if not line:
+                    ownership.add_arguments(parser, argv)
+                client = ownership.connect(parser.parse_args(argv))
             self.addCleanup(client.close)
             self.assertEqual(seconds, client._session.timeout)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import pathlib
 import re
-import tempfile
 import unittest
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
@@ -30,6 +27,7 @@ from ironic_ownership_nova.doctor import (
     sources,
 )
 from ironic_ownership_nova.doctor.advice import ADVICE
+from tests.unit import configurations
 from tests.unit.engine import world
 
 A, B = world.uuid(1), world.uuid(2)
@@ -399,16 +397,8 @@ class ExaminationTest(unittest.TestCase):
 class CloudTest(unittest.TestCase):
     def test_request_to_a_cloud_ends(self) -> None:
         for line, seconds in (('', 60), ('api_timeout: 7', 7)):
-            with tempfile.NamedTemporaryFile('w', suffix='.yaml') as file:
-                file.write(
-                    'clouds:\n  one:\n    auth_type: none\n'
-                    f'    auth: {{endpoint: "http://h"}}\n    {line}\n'
-                )
-                file.flush()
-                with mock.patch.dict(
-                    os.environ, OS_CLIENT_CONFIG_FILE=file.name
-                ):
-                    adapter = sources._of_cloud('one', 'baremetal')
+            with configurations.cloud(line):
+                adapter = sources._of_cloud('one', 'baremetal')
             self.assertEqual(seconds, adapter.session.timeout)
 
 
