@@ -111,8 +111,8 @@ class HandOver:
 
     :param request_id: as that of a move; the nodes are held for it.
     :param longest: seconds after which any service may own the nodes although
-        the release was not ended, by the database's clock: time to wait, and
-        to list many nodes.
+        the release was not ended, by the database's clock: time to list many
+        nodes, after that for which permissions last.
     :param deployed: whether nodes with an instance, as they were seen, are
         released as well: a trial takes them back.
     """

@@ -61,6 +61,9 @@ class Releaser(SnapshotReader):
         :raises IronicError: if Ironic does not answer; then the policies
             decide about the nodes again.
         """
+        # Also while permissions last: until the nodes were read after that.
+        held = request.longest + self.permission_lifetime
+        request = dataclasses.replace(request, longest=held)
         refused = dict(self.moves.release(nodes, request))
         left = [node for node in nodes if node.uuid not in refused]
         # One that may have an instance has to get an owner: it stays held.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -130,6 +131,23 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.assertEqual([True, False, False], seen)
         self.assertFalse(permission.is_valid)
         self.assertTrue(self.may_act(self.destination))
+
+    def test_node_is_held_for_longer_than_permissions_last(self) -> None:
+        """With a long time to live, also while nodes are read after that."""
+        held: list[float] = []
+
+        def read() -> None:
+            until = sa.select(tables.compute_nodes.c.held_until)
+            with self.database.engine.connect() as conn:
+                (found,) = filter(None, conn.scalars(until))
+            held.append(found - self.moves.now())
+
+        self.meanwhile = read
+        self.operation = dataclasses.replace(
+            self.operation, permission_lifetime=200.0
+        )
+        self.move_node()
+        self.assertGreater(held[0], 300.0)
 
     def test_node_that_is_no_longer_free_goes_back(self) -> None:
         for values, gate in (
