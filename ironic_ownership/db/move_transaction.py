@@ -140,7 +140,9 @@ def carry_out(  # Model: Move
     if done:
         _write(done, locked)
     moved = {result.uuid for result in done if result.state is MOVED}
-    tx.end_release(move.request_id, locked.released - moved)
+    # In the other direction, by another process: it still holds them.
+    planned = {result.uuid for result in results if result.state is PLANNED}
+    tx.end_release(move.request_id, locked.released - moved - planned)
     return [_result(result, locked) for result in results]
 
 

@@ -158,15 +158,25 @@ class SqlMoves(transaction.Port):
         request_id: str,
         details: Mapping[str, str],
         state: NodeState = NodeState.REFUSED,
+        *,
+        is_back: bool = False,
     ) -> None:
         """Give up planned nodes of a move; those it released are not held.
 
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
+        :param is_back: whether they go back; otherwise those that do, since
+            another process resumed the move, are left alone.
         """
+        on_way = _node_moves.trial.is_not_distinct_from(Trial.BACK.value)
+        planned = (_node_moves.state == NodeState.PLANNED.value) & (
+            on_way if is_back else ~on_way
+        )
+        uuids = sa.select(_node_moves.node_uuid).where(
+            _node_moves.request_id == request_id, planned
+        )
         # The nodes first, as in every transaction that locks both.
-        tx.end_release(request_id, details)
-        planned = _node_moves.state == NodeState.PLANNED.value
+        tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
         trials.write_results(
             tx,
             request_id,

@@ -269,7 +269,12 @@ class Transaction:
         """Write columns of one node, whose record is locked."""
         self.update_rows(_nodes.uuid, [uuid], **values)
 
-    def end_release(self, request_id: str, uuids: Collection[str]) -> None:
+    def end_release(
+        self,
+        request_id: str,
+        uuids: Collection[str],
+        *also: sa.ColumnElement[bool],
+    ) -> None:
         """Let the policies decide the owner of released nodes.
 
         Nodes that this request does not hold any more are not changed.
@@ -278,6 +283,7 @@ class Transaction:
             _nodes.uuid,
             sorted(uuids),
             _nodes.held_by == request_id,
+            *also,
             held_by=None,
             held_until=None,
         )

@@ -342,12 +342,14 @@ def _give_back(
             if n.uuid in kept
         },
         NodeState.MOVED,
+        is_back=True,
     )
     leaving_now = [node for node in nodes if node.uuid not in kept]
     # Unowned again, as it was.
     moves.refuse(
         order.request_id,
         {n.uuid: n.detail or '' for n in leaving_now if n.source is None},
+        is_back=True,
     )
     for source in sorted({n.source for n in leaving_now if n.source}):
         of_source = [n for n in leaving_now if n.source == source]

@@ -117,6 +117,9 @@ class HandOverContract(MoveCase):
         self.assertIn('did not go back: source_stopped', str(kept.detail))
         deployed = moves.HandOver(request_id, 'operator', 60.0, deployed=True)
         self.assertEqual({}, self.moves.release(seen[:2], deployed))
+        # Another process resumed the move before its trial failed.
+        self.moves.refuse(request_id, dict.fromkeys(uuids, 'destination_x'))
+        self.moves.carry_out(request_id, nodes[:2])
         for number, instance in self.instances.items():
             self.refused('host2', claim(number, instance_uuid=instance))
         done = self.moves.carry_out(request_id, seen[:2], back_to='host1')
