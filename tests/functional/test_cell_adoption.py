@@ -9,8 +9,10 @@ import uuid as uuid_
 from typing import Any
 from unittest import mock
 
+import sqlalchemy as sa
+
 from ironic_ownership.contracts import exceptions, model, moves, records
-from ironic_ownership.db import connection, linked_tables, schema
+from ironic_ownership.db import connection, linked_tables, schema, tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host.snapshot import RecordCache
@@ -158,6 +160,19 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual('host1', self.owner(1))
         # For the check that no row names another owner.
         self.port.repair('host1', epoch, [suite.uuid(1)])
+
+    def test_node_that_is_handed_over_is_not_touched(self) -> None:
+        self.register('host1')
+        self.applied('host1', suite.claim(1))
+        node = moves.NodeMove(suite.uuid(1), 'host1')
+        released = SqlMoves(self.database, self.companion).release
+        for longest, state in ((60.0, REFUSED), (0.0, ADOPTED)):
+            hand_over = moves.HandOver('req-2', 'operator', longest)
+            self.assertEqual({}, released([node], hand_over))
+            self.assertEqual({1: state}, self.adopt(1))
+            with self.database.engine.connect() as conn:
+                held = conn.scalar(sa.select(tables.compute_nodes.c.held_by))
+            self.assertEqual('req-2' if state is REFUSED else None, held)
 
     def seen(self, number: int, host: str) -> records.Claim:
         """Return the claim of a node from the service that has it now."""

@@ -153,7 +153,8 @@ def _adopt(
     if row is None or row.deleted != 0:
         return _refused(uuid, None, 'row_missing: Nova has deleted its row')
     host = canonical_host(row.host or '')
-    objection = _objection(uuid, host, locked)
+    held = rows.against_held(locked.records.get(uuid), locked.now)
+    objection = held or _objection(uuid, host, locked)
     if objection:
         return _refused(uuid, host, objection)
     before = _owner(uuid, locked)
@@ -269,7 +270,7 @@ def _write(tx: Transaction, locked: _Locked, writes: _Writes) -> None:
             reason=REASON,
             updated_at=locked.now,
             deleted_at=None,
-            released_by=None,
+            **change_set.NOT_RELEASED,
             **mark,
         )
     tx.close_instances(writes.closed_on, locked.now)
