@@ -6,13 +6,18 @@ taken, under the locks that every writer takes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db import change_transaction, service_admin, transaction
+from ironic_ownership.db import (
+    change_transaction,
+    rows,
+    service_admin,
+    transaction,
+)
 from ironic_ownership.db.transaction import Transaction
 
 
@@ -33,7 +38,7 @@ class SqlNodeImports(transaction.Port):
         origin: Origin,
         *,
         create: bool = False,
-    ) -> Collection[str]:
+    ) -> Mapping[str, str]:
         """Record a service as the owner of unowned nodes, in one transaction.
 
         An instance that a node has is recorded with it. Leaves one event for
@@ -44,8 +49,8 @@ class SqlNodeImports(transaction.Port):
         :param origin: the operator's request, for the events.
         :param create: create the row of the service if there is none, as one
             that never registered.
-        :returns: the uuids of the nodes that the service owns now; the others
-            got an owner before, or a move or a release holds them.
+        :returns: why a node was not recorded, by uuid: it got an owner before,
+            or a move or a release holds it, or a cell objects.
         :raises NotFoundError: if there is no such service.
         :raises FencedError: if the service has no right to write: it was
             stopped or forced down. Nothing is changed.
@@ -66,4 +71,12 @@ class SqlNodeImports(transaction.Port):
             ],
             origin=origin,
         )
-        return {claim.uuid for claim in outcome.applied}
+        refused = [claim.uuid for claim in outcome.refused]
+        found, _ = tx.lock_recorded(refused)
+        linked_nodes, now = tx.linked.lock(tx.conn, refused), tx.now()
+        return {
+            uuid: rows.against_held(found.get(uuid), now)
+            or linked_nodes.against_claim(uuid, host)
+            or 'it got an owner in the last moment'
+            for uuid in refused
+        }

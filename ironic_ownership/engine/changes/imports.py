@@ -108,11 +108,15 @@ def _admitted(case: ImportCase) -> gates.Found | str | None:
 
 
 _REPEAT = 'Repeat the import'
-_TAKEN = 'it got an owner in the last moment', _REPEAT
-_HELD = (
-    'it has no owner, but a move or a release of it has not ended',
-    'See "ironic-ownership move list --unfinished", and repeat the import',
-)
+_SEE = {
+    'released': 'See "ironic-ownership move list --unfinished", and repeat '
+    'the import',
+    **dict.fromkeys(
+        ('cell_instance', 'cell_service', 'cell_row'),
+        'See "ironic-ownership nova check", and repeat the import',
+    ),
+}
+"""Hints by the code of what was found last; others repeat the import."""
 NOT_OWNED: Gate[ImportCase] = Gate(
     'not_owned',
     'no service owns it on record',
@@ -223,7 +227,7 @@ class ImportNodes(NodeReader):
         self, host: str, batch: Sequence[ImportedNode], origin: Origin
     ) -> Iterable[ImportedNode]:
         try:
-            owned = self.imports.claim(
+            refused = self.imports.claim(
                 host,
                 [one.node for one in batch if one.node is not None],
                 origin,
@@ -237,17 +241,14 @@ class ImportNodes(NodeReader):
         LOG.info(
             '%s: %s of %s nodes imported for %s',
             origin.request_id,
-            len(owned),
+            len(batch) - len(refused),
             len(batch),
             host,
         )
-        late = {one.entry.uuid for one in batch}.difference(owned)
-        records = self.ports.records.compute_nodes_by_uuid(late)
-        why = {r.uuid: _TAKEN if r.host else _HELD for r in records}
         return [
-            dataclasses.replace(one, result=Result.IMPORTED)
-            if one.entry.uuid in owned
-            else _late(one, NOT_OWNED, *why.get(one.entry.uuid, _TAKEN))
+            _late(one, NOT_OWNED, why, _SEE.get(why.split(':')[0], _REPEAT))
+            if (why := refused.get(one.entry.uuid))
+            else dataclasses.replace(one, result=Result.IMPORTED)
             for one in batch
         ]
 

@@ -12,6 +12,7 @@ from ironic_ownership.cli import errors, node_import
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.contracts.records import Release
+from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.node_imports import SqlNodeImports
 from tests.unit.cli import command_case
@@ -207,21 +208,31 @@ class ImportCommandTest(command_case.CommandCase):
         hold = HandOver('req-1', 'operator')
         moves = SqlMoves(self.wired.database)
 
-        def taken(*args: Any, **how: Any) -> set[str]:
+        real = SqlNodeImports.claim
+
+        def in_cell(*args: Any, **how: Any) -> object:
+            moves.end_release('req-1', [node.uuid])
+            with mock.patch.object(
+                LockedNodes, 'against_claim', lambda *_: 'cell_instance: on x'
+            ):
+                return real(*args, **how)
+
+        def taken(*args: Any, **how: Any) -> object:
             moves.end_release('req-1', [node.uuid])
             self.claim('old', self.epoch, self.ironic.nodes[node.uuid])
-            return set()
+            return real(*args, **how)
 
-        def stopped(*args: Any, **how: Any) -> set[str]:
+        def stopped(*args: Any, **how: Any) -> object:
             raise exceptions.FencedError('new was stopped')
 
         for claim, gate, evidence, hint in (
             (stopped, 'service_may_write', 'new was stopped', 'Repeat'),
             # A move or a release that has not ended yet.
             (
-                SqlNodeImports.claim,
-                *('not_owned', 'has not ended', 'move list --unfinished'),
+                real,
+                *('not_owned', 'req-1 hands it over', 'list --unfinished'),
             ),
+            (in_cell, 'not_owned', 'cell_instance: on x', 'nova check'),
             (taken, 'not_owned', 'got an owner', 'Repeat'),
         ):
             self.assertEqual({}, moves.release([node], hold))
