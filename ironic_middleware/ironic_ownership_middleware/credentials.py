@@ -37,7 +37,8 @@ def requirement(
     :param conf: of Ironic, for the middleware of Keystone.
     :raises ConfigurationError: if the users can't be known.
     """
-    wanted = frozenset(required)
+    # Ironic's rules ignore the case of roles.
+    wanted = frozenset(one.lower() for one in required)
     if not wanted:
         return lambda environ: False
     if EVERY in wanted:
@@ -46,7 +47,9 @@ def requirement(
     if faults:
         raise exceptions.ConfigurationError(faults)
     caller = _keystone(conf) if strategy == 'keystone' else _basic
-    return lambda environ: bool((wanted | UNKNOWN) & caller(environ))
+    return lambda environ: bool(
+        (wanted | UNKNOWN) & {one.lower() for one in caller(environ)}
+    )
 
 
 def _faults(wanted: Caller, strategy: str) -> list[str]:

@@ -90,6 +90,7 @@ class KeystoneTest(unittest.TestCase):
             ('nova', 'admin,member', token, True),
             ('nova', '', other, True),
             ('other', 'admin,compute', token, True),
+            ('other', 'admin,Compute', token, True),
             ('other', 'admin,member', token, False),
         ):
             found = {
