@@ -16,7 +16,7 @@ from ironic_ownership.contracts import exceptions
 
 _OPTIONS = (
     cfg.StrOpt('shard'),
-    cfg.StrOpt('conductor_group'),
+    cfg.StrOpt('conductor_group', deprecated_name='partition_key'),
     cfg.ListOpt('peer_list', default=[]),
 )
 """Of Nova's group ``[ironic]``, with Nova's names."""

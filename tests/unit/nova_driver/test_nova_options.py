@@ -38,6 +38,7 @@ class TestRead(unittest.TestCase):
                 {('ownership', 'policies'): 'peer_list'},
             ),
             ('conductor_group = rack1\npeer_list = host1, host2\n', ring),
+            ('partition_key = rack1\npeer_list = host1, host2\n', ring),
             ('shard = A\npeer_list = host1\n', shard),
         ):
             self.assertEqual(settings, self.settings(f'[ironic]\n{text}'))
