@@ -104,7 +104,6 @@ def connect(options: argparse.Namespace) -> OwnershipClient:
             )
         region = configuration.get_one(argparse=options)
         session = region.get_session()
-        session.timeout = session.timeout or TIMEOUT
         return OwnershipClient(
             session,
             new_request_id(),
@@ -166,6 +165,7 @@ class OwnershipClient:
 
         self.request_id = request_id
         self._session = session
+        session.timeout = session.timeout or TIMEOUT
         self._name = (
             f'the HTTP service at {how.get("endpoint_override")}'
             if how.get('endpoint_override')

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import unittest
+from unittest import mock
 
 import requests
+from keystoneauth1 import session
 
 from ironic_ownership.clients import ownership
 from tests.unit import configurations
@@ -43,3 +45,9 @@ class TimeoutTest(unittest.TestCase):
                 client = ownership.connect(parser.parse_args(argv))
             self.addCleanup(client.close)
             self.assertEqual(seconds, client._session.timeout)
+
+    def test_request_of_openstackclient_ends(self) -> None:
+        manager = mock.Mock(session=session.Session())
+        client = ownership.over_session(manager)
+        self.addCleanup(client.close)
+        self.assertEqual(300, client._session.timeout)
