@@ -95,7 +95,13 @@ class Lifecycle:
         :raises FencedError: if that is not the service's epoch any more.
         :raises ServiceRefusedError: if the service is disabled.
         """
-        if node is None and allocation is not None and allocation.node_uuid:
+        if (
+            node is None
+            and allocation is not None
+            # Another client may have made it since.
+            and allocation.owner == held.host
+            and allocation.node_uuid
+        ):
             node = self.ironic_of().get(allocation.node_uuid)
         if node is None:
             why = (allocation and allocation.last_error) or ''

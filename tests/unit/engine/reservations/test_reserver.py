@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import itertools
 import threading
@@ -312,6 +313,21 @@ class TestOutages(reserver_case.ReservingCase):
             self.create()
         self.assertEqual(1, len(self.made))
         self.assertEqual([CLOSED], [r.state for r in self.everything()])
+        del self.made[instance()]
+        # It came after the process that began the reservation was killed.
+        for go_on in (self.create, lambda: self.recover(after=3600)):
+            self.leave_pending()
+            self.allocate(3, owner='other')
+            self.made[instance()] = dataclasses.replace(
+                self.made[instance()], owner=None
+            )
+            with contextlib.suppress(exceptions.AllocationConflictError):
+                go_on()
+            self.assertEqual({CLOSED}, {r.state for r in self.everything()})
+            self.assertEqual([], self.records.compute_nodes())
+            self.assertEqual(1, len(self.made))
+            self.made.clear()
+            self.ironic.put(node(3))
 
     def test_what_was_left_over_in_ironic_is_not_taken_for_the_answer(
         self,
