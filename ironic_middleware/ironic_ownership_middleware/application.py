@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 # Ironic calls the middleware with its application, and nothing else.
 from oslo_config import cfg
@@ -21,20 +21,13 @@ from ironic_ownership_middleware import (
     resources,
 )
 from ironic_ownership_middleware.decision import Refusal
-from ironic_ownership_middleware.records import Answer, Records
+from ironic_ownership_middleware.records import Records
 
 LOG = log.getLogger(__name__)
 
 _HEADER = 'HTTP_' + request_header.HEADER.upper().replace('-', '_')
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
-
-class _Reader(Protocol):
-    def read(
-        self, service: str, uuids: frozenset[str], names: frozenset[str]
-    ) -> Answer:
-        """Return a service and nodes."""
 
 
 class Ownership:
@@ -45,7 +38,7 @@ class Ownership:
     :param application: of Ironic.
     :param keys: each of them may have signed a request.
     :param lifetime: of a signature, in seconds.
-    :param requires_header: tells whether a request without one is refused.
+    :param without_header: returns why a request without one is refused.
     :param admits_without_records: what happens when they do not answer.
     :param count: receives the name of each counter to raise.
     :param clock: seconds since 1970.
@@ -54,11 +47,11 @@ class Ownership:
     def __init__(
         self,
         application: Application,
-        records: _Reader,
+        records: Records,
         keys: Sequence[str],
         *,
         lifetime: float = 60.0,
-        requires_header: Callable[[dict[str, Any]], bool] = lambda _: False,
+        without_header: credentials.Rule = lambda _: None,
         admits_without_records: bool = False,
         count: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
@@ -67,7 +60,7 @@ class Ownership:
         self._records = records
         self._keys = keys
         self._lifetime = lifetime
-        self._requires_header = requires_header
+        self._without_header = without_header
         self._admits_without_records = admits_without_records
         self._count = count
         self._clock = clock
@@ -106,8 +99,7 @@ class Ownership:
     ) -> Refusal | None:
         value = environ.get(_HEADER)
         if value is None:
-            required = self._requires_header(environ)
-            return decision.UNSIGNED if required else None
+            return self._without_header(environ)
         claim = self._claim(value, method, path)
         if claim is None:
             return decision.BAD_HEADER
@@ -179,7 +171,7 @@ def build(application: Application, conf: cfg.ConfigOpts) -> Ownership:
         Records(own.connection, own.answer_timeout),
         own.shared_keys,
         lifetime=own.signature_lifetime,
-        requires_header=credentials.requirement(
+        without_header=credentials.requirement(
             own.require_for, conf.auth_strategy, conf
         ),
         admits_without_records=own.without_records == 'admit',

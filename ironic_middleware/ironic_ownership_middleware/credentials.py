@@ -14,23 +14,23 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership_middleware import decision
 
 Environ = Mapping[str, Any]
 Caller = frozenset[str]
 """The user and the roles of a request, as ``user:NAME`` and ``role:NAME``."""
 
+Rule = Callable[[Environ], decision.Refusal | None]
+"""Returns why a request without a header is refused, if it is."""
+
 EVERY = '*'
-UNKNOWN: Caller = frozenset((EVERY,))
-"""A caller that needs a header by any rule, because it is not known."""
 
 _TOKENS = ('HTTP_X_AUTH_TOKEN', 'HTTP_X_STORAGE_TOKEN')
 """The headers in which keystonemiddleware takes a token."""
 
 
-def requirement(
-    required: Iterable[str], strategy: str, conf: Any
-) -> Callable[[Environ], bool]:
-    """Return a function that tells whether a request needs a header.
+def requirement(required: Iterable[str], strategy: str, conf: Any) -> Rule:
+    """Return the rule for requests without a header.
 
     :param required: of the option ``require_for``.
     :param strategy: Ironic's ``auth_strategy``.
@@ -40,16 +40,22 @@ def requirement(
     # Ironic's rules ignore the case of roles.
     wanted = frozenset(one.lower() for one in required)
     if not wanted:
-        return lambda environ: False
+        return lambda environ: None
     if EVERY in wanted:
-        return lambda environ: True
+        return lambda environ: decision.UNSIGNED
     faults = _faults(wanted, strategy)
     if faults:
         raise exceptions.ConfigurationError(faults)
     caller = _keystone(conf) if strategy == 'keystone' else _basic
-    return lambda environ: bool(
-        (wanted | UNKNOWN) & {one.lower() for one in caller(environ)}
-    )
+
+    def refusal(environ: Environ) -> decision.Refusal | None:
+        found = caller(environ)
+        if found is None:
+            return decision.UNKNOWN
+        needs = wanted & {one.lower() for one in found}
+        return decision.UNSIGNED if needs else None
+
+    return refusal
 
 
 def _faults(wanted: Caller, strategy: str) -> list[str]:
@@ -69,7 +75,7 @@ def _faults(wanted: Caller, strategy: str) -> list[str]:
     ]
 
 
-def _basic(environ: Environ) -> Caller:
+def _basic(environ: Environ) -> Caller | None:
     # Divided as by Ironic, which takes any white space.
     words = environ.get('HTTP_AUTHORIZATION', '').strip().split(maxsplit=1)
     if len(words) < 2 or words[0].lower() != 'basic':
@@ -77,11 +83,11 @@ def _basic(environ: Environ) -> Caller:
     try:
         text = base64.b64decode(words[1], validate=True).decode()
     except (binascii.Error, ValueError):
-        return UNKNOWN
+        return None
     return frozenset((f'user:{text.partition(":")[0]}',))
 
 
-def _keystone(conf: Any) -> Callable[[Environ], Caller]:
+def _keystone(conf: Any) -> Callable[[Environ], Caller | None]:
     from keystonemiddleware import auth_token
 
     def capture(environ: Environ, start_response: Any) -> list[bytes]:
@@ -95,7 +101,7 @@ def _keystone(conf: Any) -> Callable[[Environ], Caller]:
         {'oslo_config_config': conf, 'delay_auth_decision': True},
     )
 
-    def caller(environ: Environ) -> Caller:
+    def caller(environ: Environ) -> Caller | None:
         if not any(map(environ.get, _TOKENS)):
             return frozenset()
         seen: dict[str, Any] = {}
@@ -104,7 +110,7 @@ def _keystone(conf: Any) -> Callable[[Environ], Caller]:
         )
         if seen.get('HTTP_X_IDENTITY_STATUS') != 'Confirmed':
             # Ironic may find it valid a moment later.
-            return UNKNOWN
+            return None
         roles = seen.get('HTTP_X_ROLES', '').split(',')
         return frozenset(
             (

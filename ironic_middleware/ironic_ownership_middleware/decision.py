@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from ironic_ownership.contracts.request_header import Claim
 
-CONFLICT, FORBIDDEN, UNAVAILABLE = 409, 403, 503
+UNAUTHORIZED, FORBIDDEN, CONFLICT, UNAVAILABLE = 401, 403, 409, 503
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +50,13 @@ UNSIGNED = Refusal(
     'Use a nova-compute with the driver of ironic-ownership, which sends it. '
     'See require_for in [ownership] of ironic.conf',
     FORBIDDEN,
+)
+UNKNOWN = Refusal(
+    'unauthenticated',
+    'The credentials of this request are not confirmed, and some users have '
+    'to send the header X-Ironic-Ownership',
+    'Authenticate again; if Keystone fails, the log of Ironic has the cause',
+    UNAUTHORIZED,
 )
 BAD_HEADER = Refusal(
     'invalid_header',

@@ -226,8 +226,9 @@ class EnforcementTest(testtools.TestCase):
             )
 
         sven = keystone.token('sven')
-        for token in (sven, keystone.token('paul'), 'invalid'):
+        for token in (sven, keystone.token('paul')):
             self.assertEqual((403, 'header_required'), ask(token)[:2])
+        self.assertEqual((401, 'unauthenticated'), ask('invalid')[:2])
         # Ironic itself answers these: it has no conductor there.
         good = self.header('PATCH', self.path)
         for found in (

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership_middleware import application, options
+from ironic_ownership_middleware import application, decision, options
 from ironic_ownership_middleware.decision import NodeRow, ServiceRow
 from tests.unit.ironic_middleware import support
 from tests.unit.ironic_middleware.support import PATH, UUID, environ, signed
@@ -188,11 +188,11 @@ class TestWithoutHeader(ApplicationCase):
     def test_it_is_refused_where_it_is_required(self) -> None:
         asked: list[str] = []
 
-        def required(request: dict[str, Any]) -> bool:
+        def refusal(request: dict[str, Any]) -> decision.Refusal:
             asked.append(request['PATH_INFO'])
-            return True
+            return decision.UNSIGNED
 
-        self.middleware = self.build(requires_header=required)
+        self.middleware = self.build(without_header=refusal)
         self.refused(403, 'header_required', environ())
         self.refused(403, 'header_required', environ('POST', '/v1/ports'))
         self.refused(

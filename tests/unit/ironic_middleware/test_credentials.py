@@ -17,7 +17,8 @@ class CredentialsTest(unittest.TestCase):
     def requirement(
         self, *required: str, strategy: str = 'http_basic'
     ) -> Callable[[dict[str, Any]], bool]:
-        return credentials.requirement(required, strategy, None)
+        refusal = credentials.requirement(required, strategy, None)
+        return lambda request: refusal(request) is not None
 
     def test_header_is_needed_by_none_or_by_all(self) -> None:
         for required, expected in (((), False), (('*',), True)):
@@ -58,7 +59,7 @@ class CredentialsTest(unittest.TestCase):
 class KeystoneTest(unittest.TestCase):
     """With a stand-in for keystonemiddleware; ``test_enforcement`` has it."""
 
-    def needs(self, found: dict[str, str], **request: str) -> bool:
+    def refusal(self, found: dict[str, str], **request: str) -> int | None:
         def protocol(
             application: Any, conf: dict[str, Any]
         ) -> Callable[[dict[str, Any], Any], Any]:
@@ -73,36 +74,39 @@ class KeystoneTest(unittest.TestCase):
         with mock.patch(
             'keystonemiddleware.auth_token.AuthProtocol', protocol
         ):
-            needs = credentials.requirement(
+            refusal = credentials.requirement(
                 ['user:nova', 'role:compute'], 'keystone', None
             )
             sent = environ(**request)
             before = dict(sent)
-            result = needs(sent)
+            result = refusal(sent)
         # Ironic validates the token itself.
         self.assertEqual(before, sent)
-        return result
+        return result and result.status
 
     def test_user_or_role(self) -> None:
         token = {'HTTP_X_AUTH_TOKEN': 'token'}
         other = {'HTTP_X_STORAGE_TOKEN': 'token'}
         for user, roles, headers, expected in (
-            ('nova', 'admin,member', token, True),
-            ('nova', '', other, True),
-            ('other', 'admin,compute', token, True),
-            ('other', 'admin,Compute', token, True),
-            ('other', 'admin,member', token, False),
+            ('nova', 'admin,member', token, 403),
+            ('nova', '', other, 403),
+            ('other', 'admin,compute', token, 403),
+            ('other', 'admin,Compute', token, 403),
+            ('other', 'admin,member', token, None),
         ):
             found = {
                 'HTTP_X_IDENTITY_STATUS': 'Confirmed',
                 'HTTP_X_USER_NAME': user,
                 'HTTP_X_ROLES': roles,
             }
-            needs = self.needs(found, **headers)
-            self.assertIs(expected, needs, (user, roles, headers))
+            status = self.refusal(found, **headers)
+            self.assertEqual(expected, status, (user, roles, headers))
 
     def test_token_that_cannot_be_validated_is_refused(self) -> None:
         invalid = {'HTTP_X_IDENTITY_STATUS': 'Invalid'}
-        self.assertTrue(self.needs(invalid, HTTP_X_AUTH_TOKEN='token'))
+        # As by Ironic: for another status no client authenticates again.
+        for found in (invalid, {}):
+            status = self.refusal(found, HTTP_X_AUTH_TOKEN='token')
+            self.assertEqual(401, status)
         # Without one, Ironic answers.
-        self.assertFalse(self.needs(invalid))
+        self.assertIsNone(self.refusal(invalid))
