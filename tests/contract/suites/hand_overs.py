@@ -154,7 +154,10 @@ class HandOverContract(MoveCase):
     def test_node_that_is_not_as_it_was_seen_is_not_released(self) -> None:
         self.applied('host1', Delete(uuid(4)))
         for seen, code in (
-            (self.seen(1), 'instance_changed'),
+            (
+                self.seen(1),
+                f'instance_changed: its instance is {self.instances[1]}',
+            ),
             (self.seen(3, source='host2'), 'owner_changed'),
             (moves.NodeMove(uuid(9), 'host1'), 'record_exists'),
             (moves.NodeMove(uuid(4), None), 'record_exists'),

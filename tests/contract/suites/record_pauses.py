@@ -46,6 +46,10 @@ class PauseContract(RecordsContract):
         self.assertEqual([uuid(0)], held)
         held = self.held('host1', Release(uuid(1)))
         self.assertEqual([uuid(1)], held)
+        outcome = self.records.apply(
+            'host1', self.epochs['host1'], [Release(uuid(2))], origin=OPERATOR
+        )
+        self.assertEqual(((), 1), (outcome.paused, len(outcome.applied)))
         update = Update(node(0, shard='a', instance_uuid='i'))
         self.assertEqual([], self.held('host1', claim(7), update))
         self.records.set_service('host1', actor='operator', forced_down=True)

@@ -165,6 +165,9 @@ class ServiceTest(unittest.TestCase):
         row, member = model.Service('h'), model.Member('h', 'i', 0.0, settings)
         status = service_status.ServiceStatus(row, member, True)
         reading = member_listing.Reading(member, True, True)
+        for role, active in (('standby', False), ('unknown', None)):
+            found = dataclasses.replace(reading, active=active)
+            self.assertEqual(role, found.role)
         for shown, thing in (
             (services.DETAILS, status),
             (services.LONG, status),

@@ -114,6 +114,9 @@ class MoveNodesTest(move_case.MoveCase):
         self.assertEqual(
             [world.uuid(2)], [one.node.uuid for one in rest.refused]
         )
+        self.assertEqual(
+            [world.uuid(1)], [n.node.uuid for n in rest.nodes if not n.gates]
+        )
         self.assertEqual(28, self.execute(rest).count(MOVED))
         stored = move_nodes.find(self.moves, plan.order.request_id)
         self.assertEqual({MOVED: 28, REFUSED: 2}, stored.counts)

@@ -151,11 +151,12 @@ class PlanTest(ShardCase):
 
     def test_other_deployments_and_unknown_fields_are_left_alone(self) -> None:
         self.ironic.put(world.node(31, shard='elsewhere'))
+        self.ironic.put(world.node(34, shard=None, instance_uuid='i34'))
         self.ironic.put(world.node(32, shard=None), world.node(33, shard='s3'))
         epoch = self.records.register('stopped', world.ALL)
         self.claim('stopped', epoch, self.ironic.nodes[world.uuid(33)])
         found = self.propose()
-        self.assertEqual([1, 1], [*found.left.values()])
+        self.assertEqual([1, 1, 1], [*found.left.values()])
         self.assertIn(world.uuid(32), found.plan.moves)
         with self.assertRaises(exceptions.NotFoundError):
             self.propose(weights={'d': 2})

@@ -14,6 +14,7 @@ from ironic_ownership.contracts.moves import (
     NodeState,
     Trial,
 )
+from ironic_ownership.contracts.records import Release
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import trial
@@ -217,6 +218,16 @@ class FailingTest(TrialCase):
         kinds = [event.kind for event in more if event.node_uuid]
         self.assertEqual(8, kinds.count('node_moved'))
         self.assertEqual(4, kinds.count('node_handed_over'))
+
+    def test_node_without_an_owner_is_so_again_and_tells_why(self) -> None:
+        self.frozen = True
+        node = world.uuid(1)
+        epoch = self.records.register('old', world.ALL)
+        self.records.apply('old', epoch, [Release(node)])
+        result = self.execute(self.with_trial(1, source=None, uuids=[node]))
+        self.assertIsNone(self.owners()[node])
+        (left,) = self.stored(result).values()
+        self.assertIn('trial failed: owner_acts', str(left.detail))
 
     def test_new_owner_has_to_act(self) -> None:
         self.frozen = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from collections.abc import Mapping, Sequence
 
-from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.options import Option, OptionType
 from ironic_ownership.contracts.reasons import Decision, Reason
 from ironic_ownership.engine.decision import decide
@@ -119,6 +119,10 @@ class TestValues(unittest.TestCase):
         ((_, odd),) = balance.rings(groups, {'host1': 20, 'host2': 20})
         self.assertTrue(odd.uneven)
         self.assertEqual('host1', odd.largest)
+        ((_, idle),) = balance.rings(self.groups(host1=0, host2=3), {})
+        self.assertEqual(0, idle.expected('host1'))
+        with self.assertRaisesRegex(exceptions.PluginFaultError, 'not shares'):
+            balance.rings(self.groups(host1=-1, host2=3), {})
 
     def test_ring_without_expected_shares_is_never_uneven(self) -> None:
         groups = self.groups('expectant', host1=1, host2=1)

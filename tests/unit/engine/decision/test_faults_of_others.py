@@ -54,9 +54,10 @@ class FaultsOfOthersTest(unittest.TestCase):
         self,
         kind: type[policy.Policy],
         *records: model.ComputeNode,
+        failing: str = 'host2',
         **others: object,
     ) -> dict[str, Decision]:
-        """Decide all nodes; ``host2`` has the policy, and others."""
+        """Decide all nodes; one host has the policy, and others."""
         faults: set[tuple[str, ...]] = set()
 
         def on_fault(hosts: Collection[str], error: Exception) -> None:
@@ -68,7 +69,7 @@ class FaultsOfOthersTest(unittest.TestCase):
             model.View.of(
                 [
                     world.member('host1', world.runs(shard_key='a')),
-                    world.member('host2', world.runs(bad=None, **others)),
+                    world.member(failing, world.runs(bad=None, **others)),
                 ]
             ),
             [],
@@ -77,7 +78,7 @@ class FaultsOfOthersTest(unittest.TestCase):
         )
         found = {record.uuid: record for record in records}
         decided = decide.decide((MINE, THEIRS, PICKY), found, groups)
-        self.assertEqual({('host2',)}, faults)
+        self.assertEqual({(failing,)}, faults)
         return dict(decided)
 
     def test_only_nodes_that_may_be_theirs_stay_undecided(self) -> None:
@@ -122,6 +123,9 @@ class FaultsOfOthersTest(unittest.TestCase):
             ]
             uuids = [node.uuid for node in undecided]
             self.assertCountEqual(uuids, found, (kind, others))
+        # Those that follow are asked as well.
+        decided = self.decide(NoScope, failing='host0')
+        self.assertEqual(('host0', 'host1'), decided[MINE.uuid].contenders)
 
     def test_fault_is_raised_unless_it_is_tolerated(self) -> None:
         for kind in (Asked, NoScope, NoOwners, NoPeers):

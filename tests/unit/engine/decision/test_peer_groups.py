@@ -3,6 +3,7 @@ from __future__ import annotations
 import unittest
 
 from ironic_ownership.contracts import model
+from ironic_ownership.engine.decision.peer_groups import assigner_name
 from tests.unit.engine import world
 
 RING, PAIR = world.RING, ('host1', 'host2')
@@ -119,6 +120,10 @@ class TestPolicies(unittest.TestCase):
         for shard in ('a', 'b'):
             node = world.node(1, shard=shard)
             self.assertIs(shard == 'a', groups.admits('host1', node))
+
+    def test_name_of_an_assigner(self) -> None:
+        for settings, name in ((GROUP, 'peer_list'), (world.ALL, None)):
+            self.assertEqual(name, assigner_name(settings, world.interpret))
 
     def test_equal_settings_are_read_once(self) -> None:
         read = []

@@ -90,7 +90,9 @@ class TestBeats(MemberCase):
         self.assertEqual(1, len(logs.records))
         self.assertFalse(self.fence.may_act)
         self.records.fail_with = None
-        self.member.beat()
+        with self.assertLogs(LOGGER, 'INFO') as logs:
+            self.member.beat()
+        self.assertIn('registered in the records', str(logs.output))
         self.assertEqual(1, self.fence.epoch())
 
     def advertised(self) -> object:

@@ -37,8 +37,9 @@ class TestStandby(MemberCase):
         self.stand_by()
         with self.assertRaisesRegex(
             exceptions.FencedError, 'stands by for incarnation first'
-        ):
+        ) as refused:
             self.fence.epoch()
+        self.assertTrue(refused.exception.lasting)
         self.assertEqual(1, self.records.epoch)
         changes = self.changes
         self.store.rows.pop(('host1', 'first'))
