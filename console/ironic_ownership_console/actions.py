@@ -285,11 +285,11 @@ def _done(
     text = f'{title}: done'
     if refused:
         text = f'{title}: {len(done) - refused} of {len(done)} done'
-    if answer.get('background'):
+    parts = answer.get('moves', [answer])
+    if any(one.get('background') for one in parts):
         text = f'{title}: it runs'
-    flask.g.session.message = ' '.join(
-        [f'{text}.', *answer.get('warnings', ())]
-    )
+    warnings = (text for one in parts for text in one.get('warnings', ()))
+    flask.g.session.message = ' '.join([f'{text}.', *warnings])
     return flask.redirect(pages.quoted(action.page, target), 303)
 
 

@@ -47,26 +47,22 @@ def subjects(answer: Mapping[str, Any]) -> Iterator[Subject]:
     """Yield what an answer proposes, or has done."""
     for move in answer.get('moves', ()):
         yield from subjects(move)
-    for one in answer.get('unplaceable', ()):
-        yield Subject(
-            one.get('name') or one.get('uuid', ''),
-            'no service takes it',
-            (('placed', 'failed', words(one.get('why')), ''),),
-        )
     shared = [*answer.get('gates', ())]
-    for one in answer.get('nodes', ()):
+    for one in (*answer.get('nodes', ()), *answer.get('unplaceable', ())):
         own = one.get('gates')
         if not isinstance(own, list):
             own = [gate for gate in shared if gate.get('uuid') == one['uuid']]
             shared = [gate for gate in shared if gate not in own]
         hint = one.get('hint') or ''
+        detail = one.get('evidence') or one.get('detail') or ''
+        refused = ['refused'] if _state(one) == 'refused' else []
         yield Subject(
             one.get('name') or one['uuid'],
             _result(one),
             tuple(map(_gate, own))
             or tuple(
-                (gate, 'failed', one.get('evidence') or '', hint)
-                for gate in one.get('failed_gates') or ()
+                (gate, 'failed', detail, hint)
+                for gate in one.get('failed_gates') or refused
             ),
             _state(one) != 'unchanged',
         )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import html
 import re
+from unittest import mock
 
+from ironic_ownership.engine.changes import moves
+from tests.unit.cli import command_case
 from tests.unit.console import console_case
 from tests.unit.engine import world
 
@@ -103,6 +106,20 @@ class ActionsTest(console_case.ConsoleCase):
         self.assertEqual(5, page.count('<summary>14 passed</summary>'))
         self.assertEqual(1, page.count('<summary>13 passed</summary>'))
         self.assertEqual(1, page.count('<span class="mark error">'))
+
+    def test_result_of_a_drain_is_that_of_its_moves(self) -> None:
+        del self.ironic.nodes[world.uuid(2)]
+        page = self.send('/act/drain/old', step='propose', reason='CHG-1')
+        self.assertIn('6 in all, 1 refused by a gate', page)
+        self.assertIn('Ironic answers 404 for its uuid', page)
+        self.assertNotIn('value="execute"', page)
+        form = {'reason': 'CHG-1', 'skip_invalid': 'on'}
+        with mock.patch.object(moves, 'BATCH', 2):
+            self.execute('/act/drain/old', **form)
+        self.assertIn('Drain old: it runs.', self.page('/'))
+        command_case.join()
+        self.execute('/act/drain/old', **form)
+        self.assertIn('Drain old: 0 of 1 done.', self.page('/'))
 
     def test_service_is_disabled_enabled_and_forced_down(self) -> None:
         def row():
