@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
+import re
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -23,7 +25,6 @@ from ironic_ownership_console.service import Service, ServiceError
 from ironic_ownership_console.sessions import Session, Sessions
 
 COOKIE = 'ironic_ownership_console'
-_LOOPBACK = ('127.0.0.1', 'localhost', '[::1]')
 _OPEN = ('sign_in', 'static')
 _HEADERS = {
     'Content-Security-Policy': (
@@ -97,8 +98,8 @@ class _Gate:
         request = flask.request
         if not self._auth_url:
             # A page of another site whose name resolves to this machine.
-            host = request.host.rsplit(':', 1)[0]
-            if host not in _LOOPBACK:
+            host = re.sub(r':\d*$', '', request.host.lower())
+            if not is_loopback(host.strip('[]')):
                 flask.abort(400, 'Without Keystone, use a loopback address.')
         if request.endpoint == 'static':
             return None
@@ -196,6 +197,14 @@ class _Gate:
             return self._to_form()
         page = flask.render_template('error.html', error=error)
         return page, error.status
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address or a name is one of this machine."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == 'localhost'
 
 
 def _local(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import sys
 from collections.abc import Sequence
 
@@ -52,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     import waitress
 
     args = _parser().parse_args(argv)
-    if not args.auth_url and not _is_loopback(args.listen):
+    if not args.auth_url and not app.is_loopback(args.listen):
         print(
             'ironic-ownership-console: without --auth-url any client could '
             'move nodes: listen on a loopback address, or add --auth-url',
@@ -82,10 +81,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     server.run()
     return 0
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == 'localhost'

@@ -15,8 +15,16 @@ _FORM = {
 
 class LocalTest(console_case.ConsoleCase):
     def test_name_that_leads_here_from_elsewhere_is_refused(self) -> None:
-        answer = self.browser.get('/', base_url='http://evil.example/')
-        self.assertEqual(400, answer.status_code)
+        for host, status in (
+            ('evil.example', 400),
+            ('127.0.0.1.evil.example', 400),
+            ('[::1]', 200),
+            ('[::1]:6390', 200),
+            ('127.0.0.2:6390', 200),
+            ('LOCALHOST:6390', 200),
+        ):
+            answer = self.browser.get('/', base_url=f'http://{host}/')
+            self.assertEqual(status, answer.status_code, host)
 
     def test_cookie_is_for_this_site_alone(self) -> None:
         self.page('/')
