@@ -163,7 +163,7 @@ class Fleet:
             one['host']
             for page in self._service.pages(token, '/v1/services', 'services')
             for one in page
-            if one['alive'] in ('down', 'away')
+            if one['alive'] in ('down', 'away') or one['forced_down']
         )
         nodes = []
         for page in self._service.pages(

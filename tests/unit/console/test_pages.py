@@ -133,6 +133,9 @@ class PagesTest(console_case.ConsoleCase):
         text = self.page('/fleet?by=shard')
         rows = re.findall(r'(\w)</a></th><td class="n">(\d)<', text)
         self.assertEqual([('a', '3'), ('b', '3')], rows)
+        # Such an address has all nodes.
+        text = self.page('/fleet?by=conductor_group')
+        self.assertNotIn('href="/nodes?conductor_group="', text)
         self.instead = 403
         self.page('/fleet.json', 403)
         self.instead = 500
@@ -140,6 +143,12 @@ class PagesTest(console_case.ConsoleCase):
         self.instead = 0
         self.page('/services/nwe', 404)
         self.page('/act/explode/x', 404)
+
+    def test_service_that_is_forced_down_serves_no_node(self) -> None:
+        self.backend.join('old', 'two', world.ALL)
+        self.records.set_service('old', actor='rita', forced_down=True)
+        self.page('/fleet.json')
+        self.assertEqual('4' * 6, self.answer.get_json()['states'])
 
     def test_snapshot_is_read_again_when_it_is_old(self) -> None:
         now = [0.0]
