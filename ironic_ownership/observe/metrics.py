@@ -123,12 +123,12 @@ def _of_records(seen: Deployment) -> Iterator[Family]:
     )
     alive: Samples = ()
     if Part.MEMBERSHIP not in seen.unread:
-        live = seen.view.hosts
+        live = seen.view.hosts | {r.host for r in rows if r.is_stock}
         hosts = {row.host for row in rows} | live
         alive = [((host,), float(host in live)) for host in sorted(hosts)]
     yield Family(
         'service_alive',
-        'Whether the membership sees a service alive: 1 or 0.',
+        'Whether the membership, or stock Nova, sees a service alive: 1 or 0.',
         ('service',),
         alive,
     )

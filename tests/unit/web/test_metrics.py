@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 from prometheus_client import parser
 
 from ironic_ownership.api import background
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.observe import metrics
 from ironic_ownership.web import exposition as resource
 from ironic_ownership_plugin_kit import fakes
@@ -51,6 +53,11 @@ class MetricsTest(app_case.SiteCase):
             },
             {key[1:] for key in found if key[0] == 'problems'},
         )
+
+    def test_service_that_stock_nova_serves_is_alive(self) -> None:
+        stock = model.Service('old', up_in_nova=True)
+        with mock.patch.object(SqlRecords, 'services', return_value=[stock]):
+            self.assertEqual(1, self.samples()['service_alive', 'old'])
 
     def test_part_that_does_not_answer_is_reported_and_left_out(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
