@@ -257,8 +257,9 @@ class Failover:
 
     @property
     def done(self) -> bool:
-        """True if the active process is the target, or there is neither."""
-        return not self.after.fenced and self.after.incarnation == self.target
+        """True if there is a target, and it is the active process."""
+        active = None if self.after.fenced else self.after.incarnation
+        return active is not None and active == self.target
 
 
 def _not_forced_down(failover: Failover) -> str | None:
