@@ -294,7 +294,7 @@ def propose_order(
         order = dataclasses.replace(order, to=to)
         if to == named.host:
             raise exceptions.RequestError(
-                f'{to} cannot take over from itself',
+                [f'{to} cannot take over from itself'],
                 hint='Name another service, or none: then the policies choose',
             )
 

@@ -106,8 +106,11 @@ class StandingOrderTest(ChangesCase):
     def test_order_that_cannot_be_carried_out_is_refused(self) -> None:
         before = self.state()
         self.patch('old', 404, **{**self.ORDER, 'take_over_deployed_to': 'x'})
-        self.patch(
+        itself = self.patch(
             'old', 400, **{**self.ORDER, 'take_over_deployed_to': 'OLD'}
+        )
+        self.assertEqual(
+            'old cannot take over from itself', itself['error']['message']
         )
         self.patch('old', **self.ORDER, dry_run=True)
         for key, state in (
@@ -160,6 +163,10 @@ class DeleteServiceTest(ChangesCase):
 
 
 class FailoverTest(ChangesCase):
+    def test_failover_without_a_standby_is_not_done(self) -> None:
+        path, body = '/v1/services/old/failover', {'dry_run': True}
+        self.assertFalse(self.ask('POST', path, json=body)['done'])
+
     def test_failover_to_another_process_is_a_warning(self) -> None:
         fail_over = SqlRecords.fail_over
         warning = 'two did not take over: new is served by three'
