@@ -135,7 +135,8 @@ def _check_owner(found: explanation.Explanation, host: str) -> None:
     if row is not None and row.forced_down:
         state = 'is forced down'
     elif row is None or not found.status.owner_alive:
-        state = 'is not alive'
+        away = row is not None and row.away
+        state = explanation.AWAY if away else 'is not alive'
     elif row.fenced:
         state = 'was fenced, and has not registered again'
     else:

@@ -76,6 +76,9 @@ class TestActionCheck(service.ServiceCase):
     def test_dead_owner_is_refused(self) -> None:
         self.host.backend.leave()
         self.refused(exceptions.FencedError, 'not alive')
+        away = model.Service('host1', away=True)
+        with mock.patch.object(self.records, 'services', return_value=[away]):
+            self.refused(exceptions.FencedError, 'is expected back')
 
     def test_owner_that_stock_nova_serves_is_alive(self) -> None:
         self.host.backend.leave()
