@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import model, reasons, records
+from ironic_ownership.contracts import model, reasons, records, texts
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import rows
 from ironic_ownership.db.linked_tables import NOTHING, LockedNodes
@@ -234,7 +234,7 @@ class ChangeSet:
                 EventKind.NODES_TAKEN_OVER,
                 from_host=host,
                 to_host=self.host,
-                reason=f'{number} free nodes; {cause}',
+                reason=f'{texts.counted(number, "free node")}; {cause}',
             )
 
     def _update(self, update: records.Update) -> bool:

@@ -122,7 +122,7 @@ class EventContract(RecordsContract):
             outcome = self.apply('host1', self.one, change)
             self.assertEqual(fenced, outcome.fenced)
         seen = f'{CAUSE}, seen missing by host1'
-        taken = f'1 free nodes; {CAUSE}'
+        taken = f'1 free node; {CAUSE}'
         found = self.events('service_fenced', 'nodes_taken_over')
         self.assertEqual(
             [
