@@ -345,12 +345,12 @@ ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 @contextlib.contextmanager
-def odd_values(error: exceptions.OwnershipError) -> Iterator[None]:
-    """Raise this error where an answer has other values than expected."""
+def odd_values(kind: Callable[[str], Exception], what: str) -> Iterator[None]:
+    """Raise a kind of error where an answer has other values than expected."""
     try:
         yield
     except ODD as exc:
-        raise error from exc
+        raise kind(what) from exc
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

@@ -261,7 +261,7 @@ class IronicClient(bare_metal.BareMetal):
         if not nodes.is_uuid(instance_uuid):
             return None
         rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
-        with transport.odd_values(errors.unusable('a list of nodes')):
+        with transport.odd_values(errors.unusable, 'a list of nodes'):
             for row in rows['nodes']:
                 # A server that ignored the filter would list all nodes.
                 if row['instance_uuid'].lower() == instance_uuid.lower():
@@ -280,7 +280,7 @@ class IronicClient(bare_metal.BareMetal):
 
     def shard_counts(self) -> Mapping[str | None, int]:
         counts: dict[str | None, int] = {}
-        with transport.odd_values(errors.unusable('a count of shards')):
+        with transport.odd_values(errors.unusable, 'a count of shards'):
             for row in self._api.get('/shards')['shards']:
                 name = None if row['name'] == 'None' else str(row['name'])
                 counts[name] = counts.get(name, 0) + int(row['count'])

@@ -47,7 +47,7 @@ class PlacementClient(placement.Placement):
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
-        with transport.odd_values(_unexpected('allocations')):
+        with transport.odd_values(_unexpected, 'allocations'):
             return frozenset(map(str, data['allocations'].keys()))
 
     def put_provider(self, uuid: str, name: str) -> bool:
@@ -128,7 +128,7 @@ class PlacementClient(placement.Placement):
 
     def _with(self, trait: str) -> frozenset[str]:
         data = self._send('GET', f'/resource_providers?required={trait}')
-        with transport.odd_values(_unexpected('list of providers')):
+        with transport.odd_values(_unexpected, 'list of providers'):
             return frozenset(
                 str(p['uuid']) for p in data['resource_providers']
             )
@@ -238,7 +238,7 @@ def _replace(
 
 def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
     known = {field.name for field in dataclasses.fields(placement.Resource)}
-    with transport.odd_values(_unexpected('inventory')):
+    with transport.odd_values(_unexpected, 'inventory'):
         return placement.Inventory(
             int(data['resource_provider_generation']),
             {
@@ -251,7 +251,7 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
 
 
 def _traits(data: Mapping[str, Any]) -> placement.Traits:
-    with transport.odd_values(_unexpected('traits')):
+    with transport.odd_values(_unexpected, 'traits'):
         return placement.Traits(
             int(data['resource_provider_generation']),
             frozenset(map(str, data['traits'])),
