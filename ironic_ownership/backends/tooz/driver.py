@@ -13,9 +13,10 @@ import difflib
 import functools
 import math
 import urllib.parse
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Protocol
 
+from oslo_utils import strutils
 from tooz import coordination
 
 from ironic_ownership.backends.tooz import members
@@ -69,6 +70,10 @@ class Driver:
     """Options of the URL that this driver sets itself."""
     known: Set[str] = frozenset()
     """Other options of the URL that tooz reads; it ignores the rest."""
+    tls: ClassVar[tuple[str, ...]] = ()
+    """Options of the URL that turn TLS on; without any, the scheme does."""
+    of_tls: ClassVar[Set[str]] = frozenset()
+    """Options of the URL that have no effect without TLS."""
 
     def __init__(
         self, store_url: StoreURL, ttl: float, call_timeout: float
@@ -99,6 +104,7 @@ class Driver:
                 f'{self.name} has no option {name}: '
                 + (f'did you mean {near[0]}?' if near else 'remove it')
             )
+        found += self._tls_faults()
         # Redis has sockets, and uses database 0.
         has_path = parts.path not in {'', '/', '/0'} and parts.hostname
         if has_path or parts.fragment:
@@ -107,6 +113,20 @@ class Driver:
             # Not the faults, which may quote a part of the password.
             return ['user and password need %2F for /, %3F for ?, %23 for #']
         return found
+
+    def _tls_faults(self) -> Iterator[str]:
+        query, on = self.store_url.query, {}
+        for name in sorted({'verify_certs', *self.tls} & query.keys()):
+            try:
+                on[name] = strutils.bool_from_string(query[name], strict=True)
+            # tooz takes it for false.
+            except ValueError:
+                yield f'{name} is true or false'
+        options = ', '.join(sorted(self.of_tls & query.keys()))
+        has_scheme = 'https' in self.store_url.parts.scheme
+        if options and not (has_scheme or any(map(on.get, self.tls))):
+            how = f'add {self.tls[0]}=true' if self.tls else 'use etcd3+https'
+            yield f'{options} needs TLS: {how}'
 
     @property
     def whole_ttl(self) -> int:
@@ -214,9 +234,8 @@ class StoreURL:
     def parts(self) -> urllib.parse.SplitResult:
         try:
             parts = urllib.parse.urlsplit(self.url)
-            # A list of servers has several ports, which cannot be parsed.
-            if ',' not in parts.netloc:
-                parts.port  # noqa: B018 - raises if it is no port
+            for server in parts.netloc.rpartition('@')[2].split(','):
+                urllib.parse.urlsplit(f'//{server}').port  # noqa: B018 - raises
         except ValueError:
             # Without its cause, which may quote a password.
             raise _fault('is not a URL') from None

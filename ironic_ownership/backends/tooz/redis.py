@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from urllib.parse import parse_qs
 
 from oslo_log import log
 
@@ -36,14 +37,20 @@ class RedisDriver(driver.Driver):
         'socket_connect_timeout',
         'retry_on_timeout',
     }
+    tls = ('ssl', 'sentinel_ssl')
+    of_tls = frozenset({'ssl_certfile', 'ssl_keyfile', 'ssl_ca_certs'})
     _has_warned = False
 
     def faults(self) -> Sequence[str]:
         from tooz.drivers import redis
 
         self.known = redis.RedisDriver.CLIENT_ARGS | {'namespace'}
-        found, server = [*super().faults()], ''.join(self.store_url.servers)
-        if 'sentinel' in self.store_url.query and not _PORT.search(server):
+        found, query = [*super().faults()], self.store_url.parts.query
+        servers = parse_qs(query).get('sentinel_fallback', [])
+        servers += self.store_url.servers or ['']
+        if 'sentinel' in self.store_url.query and not all(
+            map(_PORT.search, servers)
+        ):
             found.append('a sentinel needs its port, such as :26379')
         return found
 

@@ -43,8 +43,10 @@ class ZooKeeperDriver(driver.Driver):
     lives_without_beats = True
     reader_class = _SyncedReader
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
-    known = frozenset({'hosts', 'namespace', 'randomize_hosts', 'use_ssl'})
-    known |= {'ca', 'certfile', 'keyfile', 'keyfile_password', 'verify_certs'}
+    tls = ('use_ssl',)
+    of_tls = frozenset({'ca', 'certfile', 'keyfile'})
+    of_tls |= {'keyfile_password', 'verify_certs'}
+    known = of_tls | {'hosts', 'namespace', 'randomize_hosts', *tls}
 
     def options(self) -> Mapping[str, Any]:
         return {

@@ -85,6 +85,7 @@ class TestFind(unittest.TestCase):
             'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
             'redis://h?ssl=true&ssl_ca_certs=/ca&db=3&namespace=a',
             'redis://h:1/0?sentinel=m&sentinel_fallback=[::1]:1',
+            'redis://h:1?sentinel=m&sentinel_ssl=1&ssl_ca_certs=/ca',
             'redis://:p@/run/redis.sock?encoding=utf8',
             'etcd3+http://a:1,b:2',
             'zookeeper://a:1,b:2',
@@ -106,6 +107,20 @@ class TestFind(unittest.TestCase):
             ('etcd3+https://h?cert_key=/k', 'cert_cert and cert_key'),
             ('redis://h?sentinel=m', 'needs its port'),
             ('redis://:1?sentinel=m', 'needs its port'),
+            ('redis://h:1?sentinel=m&sentinel_fallback=i', 'needs its port'),
+            # Plain text, or any certificate, would be used without a word.
+            ('etcd3+http://h?ca_cert=/ca', 'ca_cert needs TLS', 'etcd3+https'),
+            ('zookeeper://h?ca=/ca', 'ca needs TLS: add use_ssl=true'),
+            ('zookeeper://h?use_ssl=false&ca=/ca', 'ca needs TLS'),
+            ('redis://h?ssl_ca_certs=/ca', 'needs TLS: add ssl=true'),
+            ('redis://h?ssl=ture', 'ssl is true or false'),
+            (
+                'zookeeper://h?use_ssl=1&verify_certs=N0',
+                'verify_certs is true',
+            ),
+            # One port of several.
+            ('etcd3+http://a:x,b:1', 'is not a URL'),
+            ('zookeeper://a:1,b:99999', 'is not a URL'),
             # A part of the password is not quoted.
             *(
                 (f'redis://u:1{mark}hunter2@h', 'need %2F for /, %3F for ?')
