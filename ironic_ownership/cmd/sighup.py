@@ -65,8 +65,8 @@ class Reloading:
         LOG.info('reading the configuration again')
         try:
             fresh = self._read()
-            levels = log_format.read_levels(fresh)
             kept = self._keep_until_restart(fresh)
+            levels = log_format.read_levels(fresh)
             chosen = _read_with_kept(fresh, kept)
             self._check_policies(fresh, chosen.tuning)
             unknown = unknown_options.remarks(fresh)
@@ -110,6 +110,8 @@ class Reloading:
         kept = needing_restart(self._conf, fresh)
         for (group, name), value in kept.items():
             target = None if group == 'DEFAULT' else group
+            if isinstance(value, str):
+                value = value.replace('$', '$$')  # not the name of an option
             fresh.set_override(name, value, target)
         if kept:
             LOG.warning(

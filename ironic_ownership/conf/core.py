@@ -43,7 +43,6 @@ _OWNERSHIP = (
     ),
     cfg.ListOpt(
         'importable_policies',
-        mutable=True,
         default=[],
         help='Policies of other packages that this process may import if a '
         'member uses them or a client names them, besides those in policies. '

@@ -179,14 +179,18 @@ class TestRestart(ReloadingCase):
             ('DEFAULT', 'host', 'host9'),
             ('DEFAULT', 'log_file', '/nonexistent/host.log'),
             ('DEFAULT', 'use_json', True),
+            ('DEFAULT', 'log_config_append', '/nonexistent/log.conf'),
             ('ownership', 'backend', 'memory'),
+            ('ownership', 'importable_policies', 'other'),
             ('membership', 'member_ttl', 50),
             ('membership', 'fence_margin', 2),
             ('database', 'connection', 'postgresql://me:hunter2@db/x'),
             ('database', 'max_retries', 3),
             ('ironic', 'endpoint_override', 'http://127.0.0.2:1'),
             ('ironic', 'page_size', 9),
+            ('enforcement', 'shared_key', 'k' * 32),
         )
+        self.start(('enforcement', 'shared_key', '$$key' * 9))
         # They are compared with the start, and not with the last try.
         for _ in range(2):
             line = self.warned(*changes, ('ironic', 'shard_key', 's2'))
@@ -195,6 +199,8 @@ class TestRestart(ReloadingCase):
             self.assertNotIn('hunter2', line)
             self.assertNotIn('shard_key', line)
             self.assertEqual('s2', self.tuning.policies.scope.shard)
+            self.assertEqual(logging.INFO, logging.getLogger().level)
+        self.start()
         with self.assertNoLogs(LOGGER, 'WARNING'):
             self.apply()
 
