@@ -136,8 +136,11 @@ class EmbeddedHost:
         """
         if self._host is not None:
             self._host.stop()
-        if self._thread is not None:
-            self._thread.join()
+        thread = self._thread
+        # In a callback it may be this one, which is about to end.
+        if thread is not None and thread is not threading.current_thread():
+            # A start may wait for Ironic much longer.
+            thread.join(4 * LEAVE_TIMEOUT)
 
     @property
     def name(self) -> str:

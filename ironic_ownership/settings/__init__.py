@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import os
 import socket
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,7 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
         for opt in opts:
             value = opt.default
             try:
-                value = _finite(group[opt.name])
+                value = _waitable(group[opt.name])
             except (ValueError, cfg.Error) as exc:
                 faults.append(
                     configuration.unreadable(
@@ -218,10 +218,10 @@ def _core_values(conf: cfg.ConfigOpts, faults: list[str]) -> dict[str, Any]:
     return values
 
 
-def _finite(value: Any) -> Any:
-    # A bound that is none: nothing is greater than it.
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f'{value} is not a finite number')
+def _waitable(value: Any) -> Any:
+    # No thread can wait that long, and nan is no bound at all.
+    if isinstance(value, float) and not value <= threading.TIMEOUT_MAX:
+        raise ValueError(f'{value} is not a number, or too large')
     return value
 
 

@@ -198,6 +198,9 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     ('[membership] member_ttl: ', f'{TTL}1e400'),
     ('[ownership] mass_loss_share: ', 'ownership.mass_loss_share = nan'),
     ('[ownership] refresh_interval: ', 'ownership.refresh_interval = inf'),
+    # Of which no thread can wait for the end.
+    ('[ownership] refresh_interval: ', 'ownership.refresh_interval = 1e10'),
+    ('[membership] watch_interval: ', 'membership.watch_interval = 1e10'),
     ('[DEFAULT] host is empty', 'DEFAULT.host ='),
     *(
         ('[DEFAULT] host', f'DEFAULT.host = {host}')
