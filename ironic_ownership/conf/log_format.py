@@ -42,11 +42,14 @@ def setup(conf: cfg.ConfigOpts, prog: str) -> None:
     :raises ConfigurationError: if the log can't be written as configured.
     """
     try:
+        if conf.log_rotate_interval < 1:
+            raise ValueError('log_rotate_interval is less than 1')
         log.setup(conf, prog)
-    except (OSError, log.LogConfigError) as exc:
+    # oslo.log raises a TypeError for an unknown syslog_log_facility.
+    except (OSError, TypeError, ValueError, log.LogConfigError) as exc:
         raise exceptions.ConfigurationError(
             [f'cannot log: {exc}'],
-            hint='Correct log_file, log_dir or log_config_append in [DEFAULT]',
+            hint='Correct the options of the log in [DEFAULT]',
         ) from exc
     except RuntimeError as exc:
         # oslo.log has no error of its own for its missing bindings.

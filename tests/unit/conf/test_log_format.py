@@ -61,18 +61,31 @@ class TestLogFormat(unittest.TestCase):
         self.assertIn(r'\x1b]1;z', '\n'.join(traceback))
 
 
-class TestJournal(unittest.TestCase):
-    def test_missing_bindings_are_an_error_that_names_them(self) -> None:
-        conf = cfg.ConfigOpts()
-        log.register_options(conf)
-        conf([], project='test')
-        conf.set_override('use_journal', True)
-        root = logging.getLogger()
-        with (
-            mock.patch.object(handlers, 'journal', None),
-            mock.patch.object(root, 'handlers', list(root.handlers)),
-            self.assertRaises(exceptions.ConfigurationError) as caught,
+class TestRefused(unittest.TestCase):
+    def test_log_that_cannot_be_written_is_an_error_that_names_it(
+        self,
+    ) -> None:
+        for words, options in (
+            (('use_journal', '.[journal]'), {'use_journal': True}),
+            (
+                ('cannot log: syslog facility', 'in [DEFAULT]'),
+                {'use_syslog': True, 'syslog_log_facility': 'LOUD'},
+            ),
+            # The first line would never be written, and the log is locked.
+            (('log_rotate_interval',), {'log_rotate_interval': 0}),
         ):
-            log_format.setup(conf, 'test')
-        self.assertIn('use_journal', str(caught.exception))
-        self.assertIn('.[journal]', caught.exception.hint)
+            conf = cfg.ConfigOpts()
+            log.register_options(conf)
+            conf([], project='test')
+            for name, value in options.items():
+                conf.set_override(name, value)
+            root = logging.getLogger()
+            with (
+                self.subTest(options),
+                mock.patch.object(handlers, 'journal', None),
+                mock.patch.object(root, 'handlers', list(root.handlers)),
+                self.assertRaises(exceptions.ConfigurationError) as caught,
+            ):
+                log_format.setup(conf, 'test')
+            for word in words:
+                self.assertIn(word, str(caught.exception))
