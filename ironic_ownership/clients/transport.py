@@ -337,6 +337,7 @@ def read_errors(group: str) -> Iterator[None]:
     except cfg.Error as exc:
         # The location of a value in the code of oslo.config is no help.
         text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
+        text = re.sub('no such option .*', 'a $ is written $$', text)
         raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
 
 
@@ -368,8 +369,7 @@ def _check_endpoint(conf: cfg.ConfigOpts, group: str) -> None:
         raise exceptions.IronicError(
             f'[{group}] endpoint_override is not set, and without Keystone '
             '(auth_type = none) no other option names the service',
-            hint='Add a line such as endpoint_override = '
-            'http://ironic.example.org:6385',
+            hint='Add endpoint_override = http://ironic.example.org:6385',
         )
 
 

@@ -286,6 +286,8 @@ def unreadable(
     :param secret: whether the text of oslo.config, which quotes the value,
         must not be shown: the fault is logged, stored and answered.
     """
+    if isinstance(exc, cfg.NoSuchOptError):
+        return f'[{group}] {name}: a $ is written $$'
     if secret:
         return f'[{group}] {name}: the value, which is secret, is not valid'
     # oslo.config's text begins with its internal name of the place.

@@ -202,6 +202,7 @@ FAULTS: tuple[tuple[str, ...], ...] = (
     ('[ownership] refresh_interval: ', 'ownership.refresh_interval = 1e10'),
     ('[membership] watch_interval: ', 'membership.watch_interval = 1e10'),
     ('[DEFAULT] host is empty', 'DEFAULT.host ='),
+    ('[DEFAULT] host: a $ is', 'DEFAULT.host = a$b'),
     *(
         ('[DEFAULT] host', f'DEFAULT.host = {host}')
         for host in ('a b', 'x' * 256, 'a\x07b', 'a/b', '.', '..')

@@ -12,7 +12,7 @@ from tests.unit.clients import recorded_http
 class OpenTest(testtools.TestCase):
     def refused(self, **options):
         error = self.assertRaises(
-            exceptions.IronicError,
+            exceptions.OwnershipError,
             client.open_ironic,
             recorded_http.configuration(**options),
         )
@@ -25,8 +25,13 @@ class OpenTest(testtools.TestCase):
             ({'auth_type': 'none'}, '[ironic] endpoint_override is not set'),
             ({'auth_type': 'nonesuch'}, 'nonesuch'),
             ({'auth_type': 'password'}, 'auth_url'),
+            (
+                {'auth_type': 'none', 'endpoint_override': 'http://h$hush'},
+                '[ironic] a $ is written $$',
+            ),
         ):
             text = self.refused(**options)
+            self.assertNotIn('hush', text)
             for word in words:
                 self.assertIn(word, text)
 

@@ -60,10 +60,12 @@ class TestOptions(configurations.ConfiguredCase):
                     secret=True,
                     check=lambda value: f'{value} is too short',
                 ),
+                options.Option('third', Type.STRING, 'Help.', secret=True),
             )
 
         conf = self.configure(
-            '[policy_p]\nname = hush-hush\nother = hush-hush'
+            '[policy_p]\nname = hush-hush\nother = hush-hush\n'
+            'third = $hush-hush'
         )
         configuration.register(conf, 'p', Policy)
         with self.assertRaises(exceptions.ConfigurationError) as caught:
@@ -73,6 +75,7 @@ class TestOptions(configurations.ConfiguredCase):
             [
                 '[policy_p] name: the value, which is secret, is not valid',
                 '[policy_p] other: *** is too short',
+                '[policy_p] third: a $ is written $$',
             ],
             [*caught.exception.faults],
         )
