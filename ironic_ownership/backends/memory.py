@@ -14,8 +14,6 @@ from ironic_ownership.contracts.backend import Capability
 _Key = tuple[str, str]
 """Host and incarnation."""
 
-_POLL_INTERVAL = 0.005
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
@@ -131,26 +129,3 @@ class MemoryBackend(backend.MembershipBackend):
                 f'{self._key[0] or "this process"} is not a member'
             )
         return row
-
-
-class WatchedMemoryBackend(MemoryBackend):
-    """A memory backend that reports changes, including expiries."""
-
-    capabilities: ClassVar[frozenset[Capability]] = frozenset(
-        {*MemoryBackend.capabilities, Capability.WATCH}
-    )
-
-    _reported: str | None = None
-
-    def watch(self, timeout: float) -> bool:
-        deadline = time.monotonic() + timeout
-        while True:
-            checksum = self.view().checksum
-            if checksum != self._reported:
-                self._reported = checksum
-                return True
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            # The clock of a test moves without an event.
-            time.sleep(min(left, _POLL_INTERVAL))

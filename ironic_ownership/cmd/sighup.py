@@ -110,9 +110,10 @@ class Reloading:
         kept = needing_restart(self._conf, fresh)
         for (group, name), value in kept.items():
             target = None if group == 'DEFAULT' else group
-            if isinstance(value, str):
-                value = value.replace('$', '$$')  # not the name of an option
-            fresh.set_override(name, value, target)
+            # Not the begin of the name of an option.
+            is_text = isinstance(value, str)
+            literal = value.replace('$', '$$') if is_text else value
+            fresh.set_override(name, literal, target)
         if kept:
             LOG.warning(
                 'changed options that need a restart, and are not applied: %s',

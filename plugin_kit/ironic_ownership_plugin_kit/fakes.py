@@ -1,12 +1,16 @@
-"""A clock that a test moves, and the memory backend on that clock."""
+"""A clock that a test moves, and memory backends on that clock."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
 import unittest
 from typing import ClassVar
 
 from ironic_ownership.backends import memory
+from ironic_ownership.contracts.backend import Capability
+
+_POLL_INTERVAL = 0.005
 
 
 @dataclasses.dataclass
@@ -57,3 +61,27 @@ class MemoryCase(unittest.TestCase):
     def forget_everything(self) -> None:
         """Empty the store."""
         self.store.rows.clear()
+
+
+class WatchedMemoryBackend(memory.MemoryBackend):
+    """A memory backend that reports changes, including expiries."""
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(
+        {*memory.MemoryBackend.capabilities, Capability.WATCH}
+    )
+
+    _reported: str | None = None
+
+    def watch(self, timeout: float) -> bool:
+        """Wait for a change."""
+        deadline = time.monotonic() + timeout
+        while True:
+            checksum = self.view().checksum
+            if checksum != self._reported:
+                self._reported = checksum
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            # The clock of a test moves without an event.
+            time.sleep(min(left, _POLL_INTERVAL))

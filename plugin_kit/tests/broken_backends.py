@@ -12,12 +12,13 @@ from typing import ClassVar
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership_plugin_kit import fakes
 
 EMPTY = model.MemberSettings()
 _GHOST = model.Member('ghost', 'boo')
 
 
-class Broken(memory.WatchedMemoryBackend):
+class Broken(fakes.WatchedMemoryBackend):
     """Access to the rows of the store, past its rules."""
 
     def raw_put(self, member: model.Member) -> None:

@@ -63,7 +63,7 @@ class _NeverExpires(_Stored):
         )
 
 
-class _Watched(_Stored, memory.WatchedMemoryBackend):
+class _Watched(_Stored, fakes.WatchedMemoryBackend):
     """Notifies of changes."""
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ironic_ownership.backends import memory
-from ironic_ownership_plugin_kit import backend
+from ironic_ownership_plugin_kit import backend, fakes
 from ironic_ownership_plugin_kit.fakes import MemoryCase
 
 
@@ -16,5 +15,5 @@ class TestMemoryOutages(MemoryCase, backend.OutageContract):
 
 
 class TestMemoryWatch(MemoryCase, backend.WatchContract):
-    kind = memory.WatchedMemoryBackend
+    kind = fakes.WatchedMemoryBackend
     moment = 0.05
