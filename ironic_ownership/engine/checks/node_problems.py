@@ -169,9 +169,9 @@ def unclaimed(seen: Deployment, problem: Check) -> Iterator[Problem]:
         lambda s: s.owner is None and s.decision.owner is not None,
         lambda s: (s.decision.owner or '',),
         '{nodes} not yet claimed by {0}',
-        'It claims them at its next refresh. If it does not, see its log, and '
-        'whether an interrupted move holds them: ironic-ownership move list '
-        '--unfinished',
+        'It claims them at its next refresh, or once it is back if it was '
+        'stopped. If it does not, see its log, and whether an interrupted '
+        'move holds them: ironic-ownership move list --unfinished',
     )
 
 

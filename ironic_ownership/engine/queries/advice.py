@@ -28,8 +28,8 @@ _RULES: Mapping[Reason, str] = {
     '{live_peers}',
     Reason.ADOPTED: 'the node had an instance when it was first seen and no '
     'service owned it: {preferred}, chosen by the policies, adopts it',
-    Reason.RETURNED: 'the node got an instance while {former} released it for '
-    '{wanted}: only {former} may claim it, until an operator moves it',
+    Reason.RETURNED: 'the node got an instance while {former} released it: '
+    'only {former} may claim it, until an operator moves it',
     Reason.INSTANCE_STAYS: 'the node has an instance and stays with {owner} '
     'until an operator moves it; the policies alone want {preferred}',
     Reason.RECORD_KEEPS: 'the policies want {preferred}, but the record names '
@@ -73,14 +73,13 @@ def _filled(template: str, explanation: Explanation) -> str:
         admit='admits' if is_one else 'admit',
         their='its' if is_one else 'their',
         former=explanation.status.released_by or 'its service',
-        wanted=explanation.decision.wanted_by or 'another service',
         contenders=', '.join(explanation.decision.contenders),
     )
 
 
 def advise(explanation: Explanation) -> Iterator[str]:
     """Yield what an operator can do, the most useful first."""
-    of_reason = _ADVICE.get(explanation.decision.reason, _text)
+    of_reason = _ADVICE.get(_reason(explanation), _text)
     row, status = explanation.owner, explanation.status
     served = status.owner_alive and status.state in (
         State.OWNED,
@@ -96,11 +95,19 @@ def advise(explanation: Explanation) -> Iterator[str]:
     yield from found or _progress(explanation)
 
 
+def _reason(explanation: Explanation) -> Reason:
+    """Return the reason to see to: a contest, even of a node that stays."""
+    decision, preferred = explanation.decision, explanation.preferred
+    if decision.contest is None or preferred is None:
+        return decision.reason
+    # No service but the one that released it may claim it.
+    returned = decision.reason is Reason.RETURNED
+    return decision.reason if returned else preferred.reason
+
+
 def _move(explanation: Explanation, host: str | None = None) -> str:
-    return (
-        f'{_PROGRAM} compute node move {explanation.status.uuid} --to '
-        f'{host or "HOST"}'
-    )
+    to = host if explanation.is_live(host) else 'HOST'
+    return f'{_PROGRAM} compute node move {explanation.status.uuid} --to {to}'
 
 
 def _out_of_service(explanation: Explanation) -> Iterator[str]:
@@ -117,12 +124,12 @@ def _out_of_service(explanation: Explanation) -> Iterator[str]:
 def _owner_down(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     host = status.owner
-    if host is None or status.decision.owner != host:
+    # No other service takes one that the policies leave unowned.
+    if host is None or status.decision.owner not in (host, None):
         return
-    if not status.owner_alive:
+    if not status.owner_alive and status.node is not None:
         row = explanation.owner
-        wanted_by = explanation.preferred_owner
-        move = _move(explanation, None if wanted_by == host else wanted_by)
+        move = _move(explanation, explanation.preferred_owner)
         down = f'{_PROGRAM} service set {host}'
         if row is None:
             yield (
@@ -152,12 +159,14 @@ def _stock(explanation: Explanation) -> Iterator[str]:
 def _progress(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     owner, decided = status.owner, status.decision.owner
+    refresh = when = 'at its next refresh'
+    if explanation.paused and owner is not None:
+        refresh = when = f'after the pause, see {_PROGRAM} pause list'
+    elif not explanation.is_live(decided):
+        when = 'once it is back'
     if owner == decided:
         yield 'Nothing to do'
     elif owner is None:
-        when = 'at its next refresh'
-        if not explanation.is_live(decided):
-            when = 'once it is back'
         if status.released_by is not None:
             when += (
                 ', unless an interrupted move holds it: '
@@ -166,18 +175,18 @@ def _progress(explanation: Explanation) -> Iterator[str]:
         yield f'Wait: {decided} claims it {when}'
     elif status.owner_alive:
         yield (
-            f'Wait: {owner} releases it at its next refresh'
+            f'Wait: {owner} releases it {refresh}'
             + (f', then {decided} claims it' if decided else '')
         )
     else:
-        yield f'Wait: {decided} takes it from {owner} at its next refresh'
+        yield f'Wait: {decided} takes it from {owner} {when}'
 
 
 def _stays(explanation: Explanation) -> Iterator[str]:
     status, preferred = explanation.status, explanation.preferred_owner
     if not status.owner_alive:
         return
-    if preferred is not None:
+    if explanation.is_live(preferred):
         yield (
             'Nothing to do; to follow the policies: '
             + suggestions.HAND_OVER.format(
@@ -186,31 +195,38 @@ def _stays(explanation: Explanation) -> Iterator[str]:
         )
         return
     yield f'Nothing to do: {status.owner} continues to serve it'
-    yield from _not_admitted(explanation)
+    if preferred is None and explanation.assigner is None:
+        yield from _not_admitted(explanation)
 
 
 def _keeps(explanation: Explanation) -> Iterator[str]:
+    host = explanation.preferred_owner
+    is_away = host is not None and not explanation.is_live(host)
     if explanation.status.owner_alive:
         yield (
             'To follow the policies: '
             + suggestions.RELEASE.format(
-                uuid=explanation.status.uuid,
-                host=explanation.preferred_owner or 'another service',
+                uuid=explanation.status.uuid, host=host or 'no service'
             )
+            + ' once it is back' * is_away
         )
 
 
 def _text(explanation: Explanation) -> Iterator[str]:
-    if explanation.decision.reason in _TEXTS:
-        yield _filled(_TEXTS[explanation.decision.reason], explanation)
+    text = _TEXTS.get(_reason(explanation))
+    if text is not None:
+        yield _filled(text, explanation)
 
 
 def _conflict(explanation: Explanation) -> Iterator[str]:
     yield from _text(explanation)
-    yield from _progress(explanation)
+    if explanation.status.owner is None:
+        yield from _progress(explanation)
 
 
 def _unassigned(explanation: Explanation) -> Iterator[str]:
+    if explanation.status.owner is not None:
+        return  # which is about to release it
     if explanation.assigner == eligibility.POLICY:
         yield (
             'Nothing to do; to have a service own it, reserve it: '
@@ -316,10 +332,9 @@ _CONTESTED = (
 _TEXTS: Mapping[Reason, str] = {
     Reason.CONFLICT_FIRST: 'Stop all of {contenders} but one, or give each '
     'its own filter, such as a [ironic] shard_key of its own',
-    Reason.CONTESTED_KEEPS: _CONTESTED,
     Reason.CONTESTED_UNOWNED: _CONTESTED,
     Reason.UNDECIDED: 'Repair the package that fails, or stop the service '
-    'that runs it, one of {contenders}',
+    'that runs it. Possibly concerned: {contenders}',
 }
 _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.RETURNED: _returned,

@@ -110,6 +110,7 @@ class Explanation:
     :param peers: hosts among which it would choose, alive or not.
     :param live_peers: those among which it chose.
     :param owner: the row of the service on record.
+    :param paused: whether a pause keeps the node with its owner.
     """
 
     status: NodeStatus
@@ -119,6 +120,7 @@ class Explanation:
     peers: tuple[str, ...]
     live_peers: tuple[str, ...]
     owner: model.Service | None
+    paused: bool
 
     @property
     def decision(self) -> Decision:
@@ -168,6 +170,7 @@ def explain(uuid: str, deployment: Deployment) -> Explanation:
         peers=tuple(sorted(group.peers)) if group else (),
         live_peers=group.hosts if group else (),
         owner=deployment.services.get(status.owner or ''),
+        paused=any(one.covers(*status.place) for one in deployment.pauses),
     )
 
 

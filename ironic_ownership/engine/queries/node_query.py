@@ -43,6 +43,7 @@ def explain(
         services,
         ports.backend.view().serving(services.values()),
         records,
+        pauses=ports.records.pauses(),
         on_fault=tolerant(),
     )
     if node is None:

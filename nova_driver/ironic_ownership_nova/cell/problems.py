@@ -171,10 +171,7 @@ def hint(
     owner = one.owner
     service = services.get(owner)
     if service is not None and service.never_registered:
-        return (
-            f'{owner} is served by stock Nova, which moved it: ironic-'
-            'ownership nova adopt'
-        )
+        return 'Stock Nova moved it: ironic-ownership nova adopt'
     if one.instance_uuid is not None:
         return (
             f'Stop {owner} (ironic-ownership service set {owner} --down), '

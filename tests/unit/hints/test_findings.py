@@ -594,7 +594,9 @@ class TestFindings(site.Site):
             "held_by = 'req-trial', held_until = 9e9"
         )
         self.settle()
-        (command,) = site.commands_of(self.findings()['unclaimed']['hint'])
+        hint = self.findings()['unclaimed']['hint']
+        self.assertIn('refresh, or once it is back', hint)
+        (command,) = site.commands_of(hint)
         (row,) = self.rows(command)
         self.run_command(f'move resume {row["request_id"]} --yes')
         self.owned_by('host2')

@@ -7,6 +7,8 @@ import unittest
 from collections.abc import Sequence
 
 from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts.records import Pause
+from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation, node_query
 from ironic_ownership.engine.queries.deployment import Deployment
@@ -15,7 +17,8 @@ from tests.unit.engine import service, world
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
 RING = world.runs(peer_list=())
 NONE = model.MemberSettings((), contract_version=0)
-MOVE = f'ironic-ownership compute node move {world.uuid(1)} --to '
+NODE = world.uuid(1)
+MOVE = f'ironic-ownership compute node move {NODE} --to '
 
 
 class SeatingPolicy(policy.AssignerPolicy):
@@ -30,7 +33,21 @@ class SeatingPolicy(policy.AssignerPolicy):
         return [hosts[places.index(n.uuid) % len(hosts)] for n in nodes]
 
 
-CLASSES = {**world.CLASSES, 'seating': SeatingPolicy}
+class FailingPolicy(policy.FilterPolicy):
+    """A filter that fails for every node."""
+
+    contract_version = 1
+
+    def admits(self, node: model.Node) -> bool:
+        raise LookupError('its own mistake')
+
+
+FAILS = world.runs(failing=None)
+CLASSES = {
+    **world.CLASSES,
+    'seating': SeatingPolicy,
+    'failing': FailingPolicy,
+}
 
 
 def interpret(settings: model.MemberSettings):
@@ -39,7 +56,7 @@ def interpret(settings: model.MemberSettings):
 
 class ExplainCase(unittest.TestCase):
     def explain(
-        self, node, members, record=None, services=()
+        self, node, members, record=None, services=(), pauses=()
     ) -> explanation.Explanation:
         members = list(members)
         if services:
@@ -52,6 +69,8 @@ class ExplainCase(unittest.TestCase):
                 model.View.of(members),
                 {record.uuid: record} if record else {},
                 {node.uuid: node},
+                pauses=pauses,
+                on_fault=tolerant(),
             ),
         )
 
@@ -173,6 +192,88 @@ class TestAdvice(ExplainCase):
             with self.subTest(words):
                 said = self.explain(node, members, record, services)
                 self.assert_advises(said, *words)
+
+    def test_each_line_of_the_advice_agrees_with_the_decision(self) -> None:
+        free, deployed = world.node(1), world.node(1, instance_uuid='i')
+        alike = world.members(world.ALL, 'host1', 'host2')
+        mixed = [alike[0], world.member('host2', RING, 9.0)]
+        reserving = world.members(world.RESERVING, 'host1')
+        stock = model.Service('host3', settings=NONE, up_in_nova=True)
+        dead = model.Service('host1', settings=world.RESERVING)
+        of_ring = dataclasses.replace(dead, settings=RING)
+        back = model.Service('host2', settings=RING, away=True)
+        of_all = dataclasses.replace(back, settings=world.ALL)
+        on_1, on_2 = world.record(1, 'host1'), world.record(1, 'host2')
+        stays = world.record(1, 'host1', 'i')
+        stop = 'Stop all of host1, host2 but one'
+        start = (
+            'host1 is not alive: start it again; or, if it has stopped for '
+            'good: ironic-ownership service set host1 --down, and '
+        )
+        gone = 'host1 is not a service: start it, or move the node: '
+        release = f'ironic-ownership compute node release {NODE}, then '
+        repair = (
+            'Repair the package that fails, or stop the service that runs it. '
+            'Possibly concerned: host1'
+        )
+        serves = 'Nothing to do: host1 continues to serve it'
+        for node, members, record, services, *lines in (
+            # Several services admit it.
+            (free, alike, on_1, [], stop),
+            (free, alike, on_2, [], stop),
+            (deployed, alike, world.record(1, 'host2', 'i'), [], stop),
+            (free, alike, world.record(1, 'host3'), [stock], stop),
+            (free, alike, None, [], stop, 'Wait: host1 claims it at its next'),
+            (deployed, mixed, stays, [], 'Give host1, host2 filters'),
+            (deployed, world.members(FAILS, 'host1'), stays, [], repair),
+            # The assigner leaves it without an owner.
+            (deployed, reserving, stays, [], serves),
+            (free, reserving, on_1, [], 'Wait: host1 releases it at its next'),
+            (
+                *(free, [world.member('host2', world.RESERVING)]),
+                *(on_1, [dead], f'{start}{MOVE}HOST'),
+            ),
+            (
+                *(free, reserving, on_2),
+                [dataclasses.replace(back, settings=world.RESERVING)],
+                'host2 was stopped and is expected back: wait for it; or',
+            ),
+            # Its next owner is away.
+            (deployed, [], stays, [of_all], f'{gone}{MOVE}HOST'),
+            (deployed, alike[:1], stays, [of_all], stop),
+            (deployed, [world.member('host1', B)], stays, [back], serves),
+            (
+                *(free, [], on_1, [of_ring, back]),
+                'Wait: host2 takes it from host1 once it is back',
+            ),
+            (
+                *(free, [world.member('host1', B)], on_1, [back]),
+                f'To follow the policies: {release}host2 claims it once it is',
+            ),
+            (
+                *(free, [reserving[0]], world.record(1, 'b'), []),
+                f'b is not a service: start it, or move the node: {MOVE}HOST',
+            ),
+        ):
+            with self.subTest(lines):
+                said = self.explain(node, members, record, services)
+                found = [*advice.advise(said)]
+                self.assertEqual(len(lines), len(found), found)
+                for line, text in zip(lines, found, strict=True):
+                    self.assertTrue(text.startswith(line), text)
+
+    def test_node_waits_for_the_end_of_a_pause(self) -> None:
+        pause = Pause('req', None, None, 0.0, 9.0, 'alice', 'switches')
+        dead = model.Service('host1', settings=RING)
+        for members, services, words in (
+            (world.members(RING, 'host1', 'host2'), [], 'host1 releases it'),
+            ([world.member('host2', RING)], [dead], 'takes it from host1'),
+        ):
+            record = world.record(1, 'host1')
+            said = self.explain(
+                world.node(1), members, record, services, [pause]
+            )
+            self.assert_advises(said, f'{words} after the pause, see')
 
 
 class TestCandidates(ExplainCase):
