@@ -6,6 +6,7 @@ Never overwrites anything: the directory is one that did not exist before.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import pathlib
 import shutil
 import sys
@@ -132,7 +133,8 @@ def _package(args: argparse.Namespace) -> package.Package:
     """Return the package that is asked for.
 
     :raises UsageError: if it can't be called so, or has no such kind.
-    :raises OwnershipError: if an installed plugin is called so.
+    :raises OwnershipError: if a plugin or package that is installed is
+        called so.
     """
     if args.role == 'backend' and args.kind:
         raise errors.UsageError(
@@ -147,11 +149,14 @@ def _package(args: argparse.Namespace) -> package.Package:
     new = package.Package(
         package.Kind.BACKEND if args.role == 'backend' else kind, args.name
     )
-    if any(e.name == new.name for e in plugins.entry_points(new.group)):
+    if importlib.util.find_spec(new.module) or any(
+        e.name == new.name for e in plugins.entry_points(new.group)
+    ):
         raise exceptions.OwnershipError(
-            f'a {new.role} named {new.name!r} is installed already',
-            hint='Two of one name are refused at start: choose another one. '
-            f'"ironic-ownership {new.role} list" shows all',
+            f'{new.name!r} is installed already, as a {new.role} or as '
+            f'{new.distribution}',
+            hint='Two of one name are refused, or replace each other: choose '
+            f'another one. "ironic-ownership {new.role} list" shows all',
         )
     return new
 

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import model, options, policy
 from ironic_ownership_plugin_kit import policy_process
 
@@ -65,13 +66,17 @@ def _values(
             yield given[:1]
             yield from ((*given, text) for text in _TEXTS)
             yield _TEXTS
+        case options.OptionType.MAP:
+            yield from (('a:1',), ('a:2', 'b:1'))
         case _:
             number = current if isinstance(current, int | float) else 0
             yield from (number + step for step in _NUMBERS)
 
 
 def is_allowed(declared: options.Option, value: model.Value) -> bool:
-    """Tell whether a value is in the limits of an option."""
+    """Tell whether a host accepts a value of an option."""
+    if configuration.wrong(declared, value):
+        return False
     if isinstance(value, str):
         length = declared.maximum
         return (length is None or len(value) <= length) and (
@@ -149,7 +154,10 @@ def unusual(
     if declared:
         yield ({},)
         yield (*advertised, {})
-    zeros = {o.name: 0 for o in declared if is_allowed(o, 0)}
+    numbers = options.OptionType.INTEGER, options.OptionType.FLOAT
+    zeros = {
+        o.name: 0 for o in declared if o.type in numbers and is_allowed(o, 0)
+    }
     if zeros:
         yield (zeros,)
 
@@ -188,8 +196,7 @@ def _accepted(
         (
             value
             for value in others(declared, current)
-            if (declared.check is None or not declared.check(value))
-            and _advertised(target, {**settings, declared.name: value})
+            if _advertised(target, {**settings, declared.name: value})
             is not None
         ),
         _MOST - 1,

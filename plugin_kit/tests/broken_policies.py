@@ -17,6 +17,7 @@ from ironic_ownership.contracts import (
     OptionType,
     PolicySettingsError,
     Scope,
+    as_map,
 )
 
 
@@ -56,6 +57,45 @@ class GoodAssigner(AssignerPolicy):
     def assign(self, nodes, hosts):
         ordered = sorted(hosts)
         return [ordered[self.place(n) % len(ordered)] for n in nodes]
+
+
+class ReadsMap(FilterPolicy):
+    """Relies on what the host refuses: a map is one, a pair has a colon."""
+
+    contract_version = 2
+    options = (
+        Option('racks', OptionType.MAP, 'Halls of racks.', default=()),
+        Option(
+            'pair',
+            OptionType.STRING,
+            'A rack and its hall.',
+            default='rack1:a',
+            check=lambda text: None if ':' in text else 'no colon',
+        ),
+    )
+
+    def admits(self, node):
+        rack, hall = self._settings['pair'].split(':')
+        halls = {rack: hall} | as_map(self._settings['racks'])
+        return node.properties.get('rack') in [*halls]
+
+
+class WeighsByMap(GoodAssigner):
+    """Each member advertises a map for itself."""
+
+    contract_version = 2
+    options = (
+        *GoodAssigner.options,
+        Option(
+            *('halls', OptionType.MAP, 'Halls.', ()),
+            per_member=True,
+        ),
+    )
+
+    def choose(self, request):
+        for peer in request.peers:
+            as_map(peer.values.get('halls', ()))
+        return self.assign(request.nodes, request.hosts)
 
 
 class ImportsLate(GoodFilter):

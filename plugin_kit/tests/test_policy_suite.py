@@ -184,6 +184,8 @@ class TestLaws(unittest.TestCase):
             self.assertEqual({}, failed_laws(suite_of(target)), target)
         for target, law in (
             (broken.ImportsLate, 'nothing_is_read_written_or_waited_for'),
+            (broken.ReadsMap, 'settings_build_the_same_policy_again'),
+            (broken.WeighsByMap, 'every_node_gets_an_answer'),
             (planted.ReadsRequestedField, 'only_requested_fields_are_read'),
             (determinism.KeepsCaches, 'no_state_is_kept_between_calls'),
             (determinism.KeepsCaches, 'threads_can_share_one_instance'),

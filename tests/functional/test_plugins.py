@@ -186,6 +186,7 @@ class CommandsTest(unittest.TestCase):
             (words, 'exists'),
             ((*words, '--directory', elsewhere), 'no/new'),
             ((*words[:3], 'db', *words[4:]), 'installed already'),
+            ((*words[:3], 'plugin_kit', *words[4:]), 'installed already'),
         ):
             done = command_line.run(*again)
             self.assertEqual((1, ''), (done.returncode, done.stdout), done)
