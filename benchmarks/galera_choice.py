@@ -250,13 +250,13 @@ class Choice:
             if chance < 0.3:
                 return 'reserve', _reserve(service, described)
             if chance < 0.4:
-                return 'import', lambda p: bool(
-                    # Without a name: an import has no epoch.
-                    p.imports.claim(
-                        host,
-                        [model.Node(uuid)],
-                        Origin(committed_order.OPERATOR),
-                    )
+                # Without a name: an import has no epoch.
+                by = Origin(committed_order.OPERATOR)
+                return (
+                    'import',
+                    lambda p: (
+                        not p.imports.claim(host, [model.Node(uuid)], by)
+                    ),
                 )
             return self._apply(
                 'claim free', service, Claim(described, _ASSIGNED)
