@@ -274,10 +274,11 @@ def _allowance(
         if not values:
             continue
         column = _nodes[name]
+        # With the length: MariaDB ignores blanks at the end.
         for value, size, owned in tx.conn.execute(
             sa.select(column, sa.func.count(), sa.func.count(_nodes.host))
             .where(column.in_(values), _nodes.deleted_at.is_(None))
-            .group_by(column)
+            .group_by(column, sa.func.length(column))
         ):
             unowned = size - owned
             found.room[name, value] = (
