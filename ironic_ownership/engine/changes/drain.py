@@ -29,7 +29,7 @@ from ironic_ownership.engine.changes.gates import (
 )
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.decision.decide import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups, tolerant
 from ironic_ownership.engine.gates import GateResult, Outcome
 
 _Holds = Callable[[model.ComputeNode | model.Node], bool]
@@ -93,7 +93,10 @@ def propose(
         # The assigner gives a deployed node to no other service.
         present = [dataclasses.replace(n, instance_uuid=None) for n in present]
     view = ports.backend.view().serving(services.values())
-    groups = PeerGroups.of(view, services.values(), ports.interpret)
+    # A service whose policies fail takes nothing, and stops no other one.
+    groups = PeerGroups.of(
+        view, services.values(), ports.interpret, tolerant()
+    )
     found, unplaceable = plan(
         host, owned, present, groups, ports.records.counts(), to=to
     )

@@ -231,6 +231,15 @@ class DrainServiceTest(move_case.MoveCase):
                 found.unplaceable[0].node.detail,
             )
 
+    def test_policy_of_another_service_fails(self) -> None:
+        # It lacks its option.
+        self.serve('bad', world.runs(picky=None))
+        proposal = self.drain()
+        self.assertEqual(
+            {'in-a': 15, 'new': 15},
+            {m.order.destination: len(m.planned) for m in proposal.moves},
+        )
+
     def test_stopped_drain_starts_no_further_move(self) -> None:
         answers = iter((False, True))
         results = self.operation.execute_all(
