@@ -78,11 +78,12 @@ class MoveCommand(base.Lister):
 
     def question(self, planned: Sequence[Row]) -> str:
         """Return the question before the moves, without a question mark."""
-        sources = {row['source'] or 'no service' for row in planned}
-        return (
-            f'Move {texts.counted(len(planned), "compute node")} from '
-            f'{", ".join(sorted(sources))} to {planned[0]["destination"]}'
-        )
+        ends = [
+            ', '.join(sorted({row[end] or 'no service' for row in planned}))
+            for end in ('source', 'destination')
+        ]
+        nodes = texts.counted(len(planned), 'compute node')
+        return f'Move {nodes} from {" to ".join(ends)}'
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of the request, without how to carry it out.

@@ -215,16 +215,15 @@ class PlannedNode:
 
 def stored_nodes(order: Move, nodes: Sequence[NodeMove]) -> list[PlannedNode]:
     """Return stored nodes whose gates are not evaluated again."""
+    to, request_id = order.destination, order.request_id
     return [
         PlannedNode(
-            node,
-            destination=(
-                node.source or ''
-                if node.trial is Trial.BACK
-                else order.destination
-            ),
-            request_id=order.request_id,
+            dataclasses.replace(node, source=to),
+            destination=node.source or '',
+            request_id=request_id,
         )
+        if node.trial is Trial.BACK
+        else PlannedNode(node, destination=to, request_id=request_id)
         for node in nodes
     ]
 

@@ -115,6 +115,17 @@ class TrialsTest(command_case.ChangeCase):
             self.assertEqual(4, found.code)
             self.assertIn('the cell differs', found.said)
 
+    def test_nodes_that_go_back_leave_the_destination(self) -> None:
+        self.hurry_trials()
+        interrupt = mock.patch.object(
+            SqlMoves, 'refuse', side_effect=KeyboardInterrupt
+        )
+        with interrupt, self.assertRaises(KeyboardInterrupt):
+            self.move('node1', 'node2', '--trial', '2', '--yes')
+        (stored,) = self.wired.moves.moves(unfinished=True)
+        self.outcome(*self.find(f'move resume {stored.request_id}'))
+        self.assertEqual('Move 2 compute nodes from new to old', self.asked)
+
     def test_interrupted_trial_of_a_drain_is_resumed(self) -> None:
         for remote in (False, True):
             self.renew()
