@@ -30,6 +30,7 @@ LOG = logging.getLogger(__name__)
 
 _REQUEST_ID = 'x-openstack-request-id'
 _ALIAS = '--os-endpoint'
+_RUNS = 'Check that ironic-ownership-api runs, and its URL'
 
 
 class RemoteError(exceptions.OwnershipError):
@@ -240,6 +241,12 @@ def _body_of(answer: requests.Response) -> Any:
 
 
 def _foreign(answer: requests.Response) -> ConnectionOptionsError:
+    if answer.status_code in (502, 503, 504):
+        return ConnectionOptionsError(
+            f'the HTTP service behind {transport.url(answer)} does not '
+            f'answer: {answer.status_code}',
+            hint=_RUNS,
+        )
     return ConnectionOptionsError(
         f'{transport.url(answer)} is not the HTTP service of '
         f'ironic-ownership: it answers {answer.status_code} with '
@@ -257,16 +264,20 @@ def _unanswered(exc: Exception) -> exceptions.OwnershipError:
             f'the catalog of Keystone has no endpoint of type {SERVICE_TYPE}',
             hint='Create one, or name the URL with --os-endpoint-override',
         )
+    if isinstance(exc, ksa.HttpServerError):
+        return ConnectionOptionsError(
+            f'Keystone does not answer: {transport.one_line(exc)}',
+            hint='Repeat the command once Keystone runs',
+        )
     if isinstance(exc, ksa.HttpError):
         return ConnectionOptionsError(
             f'Keystone refuses the credentials: {transport.one_line(exc)}',
             hint='Check user, password, project and domains of the cloud',
         )
-    if isinstance(exc, ksa.UnknownConnectionError):
+    if not isinstance(exc, ksa.ConnectionError) or isinstance(
+        exc, ksa.UnknownConnectionError
+    ):
         return _bad_options(exc)
-    if isinstance(exc, ksa.ConnectionError):
-        return ConnectionOptionsError(
-            f'no answer: {transport.first_cause(exc)}',
-            hint='Check that ironic-ownership-api runs, and its URL',
-        )
-    return _bad_options(exc)
+    return ConnectionOptionsError(
+        f'no answer: {transport.first_cause(exc)}', hint=_RUNS
+    )

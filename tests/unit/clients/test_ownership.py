@@ -8,6 +8,7 @@ import unittest
 from unittest import mock
 
 import requests
+from keystoneauth1 import exceptions as ksa
 from keystoneauth1 import session
 
 from ironic_ownership.clients import ownership
@@ -32,6 +33,30 @@ class RefusedCredentialsTest(unittest.TestCase):
             str(caught.exception),
         )
         self.assertEqual('unauthenticated', caught.exception.code)
+
+
+class OutageTest(unittest.TestCase):
+    def test_server_in_front_that_answers_is_not_taken_for_another_one(
+        self,
+    ) -> None:
+        answer = requests.Response()
+        answer.url = 'http://proxy:6395/v1/services?limit=1'
+        answer.status_code, answer._content = 503, b'<html>'
+        with self.assertRaises(ownership.ConnectionOptionsError) as caught:
+            ownership._body_of(answer)
+        self.assertIn(
+            'behind http://proxy:6395/v1/services does not answer: 503',
+            str(caught.exception),
+        )
+
+    def test_keystone_that_fails_is_not_taken_for_wrong_credentials(
+        self,
+    ) -> None:
+        for error, text in (
+            (ksa.ServiceUnavailable('down'), 'Keystone does not answer: down'),
+            (ksa.Unauthorized('bad'), 'Keystone refuses the credentials: bad'),
+        ):
+            self.assertIn(text, str(ownership._unanswered(error)))
 
 
 class TimeoutTest(unittest.TestCase):
