@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.contracts.model import canonical_host
+from ironic_ownership.contracts.texts import counted
 from ironic_ownership.policies.peer_list import Ring
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor.snapshot import Key, Snapshot, key_of, named
@@ -93,7 +94,7 @@ def _disagreement(free: Rows, lists: Mapping[str, frozenset[str]]) -> Finding:
     where = ', '.join(sorted(named(k) for k, n in shared.items() if n > 1))
     alone = all(peers == {host} for host, peers in lists.items())
     detail = '; '.join(
-        f'{host}: {sum(map(len, free[host].values()))} free nodes'
+        f'{host}: {counted(sum(map(len, free[host].values())), "free node")}'
         + (
             ''
             if alone
@@ -102,25 +103,24 @@ def _disagreement(free: Rows, lists: Mapping[str, frozenset[str]]) -> Finding:
         for host in hosts
     )
     if alone:
-        return Finding(
-            'shared_without_ring',
-            f'{", ".join(hosts)} have free nodes with {where}, and no ring '
-            f'divides them ({detail})',
-            tuple(hosts),
+        code = 'shared_without_ring'
+        what = f'have free nodes with {where}, and no ring divides them'
+        hint = (
             'Give each service a shard or conductor group of its own; or, '
-            'with conductor groups, the same [ironic] peer_list on all of '
-            'them. If one was started or stopped a moment ago, check again '
-            'in two minutes',
+            'with conductor groups, the same [ironic] peer_list on all of them'
+        )
+    else:
+        code = 'peer_lists_differ'
+        what = f'divide the nodes with {where} by different lists of peers'
+        hint = (
+            'Compare [ironic] peer_list and [DEFAULT] host of their nova.conf'
         )
     return Finding(
-        'peer_lists_differ',
-        f'{", ".join(hosts)} divide the nodes with {where} by different lists '
-        'of peers '
-        f'({detail})',
+        code,
+        f'{", ".join(hosts)} {what} ({detail})',
         tuple(hosts),
-        'Compare [ironic] peer_list and [DEFAULT] host of their nova.conf. '
-        'If one was started or stopped a moment ago, check again in two '
-        'minutes',
+        f'{hint}. If one was started or stopped a moment ago, check again in '
+        'two minutes',
     )
 
 

@@ -281,6 +281,9 @@ class RingsTest(unittest.TestCase):
         self.assertEqual(('host1', 'host2'), found.subjects)
         self.assertIn('host1: 30 free nodes; host2: 30', found.what)
         self.assertIn('shard s1', found.what)
+        one = [row(uuid, 'host1') for uuid in MANY[1:]]
+        (found,) = self.of([*one, row(MANY[0], 'host2')])
+        self.assertRegex(found.what, r'host2: 1 free node[,)]')
 
     def test_lists_that_differ_are_inferred(self) -> None:
         lists = {
