@@ -46,7 +46,7 @@ class ScanTest(ironics.IronicTestCase):
         self.enrolment.enrol(20, shard='rack1', conductor_group='g')
         self.enrolment.enrol(20)
         nodes = self.open(page_size=7).scan(
-            model.Scope(shard='Rack1', conductor_group='G')
+            model.Scope(shard='Rack1', conductor_group='g')
         )
         self.assertEqual(sorted(mine), sorted(n.uuid for n in nodes))
         self.assertEqual(3, len(self.proxy.lists))

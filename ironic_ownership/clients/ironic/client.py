@@ -7,7 +7,6 @@ error, and a node is only gone when Ironic itself reports that.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -212,10 +211,6 @@ class IronicClient(bare_metal.BareMetal):
     ) -> dict[str, model.Node]:
         if scope.nothing:
             return {}
-        if scope.conductor_group is not None:
-            scope = dataclasses.replace(
-                scope, conductor_group=scope.conductor_group.lower()
-            )
         request_id = self._request_id or new_request_id()
         params = [
             ('fields', ','.join(fields)) if fields else self._all_fields(),

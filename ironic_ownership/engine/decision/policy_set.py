@@ -341,7 +341,7 @@ def plain_scope(found: object) -> model.Scope:
     shard, group, nothing = found.shard, found.conductor_group, found.nothing
     for kind in {type(shard), type(group)} - _HOSTS | {type(nothing)} - {bool}:
         raise TypeError(f'a {kind.__name__} in a Scope')
-    return model.Scope(shard, group, nothing)
+    return model.Scope(shard, group and group.lower(), nothing)
 
 
 def _is_own(plugin: policy.Policy) -> bool:

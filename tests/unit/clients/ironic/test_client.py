@@ -187,7 +187,7 @@ class WalkTest(PlayedTestCase):
         ]
         for scope, numbers in (
             (Scope(shard='a'), (1, 4)),
-            (Scope(shard='a', conductor_group='G'), (1,)),
+            (Scope(shard='a', conductor_group='g'), (1,)),
             (Scope(conductor_group='g'), (1, 2, 3)),
             (Scope(conductor_group=''), (4,)),
         ):

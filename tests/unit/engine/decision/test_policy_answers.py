@@ -160,6 +160,9 @@ class TestAnswers(unittest.TestCase):
             self.assert_fault(Filter, 'scope', answer, what)
         # One with code of its own is not asked.
         self.assertIs(True, self.ask(Filter, 'scope', _Scope('a')))
+        # As Ironic has the groups of nodes.
+        upper = answering(Filter, 'scope', model.Scope(conductor_group='G'))
+        self.assertEqual(model.Scope(conductor_group='g'), upper.scope)
 
     def test_peers_are_a_set_of_names(self) -> None:
         for answer in (
