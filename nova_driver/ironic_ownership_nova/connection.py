@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from oslo_log import log
 
@@ -30,15 +30,6 @@ _READS = frozenset(
         *('volume_connectors', 'validate_node', 'head'),
     )
 )
-
-
-class Permit(Protocol):
-    """The guard of the embedded host."""
-
-    def __call__(
-        self, node_uuid: str, *, instance_uuid: str | None
-    ) -> Permission:
-        """Permit to act on a node, or raise the refusal."""
 
 
 @dataclasses.dataclass
@@ -64,11 +55,13 @@ class ActionGuard:
 
     Threading: any thread.
 
-    :param permit: of the embedded host.
+    :param permit: as :meth:`EmbeddedHost.guard`, without patience.
     :param default: the error outside of all operations.
     """
 
-    def __init__(self, permit: Permit, default: type[Exception]) -> None:
+    def __init__(
+        self, permit: Callable[..., Permission], default: type[Exception]
+    ) -> None:
         self._permit = permit
         self._outside = functools.partial(Operation, 'a request', default)
         self._thread = threading.local()

@@ -230,9 +230,8 @@ class SqlCell(transaction.Port):
         Nova finds the row of a node by the node's uuid, and so does not use
         them; but it can create no other row on the same host.
         """
-        node = self._cell.tables.compute_nodes.c
-        strays = sa.func.coalesce(node.uuid, '') != node.hypervisor_hostname
-        return self._database.select(self._rows().where(strays), _node)
+        strays = self._rows().where(self._cell.tables.is_stray)
+        return self._database.select(strays, _node)
 
     def _rows(self) -> sa.Select[Any]:
         """Select the nodes of Ironic that are not deleted."""
