@@ -19,17 +19,26 @@ def _parser() -> argparse.ArgumentParser:
         description='Web pages over the HTTP service of ironic-ownership.',
     )
     parser.add_argument(
-        '--endpoint', required=True, help='URL of ironic-ownership-api'
+        '--endpoint',
+        type=_url,
+        required=True,
+        help='URL of ironic-ownership-api',
     )
     parser.add_argument(
         '--auth-url',
+        type=_url,
         help='URL of Keystone, for the sign-in; without it the console '
         'listens on a loopback address only',
     )
     parser.add_argument(
         '--listen', default='127.0.0.1', help='address (default: 127.0.0.1)'
     )
-    parser.add_argument('--port', type=_port, default=_PORT)
+    parser.add_argument(
+        '--port',
+        type=_port,
+        default=_PORT,
+        help='TCP port (default: %(default)s)',
+    )
     parser.add_argument(
         '--session-lifetime',
         type=float,
@@ -38,6 +47,14 @@ def _parser() -> argparse.ArgumentParser:
         help='the longest session (default: 3600)',
     )
     return parser
+
+
+def _url(text: str) -> str:
+    if not text.startswith(('http://', 'https://')):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a URL: write http:// or https:// before it'
+        )
+    return text
 
 
 def _port(text: str) -> int:

@@ -32,6 +32,11 @@ class AddressTest(unittest.TestCase):
         )
         self.assertIn('cannot listen on 300.0.0.1', error)
 
+    def test_place_without_its_scheme_is_refused(self) -> None:
+        for option in ('--endpoint', '--auth-url'):
+            error = self.refused(2, option, '127.0.0.1:1')
+            self.assertIn("'127.0.0.1:1' is not a URL", error)
+
     def test_port_that_does_not_exist_is_refused(self) -> None:
         for port in ('70000', '-1', 'x'):
             self.assertIn(port, self.refused(2, f'--port={port}'))
