@@ -237,8 +237,10 @@ def _with_password(below: WSGIApplication, file: str) -> WSGIApplication:
     try:
         basic_auth.validate_auth_file(file)
     except (oslo_exceptions.ConfigInvalid, webob.exc.HTTPError) as exc:
+        # The text of ConfigInvalid lacks its cause.
+        why = exc.__context__ or exc
         raise exceptions.ConfigurationError(
-            [f'[api] http_basic_auth_user_file = {file}: {exc}'],
+            [f'[api] http_basic_auth_user_file = {file}: {why}'],
             hint='Add users with "htpasswd -nB USER >> FILE", and let the '
             'user of this process read the file',
         ) from exc

@@ -193,6 +193,7 @@ class PasswordsTest(ClientsCase):
             with self.assertRaises(exceptions.ConfigurationError) as caught:
                 self.build(f'http_basic_auth_user_file = {file}')
             self.assertIn(str(file), str(caught.exception))
+            self.assertNotIn('%(', str(caught.exception))
 
 
 class RulesTest(KeystoneCase):
