@@ -98,10 +98,13 @@ class Service:
             with pending.to(name):
                 return _send(adapter, method, path, **how)
         except ksa.SSLError as exc:
+            cause = one_line(exc)
             raise self.error(
-                f'No secure connection to {name}: {one_line(exc)}',
+                f'No secure connection to {name}: {cause}',
                 hint=f'Set [{self.group}] cafile to the certificate of its '
-                'authority',
+                'authority'
+                if 'CERTIFICATE' in cause
+                else 'Write http:// in its URL, unless it has TLS',
             ) from exc
         except (ksa.ConnectionError, ksa.HttpServerError) as exc:
             raise self.unavailable(

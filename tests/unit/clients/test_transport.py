@@ -115,6 +115,18 @@ class OpenTest(testtools.TestCase):
         )
         self.assertIn('nonexistent.pem', str(error))
 
+    def test_server_without_tls_is_named_and_not_its_certificate(self):
+        played = recorded_http.PlayedIronic()
+        self.addCleanup(played.stop)
+        bare_metal = recorded_http.open_ironic(
+            played.url.replace('http:', 'https:')
+        )
+        error = self.assertRaises(
+            exceptions.IronicError, bare_metal.scan, model.Scope()
+        )
+        self.assertIn('Write http:// in its URL', str(error))
+        self.assertNotIn('cafile', str(error))
+
     def test_listed_options_are_unique_and_have_help(self):
         ((group, opts),) = client.list_opts()
         self.assertEqual('ironic', group)
