@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import re
 import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -338,10 +337,7 @@ def read_errors(group: str) -> Iterator[None]:
     try:
         yield
     except cfg.Error as exc:
-        # The location of a value in the code of oslo.config is no help.
-        text = re.sub(r' from LocationInfo\(.*\) is not', ' is not', str(exc))
-        text = re.sub('no such option .*', 'a $ is written $$', text)
-        raise exceptions.ConfigurationError([f'[{group}] {text}']) from exc
+        raise exceptions.ConfigurationError([f'[{group}] {exc}']) from exc
 
 
 ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)

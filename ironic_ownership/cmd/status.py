@@ -12,6 +12,7 @@ from oslo_upgradecheck import upgradecheck
 from ironic_ownership import program, wiring
 from ironic_ownership.conf.configuration import (
     PROJECT,
+    Configuration,
     add_companions,
     database_url,
     register_opts,
@@ -25,7 +26,7 @@ Result = upgradecheck.Result
 Code = upgradecheck.Code
 
 
-def _failure(exc: exceptions.OwnershipError) -> Result:
+def _failure(exc: Exception) -> Result:
     return Result(Code.FAILURE, ' '.join(str(exc).split()))
 
 
@@ -114,7 +115,7 @@ class Checks(upgradecheck.UpgradeCommands):
             )
             with contextlib.closing(database):
                 return check(database)
-        except exceptions.OwnershipError as exc:
+        except (exceptions.OwnershipError, cfg.Error) as exc:
             return _failure(exc)
 
     _upgrade_checks = (
@@ -143,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv == ['--version']:
         sys.stdout.write(f'{program.version()}\n')
         return 0
-    conf = cfg.ConfigOpts()
+    conf = Configuration()
     # The options of the log would appear as arguments.
     register_opts(conf, logs=False)
     try:

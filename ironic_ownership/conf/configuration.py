@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,10 @@ _PLACES = ('~/.ironic-ownership', '~', '/etc/ironic-ownership', '/etc')
 """Where oslo.config looks for the files, see ``cfg.find_config_files``."""
 
 
+_LOCATION = re.compile(r" from LocationInfo\(.*detail='(.*?)'\)")
+_DOLLAR = 'a $ is written $$'
+
+
 class Configuration(cfg.ConfigOpts):
     """A parsed configuration.
 
@@ -52,6 +57,20 @@ class Configuration(cfg.ConfigOpts):
     """
 
     searches = True
+
+    def _do_get(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._do_get(*args, **kwargs)
+        except cfg.ConfigSourceValueError as exc:
+            # The file is of use, and its place in oslo.config is not.
+            raise type(exc)(_LOCATION.sub(r' in \1', str(exc))) from exc
+
+    def _substitute(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._substitute(*args, **kwargs)
+        except cfg.Error:
+            # Its text may be a part of a password.
+            raise cfg.ConfigSourceValueError(_DOLLAR) from None
 
 
 def register_opts(conf: cfg.ConfigOpts, *, logs: bool = True) -> None:
@@ -286,12 +305,10 @@ def unreadable(
     :param secret: whether the text of oslo.config, which quotes the value,
         must not be shown: the fault is logged, stored and answered.
     """
-    if isinstance(exc, cfg.NoSuchOptError):
-        return f'[{group}] {name}: a $ is written $$'
-    if secret:
-        return f'[{group}] {name}: the value, which is secret, is not valid'
-    # oslo.config's text begins with its internal name of the place.
+    # oslo.config's text begins with the option and the file.
     cause = str(exc).rpartition(' is not valid: ')[2]
+    if secret and cause != _DOLLAR:
+        cause = 'the value, which is secret, is not valid'
     return f'[{group}] {name}: {cause}'
 
 

@@ -50,11 +50,14 @@ def read_url(connection: str) -> sqlalchemy.URL:
     """
     try:
         url = _renamed(sqlalchemy.make_url(connection))
+        if url.host and '@' in f'{url.host}{url.database}':
+            raise ValueError  # the rest of a password
         url.get_dialect().import_dbapi()
     except (sa_exc.ArgumentError, ValueError) as exc:
         # The text is not shown: an unreadable URL may hold a password.
         raise exceptions.RecordsError(
-            '[database] connection is not a database URL', hint=_EXAMPLE
+            '[database] connection is not a database URL',
+            hint=f'{_EXAMPLE}, with "%40" for "@" in a password',
         ) from exc
     except ImportError as exc:
         raise _missing_driver(connection) from exc

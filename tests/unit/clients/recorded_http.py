@@ -17,6 +17,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership.clients.ironic import client
+from ironic_ownership.conf.configuration import Configuration
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -179,7 +180,7 @@ def open_ironic(
 
 
 def configuration(**options: object) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
+    conf = Configuration()
     conf([], default_config_files=[], default_config_dirs=[])
     client.register_opts(conf)
     for name, value in options.items():

@@ -83,13 +83,13 @@ class TestNewDatabase(FirstHourCase):
         super().setUp()
         self.file = self.directory / 'typo.sqlite'
         self.url = f'sqlite:///{self.file}'
-        config = self.directory / 'ironic-ownership.conf'
-        config.write_text(
+        self.config = self.directory / 'ironic-ownership.conf'
+        self.config.write_text(
             f'[database]\nconnection = {self.url}\n'
             '[ironic]\nauth_type = none\n'
             'endpoint_override = http://127.0.0.1:1\n'
         )
-        self.options = ('--config-file', str(config))
+        self.options = ('--config-file', str(self.config))
 
     def test_commands_create_none_and_say_so(self) -> None:
         for main, words in (
@@ -104,6 +104,30 @@ class TestNewDatabase(FirstHourCase):
                 self.assertIn('no services are registered', self.err)
                 self.assertIn(str(self.file), self.err)
                 self.assertFalse(self.file.exists())
+
+    def test_value_that_cannot_be_read_is_named_and_no_secret(self) -> None:
+        for line, text in (
+            (f'connection = {self.url}$hunter2', 'a $ is written $$'),
+            (f'connection = {self.url}${{hun.ter2}}', 'a $ is written $$'),
+            (
+                'max_pool_size = a',
+                "invalid literal for int() with base 10: 'a'",
+            ),
+        ):
+            self.config.write_text(f'[database]\n{line}\n')
+            for main, words in (
+                (cli.main, ['service', 'list']),
+                (cli.main, ['check']),
+                (dbsync.main, ['version']),
+                (status.main, ['upgrade', 'check']),
+            ):
+                with self.subTest(line=line, words=words):
+                    code = self.run_main(main, *self.options, *words)
+                    self.assertNotEqual(0, code)
+                    shown = ' '.join((self.out + self.err).split())
+                    self.assertIn(text, shown.replace('| ', ''))
+                    for no in ('hunter2', 'ter2', 'LocationInfo', 'Traceback'):
+                        self.assertNotIn(no, shown)
 
     def test_version_of_none_creates_none(self) -> None:
         self.run_main(dbsync.main, *self.options, 'version')

@@ -77,6 +77,8 @@ class TestText(sqlite.SqliteCase):
             'hunter2',
             'a b://hunter2',
             'mysql+pymysql://u:h@h:x/',
+            'mysql+pymysql://u:h@hunter2@h/x',
+            'mysql+pymysql://u:h@hunter2/@h/x',
         ):
             refusal = _refusal(text)
             self.assertIn('[database] connection', refusal, text)
