@@ -280,8 +280,6 @@ def _allowance(
             .where(column.in_(values), _nodes.deleted_at.is_(None))
             .group_by(column, sa.func.length(column))
         ):
-            unowned = size - owned
-            found.room[name, value] = (
-                max(1, int(budget.share * size)) - unowned
-            )
+            allowed = max(1, int(budget.share * size))
+            found.room[name, value] = allowed - (size - owned)
     return found

@@ -113,7 +113,7 @@ class DeleteNodes:
             epoch = proposed.epochs.get(record.host or '')
             seen = SeenOwner(record.host, epoch)
             if node.result is Result.WOULD_DELETE:
-                result = self._remover.remove(
+                result = Remover(self.ports).remove(
                     record,
                     batch,
                     begin=partial(removals.begin_deletion, record.uuid, seen),
@@ -129,14 +129,10 @@ class DeleteNodes:
         rest = proposed.nodes[len(done) :]
         return dataclasses.replace(proposed, nodes=[*done, *rest])
 
-    @property
-    def _remover(self) -> Remover:
-        return Remover(self.ports)
-
     def _evaluate(
         self, record: model.ComputeNode, batch: Batch, passed: Result
     ) -> NodeDeletion:
-        results = self._remover.examine(record, batch)
+        results = Remover(self.ports).examine(record, batch)
         if passed is Result.WOULD_FORGET:
             # The operator confirms this one.
             results = tuple(r for r in results if r.gate != gates.NO_INSTANCE)

@@ -107,16 +107,10 @@ def _admitted(case: ImportCase) -> gates.Found | str | None:
     return f'the policies of {service.host} do not admit it'
 
 
-_REPEAT = 'Repeat the import'
-_SEE = {
-    'released': 'See "ironic-ownership move list --unfinished", and repeat '
-    'the import',
-    **dict.fromkeys(
-        ('cell_instance', 'cell_service', 'cell_row'),
-        'See "ironic-ownership nova check", and repeat the import',
-    ),
-}
-"""Hints by the code of what was found last; others repeat the import."""
+_REPEAT = (
+    'Repeat the import; if it is refused again, see "ironic-ownership move '
+    'list --unfinished", and next to a Nova cell "ironic-ownership nova check"'
+)
 NOT_OWNED: Gate[ImportCase] = Gate(
     'not_owned',
     'no service owns it on record',
@@ -235,9 +229,7 @@ class ImportNodes(NodeReader):
             )
         except (exceptions.FencedError, exceptions.NotFoundError) as exc:
             detail = f'changed in the last moment: {exc.args[0]}'
-            return [
-                _late(one, SERVICE_MAY_WRITE, detail, _REPEAT) for one in batch
-            ]
+            return [_late(one, SERVICE_MAY_WRITE, detail) for one in batch]
         LOG.info(
             '%s: %s of %s nodes imported for %s',
             origin.request_id,
@@ -246,7 +238,7 @@ class ImportNodes(NodeReader):
             host,
         )
         return [
-            _late(one, NOT_OWNED, why, _SEE.get(why.split(':')[0], _REPEAT))
+            _late(one, NOT_OWNED, why)
             if (why := refused.get(one.entry.uuid))
             else dataclasses.replace(one, result=Result.IMPORTED)
             for one in batch
@@ -266,12 +258,12 @@ def _evaluate(case: ImportCase) -> ImportedNode:
 
 
 def _late(
-    one: ImportedNode, gate: Gate[ImportCase], detail: str, hint: str
+    one: ImportedNode, gate: Gate[ImportCase], detail: str
 ) -> ImportedNode:
-    failed = gates.GateResult(
-        gate.code, gates.Outcome.FAILED, detail, hint=hint
+    failed = gates.Outcome.FAILED
+    return one.refused_by(
+        gates.GateResult(gate.code, failed, detail, hint=_REPEAT)
     )
-    return one.refused_by(failed)
 
 
 def _is_done(record: model.ComputeNode | None, entry: ImportEntry) -> bool:

@@ -62,11 +62,7 @@ class Verification:
         the move: :meth:`compare` reports it.
         """
         sample = itertools.islice((node.uuid for node in nodes), SAMPLE)
-        try:
-            self._before.update(self._providers(sample))
-        except exceptions.PlacementError as exc:
-            # A failure of Placement does not stop the move.
-            self._unknown = f'Placement could not be compared: {exc}'
+        self._before.update(self._providers(sample))
 
     def compare(self, moves: Iterable[Proposal]) -> list[Proposal]:
         """Return moves with a sentence for each difference of their nodes."""
@@ -127,14 +123,10 @@ class Verification:
     def _changed_providers(
         self, uuids: Iterable[str], records: _Records
     ) -> list[Difference]:
+        seen = [uuid for uuid in uuids if uuid in self._before]
+        after = self._providers(seen)
         if self._unknown is not None:
             return [Difference('placement', None, self._unknown)]
-        seen = [uuid for uuid in uuids if uuid in self._before]
-        try:
-            after = self._providers(seen)
-        except exceptions.PlacementError as exc:
-            text = f'Placement could not be compared: {exc}'
-            return [Difference('placement', None, text)]
         return [
             Difference('placement', uuid, 'its Placement provider has changed')
             for uuid in seen
@@ -146,13 +138,17 @@ class Verification:
 
     def _providers(self, uuids: Iterable[str]) -> Mapping[str, _Provider]:
         source = self.operation.ports.placement
-        if source is None:
+        if source is None or self._unknown is not None:
             return {}
         seen: dict[str, _Provider] = {}
-        for uuid in uuids:
-            traits = source.traits(uuid)
-            names = traits.names if traits else None
-            seen[uuid] = source.consumers(uuid), names
+        try:
+            for uuid in uuids:
+                traits = source.traits(uuid)
+                names = traits.names if traits else None
+                seen[uuid] = source.consumers(uuid), names
+        except exceptions.PlacementError as exc:
+            # A failure of Placement does not stop the move.
+            self._unknown = f'Placement could not be compared: {exc}'
         return seen
 
 
