@@ -13,7 +13,7 @@ import fractions
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import bare_metal, exceptions, model, texts
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.changes import gates, shard_plan
@@ -169,6 +169,12 @@ def _read(
             'no live and enabled service selects a shard',
             hint='Add the policy shard_key to [ownership] policies of the '
             'services, and [ironic] shard_key',
+        )
+    if others := sorted({*named} - shards.keys()):
+        raise exceptions.NotFoundError(
+            f'no shard is selected by {texts.listed(others)}',
+            hint='Leave its weight out, or let it select one: [ironic] '
+            'shard_key',
         )
     left: collections.Counter[str] = collections.Counter()
     scopes = [model.Scope()]

@@ -158,8 +158,9 @@ class PlanTest(ShardCase):
         found = self.propose()
         self.assertEqual([1, 1, 1], [*found.left.values()])
         self.assertIn(world.uuid(32), found.plan.moves)
-        with self.assertRaises(exceptions.NotFoundError):
-            self.propose(weights={'d': 2})
+        for host, text in (('d', 'not known'), ('stopped', 'no shard')):
+            with self.assertRaisesRegex(exceptions.NotFoundError, text):
+                self.propose(weights={'a': 2, host: 2})
         for name in ('colour', 'driver_info', 'driver_info.ipmi_password'):
             with self.assertRaises(exceptions.NotFoundError):
                 _ = Conditions(spread=[name]).fields
