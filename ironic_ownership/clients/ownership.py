@@ -72,9 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
     :param argv: selects the plugin; ``--os-endpoint`` is replaced in place.
     :raises ConnectionOptionsError: if a cloud or plugin does not exist.
     """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-
     for number, word in enumerate(argv):
         name, equals, value = word.partition('=')
         if name.replace('_', '-') == _ALIAS:
@@ -83,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: list[str]) -> None:
         _configuration().register_argparse_arguments(
             parser, argv, [SERVICE_TYPE]
         )
-    except (sdk.SDKException, ksa.ClientException) as exc:
+    except cloud_errors() as exc:
         raise _bad_options(exc) from exc
 
 
@@ -92,9 +89,6 @@ def connect(options: argparse.Namespace) -> OwnershipClient:
 
     :raises ConnectionOptionsError: if an option is missing or wrong.
     """
-    from keystoneauth1 import exceptions as ksa
-    from openstack import exceptions as sdk
-
     configuration = _configuration()
     try:
         config = configuration.get_one(argparse=options, validate=False).config
@@ -112,7 +106,7 @@ def connect(options: argparse.Namespace) -> OwnershipClient:
             region_name=region.get_region_name(SERVICE_TYPE),
             endpoint_override=region.get_endpoint(SERVICE_TYPE) or endpoint,
         )
-    except (sdk.SDKException, ksa.ClientException) as exc:
+    except cloud_errors() as exc:
         raise _bad_options(exc) from exc
 
 
@@ -132,6 +126,15 @@ def over_session(manager: Any) -> OwnershipClient:
     )
 
 
+def cloud_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of reading a cloud of clouds.yaml."""
+    from keystoneauth1 import exceptions as ksa
+    from openstack import exceptions as sdk
+
+    # Its library expects that each value has the right form.
+    return (sdk.SDKException, ksa.ClientException, *transport.ODD)
+
+
 def _is_anonymous(config: Mapping[str, Any]) -> bool:
     return config['auth_type'] == 'password' and not config['auth'].get(
         'auth_url'
@@ -145,9 +148,11 @@ def _configuration() -> Any:
 
 
 def _bad_options(exc: Exception) -> ConnectionOptionsError:
+    what = transport.one_line(exc).rstrip('.')
+    if isinstance(exc, TypeError | LookupError | AttributeError):
+        what = f'clouds.yaml has a value of another form ({what})'
     return ConnectionOptionsError(
-        'the HTTP service cannot be used: '
-        f'{transport.one_line(exc).rstrip(".")}',
+        f'the HTTP service cannot be used: {what}',
         hint='Name a cloud of clouds.yaml with --os-cloud, or the URL of a '
         'service without Keystone with --os-endpoint-override',
     )

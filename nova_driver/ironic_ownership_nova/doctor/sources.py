@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients import transport
+from ironic_ownership.clients import ownership, transport
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.clients.placement import api, options
 from ironic_ownership.contracts import exceptions, model
@@ -114,9 +114,7 @@ def _of_nova_conf(path: str, down_time: float) -> tuple[str, float]:
 
 def _of_cloud(name: str | None, service_type: str) -> ksa_adapter.Adapter:
     from keystoneauth1 import adapter
-    from keystoneauth1 import exceptions as ksa
     from openstack import config
-    from openstack import exceptions as sdk
 
     try:
         clouds: Any = config.OpenStackConfig(app_name='ironic-ownership')
@@ -130,7 +128,7 @@ def _of_cloud(name: str | None, service_type: str) -> ksa_adapter.Adapter:
             region_name=region.get_region_name(service_type),
             endpoint_override=region.get_endpoint(service_type),
         )
-    except (sdk.SDKException, ksa.ClientException) as exc:
+    except ownership.cloud_errors() as exc:
         raise exceptions.ConfigurationError(
             [f'--cloud {name}: {" ".join(str(exc).split())}'],
             hint='Name a cloud of clouds.yaml',

@@ -35,6 +35,30 @@ class RefusedCredentialsTest(unittest.TestCase):
         self.assertEqual('unauthenticated', caught.exception.code)
 
 
+class CloudTest(unittest.TestCase):
+    def test_odd_value_is_an_error_of_the_file(self) -> None:
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--os-cloud')
+        for line, text in (
+            ('api_timeout: abc', "cannot be used: could not .* 'abc'"),
+            ('auth: 3', 'value of another form'),
+        ):
+            with (
+                configurations.cloud(line),
+                self.assertRaisesRegex(ownership.ConnectionOptionsError, text),
+            ):
+                ownership.connect(parser.parse_args(['--os-cloud', 'one']))
+
+    def test_options_of_an_odd_cloud_are_an_error_as_well(self) -> None:
+        with (
+            configurations.cloud('auth: 3'),
+            self.assertRaises(ownership.ConnectionOptionsError),
+        ):
+            ownership.add_arguments(
+                argparse.ArgumentParser(), ['--os-cloud', 'one']
+            )
+
+
 class OutageTest(unittest.TestCase):
     def test_server_in_front_that_answers_is_not_taken_for_another_one(
         self,

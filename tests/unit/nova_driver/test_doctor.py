@@ -404,6 +404,14 @@ class CloudTest(unittest.TestCase):
                 adapter = sources._of_cloud('one', 'baremetal')
             self.assertEqual(seconds, adapter.session.timeout)
 
+    def test_odd_value_is_an_error_of_the_file(self) -> None:
+        for line in 'api_timeout: abc', 'auth: 3':
+            with (
+                configurations.cloud(line),
+                self.assertRaises(exceptions.ConfigurationError),
+            ):
+                sources._of_cloud('one', 'baremetal')
+
 
 class AdviceTest(unittest.TestCase):
     def test_every_code_has_its_entry_in_the_page(self) -> None:
