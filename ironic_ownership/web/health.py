@@ -117,7 +117,8 @@ def serving(listen: str, read: Callable[[], Health]) -> Iterator[None]:
 
     def loop() -> None:
         while not ends.is_set():
-            wasyncore.loop(timeout=1, map=channels, count=1)
+            # select() knows no file with a number above 1023.
+            wasyncore.loop(timeout=1, use_poll=True, map=channels, count=1)
 
     thread = threading.Thread(target=loop, name='health', daemon=True)
     thread.start()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import pathlib
+import resource
 import socket
 import tempfile
 import threading
@@ -26,6 +28,7 @@ class FileConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(self.host)
 
 
@@ -48,6 +51,18 @@ class ServingCase(unittest.TestCase):
         connection = self.connect()
         connection.request(method, path)
         return connection.getresponse()
+
+
+class TestManyFiles(ServingCase):
+    def test_process_with_many_files_answers(self) -> None:
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        more = max(limits[0], 2048), limits[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, more)
+        for _ in range(1024):
+            self.addCleanup(os.close, os.dup(0))
+        with self.serving():
+            self.assertEqual(200, self.get('/healthcheck').status)
 
 
 class TestAnswers(ServingCase):
