@@ -103,7 +103,14 @@ class OperationsApp:
         request = flask.request
         for known in one.parameters:
             check(path[known.name], known.schema, 'path')
-        query = query_values(request.args, one.query)
+        # Flask's own reader fails for bytes that are no text.
+        sent = urllib.parse.parse_qsl(
+            request.query_string.decode(errors='replace'),
+            keep_blank_values=True,
+        )
+        query = query_values(
+            werkzeug.datastructures.MultiDict(sent), one.query
+        )
         body = None
         if one.body is not None:
             body = body_value(request.get_data(), request.mimetype, one.body)
