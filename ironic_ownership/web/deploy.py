@@ -24,7 +24,6 @@ from oslo_middleware import (
     http_proxy_to_wsgi,
     sizelimit,
 )
-from oslo_middleware import exceptions as oslo_exceptions
 from oslo_middleware.request_id import ENV_REQUEST_ID, RequestId
 from oslo_policy import policy
 
@@ -217,6 +216,12 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
         )
         if not there
     ]
+    seconds = group.http_connect_timeout
+    if seconds <= 0:
+        missing.append(
+            f'[keystone_authtoken] http_connect_timeout = {seconds} is too '
+            'short: it is 1 second or more'
+        )
     if missing:
         raise exceptions.ConfigurationError(
             missing,
@@ -236,7 +241,7 @@ def _with_password(below: WSGIApplication, file: str) -> WSGIApplication:
     """
     try:
         basic_auth.validate_auth_file(file)
-    except (oslo_exceptions.ConfigInvalid, webob.exc.HTTPError) as exc:
+    except Exception as exc:  # any error of its library
         # The text of ConfigInvalid lacks its cause.
         why = exc.__context__ or exc
         raise exceptions.ConfigurationError(

@@ -131,6 +131,11 @@ class FormTest(app_case.SiteCase):
                 self.assertIn(error['request_id'], ids)
         self.assertEqual(4, len(ids))
 
+    def test_query_that_is_no_text_is_refused(self) -> None:
+        for query in ('\xff=1', 'limit=\xe9', '%ff'):
+            sent = {'QUERY_STRING': query}
+            self.refused('GET', '/v1/moves', 400, environ_overrides=sent)
+
     def test_other_methods_are_refused_and_the_known_ones_named(self) -> None:
         for method in ('PUT', 'DELETE', 'OPTIONS', 'PATCH', 'TRACE'):
             answer = self.client.open('/v1/moves', method=method)
@@ -294,3 +299,8 @@ class FrozenKeystoneTest(app_case.SiteCase):
             (logs,) = logged.output
             self.assertIn('Keystone does not answer', logs)
             self.assertNotIn('Traceback', logs)
+        self.sections = f'{self.keystone}http_connect_timeout = 0'
+        with self.assertRaisesRegex(
+            exceptions.ConfigurationError, 'http_connect_timeout = 0 '
+        ):
+            self.build()

@@ -188,8 +188,10 @@ class PasswordsTest(ClientsCase):
         self.assert_status(401, SERVICES, auth=('john', 'other'))
 
     def test_unusable_file_stops_the_start(self) -> None:
+        latin = self.file.with_name('latin')
+        latin.write_bytes(b'Jos\xe9:$2y$')
         self.file.write_text('mary:secret')
-        for file in (self.file, '/nowhere'):
+        for file in (self.file, '/nowhere', latin):
             with self.assertRaises(exceptions.ConfigurationError) as caught:
                 self.build(f'http_basic_auth_user_file = {file}')
             self.assertIn(str(file), str(caught.exception))
