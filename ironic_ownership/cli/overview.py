@@ -92,7 +92,9 @@ def _services(services: Sequence[_Row]) -> Iterator[str]:
         bar = '#' * round(min(share or 0, 2) * _FULL / 2)
         state = [one['alive'], one['status']]
         state += ['forced down'] * one['forced_down']
-        if one['conditions'] not in (None, 'ok'):
+        if one['conditions'] == 'unknown':
+            state.append('conditions unknown')
+        elif one['conditions'] not in (None, 'ok'):
             state.append(f'failing: {one["conditions"]}')
         yield (
             f'  {one["host"]:{width}} {one["nodes"]:6}  '
