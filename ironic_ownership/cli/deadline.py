@@ -14,7 +14,10 @@ import sys
 import threading
 from collections.abc import Callable
 
-from ironic_ownership.api.operation_client import OperationClient
+from ironic_ownership.api.operation_client import (
+    OperationClient,
+    RemoteClient,
+)
 from ironic_ownership.cli import errors
 from ironic_ownership.contracts.calls import pending
 
@@ -87,9 +90,12 @@ class Deadline:
         client = self._client()
         if client is None or not client.has_written:
             return text
+        which = f' --request-id {client.request_id}'
+        # The HTTP service gives each request another id.
+        which = '' if isinstance(client, RemoteClient) else which
         return (
             f'{text}. The change may have been made, completely or in part: '
-            f'"{errors.PROG} event list --request-id {client.request_id}" '
+            f'"{errors.PROG} event list{which}" '
             f'shows the changes, and "{errors.PROG} move list --unfinished" '
             'the moves to resume'
         )

@@ -8,7 +8,10 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api.operation_client import OperationClient
+from ironic_ownership.api.operation_client import (
+    OperationClient,
+    RemoteClient,
+)
 from ironic_ownership.cli import deadline
 from ironic_ownership.contracts.calls import PendingCalls
 
@@ -69,6 +72,11 @@ class TestDeadline(unittest.TestCase):
             'move list --unfinished',
         ):
             self.assertIn(f'"ironic-ownership {command}"', text)
+
+    def test_id_that_only_the_http_service_knows_is_not_named(self) -> None:
+        self.client = RemoteClient(mock.Mock(request_id='req-7'))
+        self.client.has_written = True
+        self.assertIn('"ironic-ownership event list" shows', self.ends())
 
     def test_run_that_has_ended_is_left_alone(self) -> None:
         self.limit.allow_grace()
