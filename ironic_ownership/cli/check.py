@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -115,14 +114,7 @@ class ValidateNode(base.Lister):
                 hint='It has to hold a list of nodes, or a mapping with '
                 '"nodes" as for "openstack baremetal create"',
             )
-        try:
-            # YAML has dates, JSON has not.
-            sent = json.loads(json.dumps(document, default=str))
-        except (TypeError, ValueError) as exc:
-            raise errors.UsageError(
-                f'{name} is YAML that JSON cannot express: {exc}'
-            ) from exc
-        body = self.api.call(self.operation, body=sent)
+        body = self.api.call(self.operation, body=document)
         self.warn(body)
         if body['refused']:
             self.exit_code = errors.ExitCode.REFUSED

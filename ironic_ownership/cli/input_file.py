@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import sys
 from typing import Any
@@ -51,7 +52,7 @@ def _bytes_of(path: str, name: str) -> bytes:
 
 
 def read(path: str) -> Any:
-    """Read JSON or YAML; every JSON document is one of YAML, too.
+    """Read JSON or YAML, as JSON; every such document is one of YAML, too.
 
     :param path: of the file; ``-`` is standard input.
     :raises UsageError: if it cannot be read.
@@ -61,9 +62,19 @@ def read(path: str) -> Any:
     name = label(path)
     raw = _bytes_of(path, name)
     try:
-        return yaml.safe_load(raw)
-    except (yaml.YAMLError, RecursionError, ValueError) as exc:
+        document = yaml.safe_load(raw)
+    except Exception as exc:  # any error of its library
         text = ' '.join(str(exc).split())
         raise errors.UsageError(
             f'{name} is neither JSON nor YAML: {text[:300]}'
+        ) from exc
+    try:
+        # YAML has dates, JSON has not.
+        text = json.dumps(
+            document, default=str, allow_nan=False, ensure_ascii=False
+        )
+        return json.loads(text.encode())
+    except (TypeError, ValueError) as exc:
+        raise errors.UsageError(
+            f'{name} is YAML that JSON cannot express: {exc}'
         ) from exc

@@ -57,6 +57,11 @@ class MessagesTest(command_case.CommandCase):
             (check.ValidateNode, b'{', 'standard input is neither JSON'),
             (check.ValidateNode, b'- 2025-01-31: x', 'input is YAML that'),
             (check.ValidateNode, b'- &a [*a]', 'input is YAML that JSON'),
+            (check.ValidateNode, b'- {name: .nan}', 'input is YAML that'),
+            (check.ValidateNode, b'"\\ud800"', 'input is YAML that'),
+            (check.ValidateNode, b'!!bool x', 'input is neither JSON'),
+            (check.ValidateNode, b'!!int ""', 'input is neither JSON'),
+            (check.ValidateNode, b'!!timestamp x', 'input is neither JSON'),
             (node_import.ImportComputeNode, b'', 'standard input names no'),
         ):
             stdin = io.TextIOWrapper(io.BytesIO(content))
@@ -156,6 +161,17 @@ class ShownTest(unittest.TestCase):
                 f'All is well: {which} has exactly one live owner.',
                 overview._state({'state': 'ok', 'check_age': age}),
             )
+        row = {'host': 'a', 'alive': 'up', 'status': 'enabled', 'nodes': 1}
+        row |= {'of_mean': None, 'forced_down': False}
+        for conditions, said in (
+            (None, ''),
+            ('ok', ''),
+            ('unknown', ', conditions unknown'),
+            ('refresh', ', failing: refresh'),
+        ):
+            services = [{**row, 'conditions': conditions}]
+            *_, line = overview._services(services)
+            self.assertTrue(line.endswith(f' up, enabled{said}'), line)
         # A node that waits has no owner.
         self.assertEqual(
             'Something needs your attention.',

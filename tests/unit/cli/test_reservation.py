@@ -31,6 +31,10 @@ class TestInput(unittest.TestCase):
         self.path.write_text(content)
         return '--request', str(self.path)
 
+    def test_keys_of_a_request_are_texts(self) -> None:
+        body = self.read(*self.file('extra_specs: {1.5: [x], null: 2}'))
+        self.assertEqual({'extra_specs': {'1.5': ['x'], 'null': 2}}, body)
+
     def test_options_make_up_a_request(self) -> None:
         words = (
             '--resource-class gold --memory-mb 1024 --vcpus 2 --root-gb 3 '
