@@ -224,7 +224,7 @@ class OwnershipClient:
 def _body_of(answer: requests.Response) -> Any:
     try:
         body = json.loads(answer.content) if answer.content else None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _foreign(answer) from None
     if answer.status_code < 300 and isinstance(body, dict):
         return body
@@ -279,9 +279,9 @@ def _unanswered(exc: Exception) -> exceptions.OwnershipError:
             f'Keystone refuses the credentials: {transport.one_line(exc)}',
             hint='Check user, password, project and domains of the cloud',
         )
-    if not isinstance(exc, ksa.ConnectionError) or isinstance(
-        exc, ksa.UnknownConnectionError
-    ):
+    # That of requests for a URL that is none; others broke off.
+    is_usage = isinstance(getattr(exc, 'original', None), ValueError)
+    if is_usage or not isinstance(exc, ksa.ConnectionError):
         return _bad_options(exc)
     return ConnectionOptionsError(
         f'no answer: {transport.first_cause(exc)}', hint=_RUNS

@@ -59,6 +59,10 @@ class CloudTest(unittest.TestCase):
             )
 
 
+def broken(error: Exception) -> ksa.UnknownConnectionError:
+    return ksa.UnknownConnectionError('Unexpected exception', error)
+
+
 class OutageTest(unittest.TestCase):
     def test_server_in_front_that_answers_is_not_taken_for_another_one(
         self,
@@ -79,8 +83,16 @@ class OutageTest(unittest.TestCase):
         for error, text in (
             (ksa.ServiceUnavailable('down'), 'Keystone does not answer: down'),
             (ksa.Unauthorized('bad'), 'Keystone refuses the credentials: bad'),
+            (broken(requests.exceptions.ChunkedEncodingError('x')), 'runs'),
+            (broken(requests.exceptions.InvalidURL('x')), 'cannot be used'),
         ):
             self.assertIn(text, str(ownership._unanswered(error)))
+
+    def test_answer_that_is_too_deep_is_of_another_service(self) -> None:
+        answer = requests.Response()
+        answer.status_code, answer._content = 200, b'[' * 100_000
+        with self.assertRaises(ownership.ConnectionOptionsError):
+            ownership._body_of(answer)
 
 
 class TimeoutTest(unittest.TestCase):
