@@ -96,8 +96,11 @@ def _read(request: Request) -> node_listing.NodeListing:
     context = request.context
     chosen = _chosen(request)
     host = context.service if context.sharded else ''
-    scope, whose = node_listing.scope_of(chosen, context.scope, host)
     with context.ports() as ports:
+        together = node_listing.decides_together(ports)
+        scope, whose = node_listing.scope_of(
+            chosen, context.scope, host, together=together
+        )
         return node_listing.list_nodes(ports, chosen, scope, whose)
 
 

@@ -157,8 +157,7 @@ def next_owner(case: Case) -> str | None:
     """
     node, groups = case.node, case.change.peer_groups
     admitting = [g for g in groups.groups if g.policies.admits(node)]
-    assigners = [group.policies.assigner for group in admitting]
-    if any(one is not None and not one.node_by_node for one in assigners):
+    if not all(group.policies.node_by_node for group in admitting):
         raise exceptions.OwnershipError(
             'its policies decide about all nodes together'
         )

@@ -154,11 +154,7 @@ class PeerGroups:
     def node_by_node(self) -> bool:
         """True if each decision is independent of the other nodes."""
         return all(
-            not group.fails
-            and (
-                group.policies.assigner is None
-                or group.policies.assigner.node_by_node
-            )
+            not group.fails and group.policies.node_by_node
             for group in self.groups
         )
 

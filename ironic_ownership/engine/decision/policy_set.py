@@ -156,6 +156,11 @@ class PolicySet:
         return self.assigner is not None and self.assigner.releases_free
 
     @property
+    def node_by_node(self) -> bool:
+        """True if each decision is independent of the other nodes."""
+        return self.assigner is None or self.assigner.node_by_node
+
+    @property
     def reads_owners(self) -> bool:
         """True if a decision depends on the owners on record."""
         return self.assigner is not None and self.assigner.reads_owners

@@ -167,12 +167,11 @@ class TakeOver(Worker):
         group = peer_groups.group_of.get(context.host)
         if group is None or not group.rebalancing:
             return False
-        assigner = group.policies.assigner
         only: Iterable[str] = records
-        if assigner is None or not assigner.node_by_node:
+        if not group.policies.node_by_node:
             only = listed
         known: Mapping[str, model.ComputeNode] = records
-        if assigner is not None and assigner.reads_owners:
+        if group.policies.reads_owners:
             near = ports.records.in_reach(context.host, scan.scope)
             known = {**{one.uuid: one for one in near}, **records}
         plan = self._reconciler.plan(

@@ -182,8 +182,7 @@ def decided_together(
     :returns: ``None`` if the node is decided by itself.
     """
     group = _deciding(node, peer_groups)
-    assigner = group.policies.assigner if group else None
-    if group is None or assigner is None or assigner.node_by_node:
+    if group is None or group.policies.node_by_node:
         return None
     return group.policies
 

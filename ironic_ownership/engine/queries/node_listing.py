@@ -38,18 +38,33 @@ MAX_LOOKUPS = 100
 seconds, while a lost rack may have thousands."""
 
 
+def decides_together(ports: Ports) -> bool:
+    """Tell whether the decision for a node may depend on the others."""
+    known = (ports.interpret(s.settings) for s in ports.records.services())
+    return any(one is not None and not one.node_by_node for one in known)
+
+
 def scope_of(
-    chosen: NodeFilter, configured: model.Scope, host: str
+    chosen: NodeFilter,
+    configured: model.Scope,
+    host: str,
+    *,
+    together: bool = False,
 ) -> tuple[model.Scope, str]:
     """Return the scope to list, and the host whose records to add.
 
     :param chosen: with a shard exactly as in Ironic; never empty, which
         Ironic would take for any shard.
     :param configured: the scope of the local configuration, as is ``host``.
+    :param together: whether to list more than is chosen, because nodes are
+        decided together: as much as law 4 allows.
     """
     named = selection.scope_of(
         chosen.shard, chosen.conductor_group, configured
     )
+    if named is not None and together:
+        shard = None if configured.shard is None else named.shard
+        named = dataclasses.replace(named, shard=shard, conductor_group=None)
     if named is not None:
         return named, ''
     if configured.shard is None:

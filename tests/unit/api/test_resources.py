@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import unittest
+from unittest import mock
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.api.resources.services import SHORT
@@ -16,6 +17,7 @@ from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.observe import columns
 from tests.unit.engine import world
+from tests.unit.engine.queries.test_explanation import SeatingPolicy
 from tests.unit.web import app_case
 
 NODES = '/v1/compute-nodes'
@@ -86,6 +88,21 @@ class ComputeNodesTest(app_case.SiteCase):
         error = self.refused('GET', path, 400)
         for word in ('limit', 'shard', 'odd', 'colour'):
             self.assertIn(word, error['message'])
+
+    def test_part_of_a_list_has_the_owners_of_the_whole(self) -> None:
+        self.enterContext(
+            mock.patch.dict(world.CLASSES, {'seating': SeatingPolicy})
+        )
+        seating = world.runs(seating=None)
+        for host in ('new', 'other'):
+            self.backend.join(host, host, seating)
+            self.records.register(host, seating, incarnation=host)
+        self.ironic.put(world.node(7, shard='b'), world.node(8, shard='b'))
+        path = f'{NODES}/{world.uuid(8)}/explain'
+        owner = self.get(path)['decided_owner']
+        self.assertEqual('other', owner)
+        found = self.get(f'{NODES}?shard=b')['compute_nodes']
+        self.assertEqual(owner, found[-1]['decided_owner'])
 
     def test_with_a_shard_key_every_list_names_a_shard(self) -> None:
         self.wired.scope = model.Scope(shard='a')

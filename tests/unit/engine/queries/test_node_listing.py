@@ -45,6 +45,17 @@ class ScopeTest(unittest.TestCase):
                 self.assertEqual(shard or 'rack1', asked.shard)
                 self.assertEqual(shard is group is None, host == 'h')
 
+    def test_nodes_that_are_decided_together_are_listed_together(self) -> None:
+        chosen = NodeFilter(shard='rack2', conductor_group='g')
+        for configured, asked in (
+            (model.Scope(), model.Scope()),
+            (RACK1, model.Scope(shard='rack2')),
+        ):
+            found = node_listing.scope_of(
+                chosen, configured, 'h', together=True
+            )
+            self.assertEqual((asked, ''), found)
+
     def test_contradicting_policies_stay_contradicting(self) -> None:
         configured = model.Scope(shard='rack1', nothing=True)
         self.assertTrue(scope(configured, group='g')[0].nothing)
