@@ -111,8 +111,10 @@ def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
     with contextlib.suppress(exceptions.PluginFaultError):
         for status in seen.evaluated if not seen.unread else ():
             decision = status.decision
+            row = seen.services.get(status.owner or '')
             if status.owner is not None:
-                states['drifted'] += (
+                # Stock Nova keeps its nodes; no policy of ours counts there.
+                states['drifted'] += not (row and row.is_stock) and (
                     decision.owner != status.owner
                     or decision.filtered
                     or decision.reason in _DRIFTED
@@ -180,7 +182,12 @@ def read(
 
     view = attempt(Part.MEMBERSHIP, backend.view)
     listing = service_status.of(records, view)
-    rows = {one.row.host: one.row for one in listing}
+    # A member that has not registered yet has none.
+    rows = {
+        one.row.host: one.row
+        for one in listing
+        if one.row != model.Service(one.row.host)
+    }
     policy_set.prepare(rows.values(), interpret)
     cell = companion and companion.read(attempt, lambda: None)
     seen = Deployment(

@@ -84,6 +84,14 @@ class OverviewTest(app_case.SiteCase):
                 sorted(one['code'] for one in found['findings']),
             )
 
+    def test_service_that_has_not_registered_shares_no_filter(self) -> None:
+        self.backend.join('late', 'three', world.ALL)
+        for found in (
+            self.get('/v1/check')['problems'],
+            self.read()['findings'],
+        ):
+            self.assertNotIn('filter_shared', [one['code'] for one in found])
+
     def test_membership_in_an_outage_is_no_dead_owner(self) -> None:
         down = exceptions.MembershipError('down')
         self.backend.view = mock.Mock(side_effect=down)

@@ -16,7 +16,7 @@ from ironic_ownership.contracts.conditions import (
 )
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.engine import availability
-from ironic_ownership.engine.checks import problem, runner
+from ironic_ownership.engine.checks import overview, problem, runner
 from ironic_ownership.engine.conditions import CLOCK_SKEW, LOST_COMMITS
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from tests.unit.engine import world
@@ -80,32 +80,33 @@ class CheckCase(unittest.TestCase):
         ]
 
     def check(self) -> list[problem.Problem]:
+        return runner.check(self.seen())
+
+    def seen(self) -> Deployment:
         def answer(part: Part, found: T) -> T:
             return type(found)() if part in self.unread else found
 
         rows = world.registered(self.members, self.services)
         members = answer(Part.MEMBERSHIP, self.members)
         conductors = answer(Part.IRONIC, self.conductors)
-        return runner.check(
-            Deployment(
-                world.interpret,
-                {one.host: one for one in answer(Part.RECORDS, rows)},
-                model.View.of(members),
-                by_uuid(answer(Part.RECORDS, self.records)),
-                by_uuid(answer(Part.IRONIC, self.nodes)),
-                None
-                if conductors is None
-                else availability.Conductors.of(conductors),
-                unshown=self.unshown,
-                gone=frozenset(self.gone),
-                unverified=frozenset(self.unverified),
-                unlisted=self.unlisted,
-                unread=self.unread,
-                reservations=self.reservations,
-                reports=self.reports,
-                companion=self.companion(),
-                reporting=self.reporting,
-            )
+        return Deployment(
+            world.interpret,
+            {one.host: one for one in answer(Part.RECORDS, rows)},
+            model.View.of(members),
+            by_uuid(answer(Part.RECORDS, self.records)),
+            by_uuid(answer(Part.IRONIC, self.nodes)),
+            None
+            if conductors is None
+            else availability.Conductors.of(conductors),
+            unshown=self.unshown,
+            gone=frozenset(self.gone),
+            unverified=frozenset(self.unverified),
+            unlisted=self.unlisted,
+            unread=self.unread,
+            reservations=self.reservations,
+            reports=self.reports,
+            companion=self.companion(),
+            reporting=self.reporting,
         )
 
     def companion(self) -> Any:
@@ -206,6 +207,9 @@ class TestNodes(CheckCase):
         self.services.append(model.Service('stock', up_in_nova=True))
         self.assertEqual([], self.codes())
         self.records[0] = world.record(1, 'stock')
+        self.nodes[0] = world.node(1, shard='c')
+        self.assertEqual(0, overview.checked(self.seen(), ()).drifted)
+        self.nodes[0] = world.node(1, shard='a')
         ring = world.runs(peer_list=('host1', 'host2', 'stock'))
         self.members = world.members(ring, 'host1', 'host2')
         self.assertNotIn('misplaced', self.codes())
