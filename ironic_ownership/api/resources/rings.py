@@ -104,7 +104,7 @@ def _peers(
 ) -> Iterator[Peer]:
     for ring, group in enumerate(found.groups, start=1):
         assigner = assigner_name(group.settings, interpret)
-        spread = balance.spread(group, owned)
+        spread = balance.spread(found, group, owned)
         nodes = {host: owned.get(host, 0) for host in sorted(group.peers)}
         total = sum(nodes.values())
         for host, number in nodes.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
@@ -248,10 +248,7 @@ def _with_load(
         owned[one.host] += one.nodes
         unavailable[one.host] += one.unavailable
     known = None if Part.MEMBERSHIP in seen.unread else seen.peer_groups
-    spreads: Mapping[str, balance.Spread] = {}
-    # A policy that fails is a finding of the full check.
-    with contextlib.suppress(exceptions.PluginFaultError):
-        spreads = balance.spreads(known, owned)
+    spreads = balance.spreads(known, owned)
     return balance.with_shares(services, spreads, unavailable)
 
 

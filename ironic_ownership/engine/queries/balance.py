@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 
-from ironic_ownership.contracts import model, texts
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
@@ -103,24 +103,31 @@ def rings(
 ) -> list[tuple[PeerGroup, Spread]]:
     """Return the peer groups of several live services, and their spread."""
     return [
-        (group, spread(group, nodes_of))
+        (group, spread(peer_groups, group, nodes_of))
         for group in peer_groups.groups
         if group.policies.assigner is not None and len(group.hosts) > 1
     ]
 
 
-def spread(group: PeerGroup, nodes_of: Mapping[str | None, int]) -> Spread:
+def spread(
+    peer_groups: PeerGroups,
+    group: PeerGroup,
+    nodes_of: Mapping[str | None, int],
+) -> Spread:
     """Return how the nodes of a peer group are spread over its hosts.
 
-    :raises PluginFaultError: if its assigner fails.
+    :raises PluginFaultError: if its assigner fails, unless it is tolerated:
+        then no shares are expected.
     """
-    return Spread(
-        {host: nodes_of.get(host, 0) for host in group.hosts},
-        plugin_guard.bounded(
+    shares: Mapping[str, float] | None = {}
+    try:
+        shares = plugin_guard.bounded(
             functools.partial(group.policies.shares, group.live_peers),
             foreign=group.policies.is_foreign,
-        ),
-    )
+        )
+    except exceptions.PluginFaultError as exc:
+        peer_groups.on_fault(group.hosts, exc)
+    return Spread({h: nodes_of.get(h, 0) for h in group.hosts}, shares)
 
 
 def spreads(
@@ -132,7 +139,7 @@ def spreads(
     a ring with all others without one.
 
     :param peer_groups: ``None`` if liveness is not known.
-    :raises PluginFaultError: if an assigner fails.
+    :raises PluginFaultError: as :func:`spread`.
     """
     if peer_groups is None:
         return {}

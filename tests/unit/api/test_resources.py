@@ -157,6 +157,24 @@ class ComputeNodesTest(app_case.SiteCase):
 
 
 class ServicesTest(app_case.SiteCase):
+    def test_shares_that_a_policy_cannot_tell_leave_the_others(self) -> None:
+        failing = mock.Mock(side_effect=LookupError('its own mistake'))
+        self.enterContext(
+            mock.patch.object(world.OddPolicy, 'shares', failing)
+        )
+        odd = world.runs(odd=None)
+        for host in ('odd1', 'odd2'):
+            self.backend.join(host, host, odd)
+            self.records.register(host, odd, incarnation=host)
+        for path, key in (
+            ('/v1/rings', 'peers'),
+            ('/v1/services?long=true', 'services'),
+            ('/v1/overview', 'services'),
+        ):
+            found = {one['host']: one for one in self.get(path)[key]}
+            shares = [found[host]['of_mean'] for host in ('new', 'odd1')]
+            self.assertEqual([1.0, None], shares, path)
+
     def test_services_are_listed_in_pages(self) -> None:
         page = self.get('/v1/services?limit=1')
         self.assertEqual(['new'], [row['host'] for row in page['services']])
