@@ -223,15 +223,11 @@ class PolicySet:
         with self._faults_of(self.assigner, self._method):
             # Tuples that it cannot change: owners are matched by position.
             given = self._given(self.assigner, nodes)
-            answer: Iterable[object]
-            if self._method == 'assign':
-                answer = self.assigner.assign(given, hosts)
-            else:
-                answer = self.assigner.choose(
-                    policy.AssignmentRequest(
-                        given, tuple(peers), self._known(nodes, owners)
-                    )
+            answer: Iterable[object] = self.assigner.choose(
+                policy.AssignmentRequest(
+                    given, tuple(peers), self._known(nodes, owners)
                 )
+            )
             # One that is not read further may have no end.
             chosen: tuple[Any, ...] = tuple(
                 itertools.islice(answer, len(nodes) + 1)

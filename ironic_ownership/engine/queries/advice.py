@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import suggestions
-from ironic_ownership.engine.queries.deployment import State
 from ironic_ownership.engine.queries.explanation import (
     AWAY,
     Explanation,
@@ -81,10 +80,7 @@ def advise(explanation: Explanation) -> Iterator[str]:
     """Yield what an operator can do, the most useful first."""
     of_reason = _ADVICE.get(_reason(explanation), _text)
     row, status = explanation.owner, explanation.status
-    served = status.owner_alive and status.state in (
-        State.OWNED,
-        State.FILTERED,
-    )
+    served = status.owner_alive and status.node and not status.decision.contest
     if served and row is not None and row.is_stock:
         of_reason = _stock
     found = [
@@ -100,9 +96,9 @@ def _reason(explanation: Explanation) -> Reason:
     decision, preferred = explanation.decision, explanation.preferred
     if decision.contest is None or preferred is None:
         return decision.reason
-    # No service but the one that released it may claim it.
-    returned = decision.reason is Reason.RETURNED
-    return decision.reason if returned else preferred.reason
+    if decision.reason is Reason.RETURNED:  # to one service, and to no other
+        return decision.reason
+    return preferred.reason
 
 
 def _move(explanation: Explanation, host: str | None = None) -> str:
@@ -122,34 +118,29 @@ def _out_of_service(explanation: Explanation) -> Iterator[str]:
 
 
 def _owner_down(explanation: Explanation) -> Iterator[str]:
-    status = explanation.status
+    status, row = explanation.status, explanation.owner
     host = status.owner
     # No other service takes one that the policies leave unowned.
-    if host is None or status.decision.owner not in (host, None):
+    if status.node is None or status.decision.owner not in (host, None):
         return
-    if not status.owner_alive and status.node is not None:
-        row = explanation.owner
-        move = _move(explanation, explanation.preferred_owner)
-        down = f'{_PROGRAM} service set {host}'
-        if row is None:
-            yield (
-                f'{host} is not a service: start it, or move the node: {move}'
-            )
-        elif row.forced_down:
-            yield (
-                f'{host} is forced down: {down} --up; or, if it has stopped: '
-                f'{move}'
-            )
-        else:
-            state = (
-                f'{AWAY}: wait for it'
-                if row.away
-                else 'is not alive: start it again'
-            )
-            yield (
-                f'{host} {state}; or, if it has stopped for good: {down} '
-                f'--down, and {move}'
-            )
+    if host is None or status.owner_alive:
+        return
+    move = _move(explanation, explanation.preferred_owner)
+    down = f'{_PROGRAM} service set {host}'
+    if row is None:
+        yield f'{host} is not a service: start it, or move the node: {move}'
+    elif row.forced_down:
+        yield (
+            f'{host} is forced down: {down} --up; or, if it has stopped: '
+            f'{move}'
+        )
+    else:
+        back = f'{AWAY}: wait for it'
+        state = back if row.away else 'is not alive: start it again'
+        yield (
+            f'{host} {state}; or, if it has stopped for good: {down} --down, '
+            f'and {move}'
+        )
 
 
 def _stock(explanation: Explanation) -> Iterator[str]:
@@ -200,16 +191,12 @@ def _stays(explanation: Explanation) -> Iterator[str]:
 
 
 def _keeps(explanation: Explanation) -> Iterator[str]:
-    host = explanation.preferred_owner
-    is_away = host is not None and not explanation.is_live(host)
+    host, uuid = explanation.preferred_owner, explanation.status.uuid
     if explanation.status.owner_alive:
-        yield (
-            'To follow the policies: '
-            + suggestions.RELEASE.format(
-                uuid=explanation.status.uuid, host=host or 'no service'
-            )
-            + ' once it is back' * is_away
-        )
+        then = suggestions.RELEASE.format(uuid=uuid, host=host or 'no service')
+        if host is not None and not explanation.is_live(host):
+            then += ' once it is back'
+        yield f'To follow the policies: {then}'
 
 
 def _text(explanation: Explanation) -> Iterator[str]:
