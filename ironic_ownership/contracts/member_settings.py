@@ -156,6 +156,21 @@ class MemberSettings:
             raise ValueError(f'not member settings: {text!r:.200}') from exc
 
 
+def stored(text: str) -> MemberSettings:
+    """Read settings that any release, or a person, may have written.
+
+    :returns: such as no release supports, if they cannot be read.
+    """
+    try:
+        found = MemberSettings.from_json(text)
+        # Settings are compared as members of sets, and JSON can hold more
+        # than a set can.
+        hash(found)
+    except (ValueError, TypeError):
+        return MemberSettings(contract_version=0)
+    return found
+
+
 def is_value(value: object) -> bool:
     """Tell whether a value can be advertised."""
     if isinstance(value, tuple):

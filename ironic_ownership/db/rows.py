@@ -24,6 +24,7 @@ from ironic_ownership.contracts import (
 )
 from ironic_ownership.contracts.conditions import ConditionReport
 from ironic_ownership.contracts.events import EventKind, Origin
+from ironic_ownership.contracts.member_settings import stored
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.contracts.reservations import (
     Request,
@@ -33,9 +34,6 @@ from ironic_ownership.contracts.reservations import (
 from ironic_ownership.db import dialects, queries, tables
 
 T = TypeVar('T')
-
-UNREADABLE = model.MemberSettings(policies=(), contract_version=0)
-"""Stands for settings that this release cannot read."""
 
 _EVENT = {c.name: None for c in tables.events.c if not c.primary_key}
 _LONGEST_REASON = 255
@@ -102,18 +100,6 @@ def _columns(value: Any, table: sa.Table) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def settings(text: str) -> model.MemberSettings:
-    """Read advertised settings; :data:`UNREADABLE` if that is impossible."""
-    try:
-        found = model.MemberSettings.from_json(text)
-        # Settings are compared as members of sets, and JSON can hold more
-        # than a set can.
-        hash(found)
-    except (ValueError, TypeError):
-        return UNREADABLE
-    return found
-
-
 def condition_report(row: Any) -> ConditionReport:
     """Build a report from a row of ``queries.CONDITION_REPORTS``."""
     return built(
@@ -170,7 +156,7 @@ def service(row: Any) -> model.Service:
         disabled=bool(row.disabled),
         forced_down=bool(row.forced_down),
         fenced=bool(row.fenced),
-        settings=settings(row.settings),
+        settings=stored(row.settings),
         # An operator who forces a service down does not wait for it.
         away=away and not row.forced_down,
         order=_order(row.standing_order),
@@ -201,7 +187,7 @@ def service_and_node(
 
 def member(row: Any) -> model.Member:
     """Build a member from a row of the table of members."""
-    return built(model.Member, row, settings=settings(row.settings))
+    return built(model.Member, row, settings=stored(row.settings))
 
 
 def event(row: Any) -> model.Event:

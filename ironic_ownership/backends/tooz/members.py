@@ -88,9 +88,7 @@ class MemberRecord:
             return None
 
 
-@functools.lru_cache(maxsize=64)
-def _settings(text: str) -> model.MemberSettings:
-    return model.MemberSettings.from_json(text)
+_settings = functools.lru_cache(maxsize=64)(member_settings.stored)
 
 
 def newest(records: Iterable[MemberRecord]) -> model.View:

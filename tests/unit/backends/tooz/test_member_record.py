@@ -75,6 +75,13 @@ class TestMemberRecord(unittest.TestCase):
             {'host': {}},
             {'host': '\ud800'},
             {'incarnation': None},
+        ):
+            text = json.dumps({**json.loads(good[key]), **changed})
+            with self.subTest(text[:200]):
+                self.assertIsNone(members.MemberRecord.from_data({key: text}))
+        self.assertIsNone(members.MemberRecord.from_data({key: deep}))
+        # One of another release lives, although its settings are unknown.
+        for changed in (
             {'settings': deep},
             settings(contract_version=float('inf')),
             settings(process={'machine': 'm', 'pid': 1e999, 'version': ''}),
@@ -83,8 +90,9 @@ class TestMemberRecord(unittest.TestCase):
         ):
             text = json.dumps({**json.loads(good[key]), **changed})
             with self.subTest(text[:200]):
-                self.assertIsNone(members.MemberRecord.from_data({key: text}))
-        self.assertIsNone(members.MemberRecord.from_data({key: deep}))
+                found = members.MemberRecord.from_data({key: text}).member
+                self.assertEqual('host1', found.host)
+                self.assertEqual(0, found.settings.contract_version)
 
     def test_newest_record_of_each_process_counts(self) -> None:
         old, new = advertised('a', revision=2), advertised('a', revision=10)
