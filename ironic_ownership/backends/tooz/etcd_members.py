@@ -202,7 +202,8 @@ class ChangeStream:
                 for line in response.iter_lines():
                     answer = json.loads(line or '{}')
                     if 'error' in answer:
-                        self._turn_from(_server_of(response))
+                        url = urllib.parse.urlsplit(str(response.url))
+                        self._turn_from(url.netloc)
                         raise ValueError(f'watch: {line!r}')
                     # The first line reports the start of the watch; earlier
                     # changes are unknown.
@@ -218,10 +219,6 @@ class ChangeStream:
             # Long silence is no error: the stream is to be opened again.
             if not (begun and 'timed out' in str(exc)):
                 raise
-
-
-def _server_of(response: Any) -> str:
-    return urllib.parse.urlsplit(str(response.url)).netloc
 
 
 def _encode(key: bytes) -> str:

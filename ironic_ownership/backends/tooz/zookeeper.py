@@ -14,8 +14,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tooz import coordination
-
 from ironic_ownership.backends.tooz import driver, members
 
 _RECONNECT_DELAY = 2.0
@@ -198,26 +196,22 @@ class _ChildWatch:
         return True
 
     def _set(self, timeout: float) -> None:
+        from kazoo import exceptions
+
         self._changed.clear()
         try:
             self._watch(timeout)
-        except coordination.GroupNotCreated:
+        except exceptions.NoNodeError:
             driver.create_group(self._coordinator, self._group, timeout)
             self._watch(timeout)
         self._is_set = True
 
     def _watch(self, timeout: float) -> None:
-        from kazoo import exceptions
-
         client = self._coordinator._coord
         path = self._coordinator._path_group(self._group)
-        try:
-            # Not tooz's watchers, which only poll.
-            client.get_children_async(path, watch=self._notify).get(
-                timeout=timeout
-            )
-        except exceptions.NoNodeError as exc:
-            raise coordination.GroupNotCreated(self._group) from exc
+        # Not tooz's watchers, which only poll.
+        found = client.get_children_async(path, watch=self._notify)
+        found.get(timeout=timeout)
 
     def _notify(self, _event: object) -> None:
         self._changed.set()
