@@ -145,5 +145,7 @@ def _set(conf: cfg.ConfigOpts, overrides: Overrides) -> list[str]:
         except cfg.NoSuchGroupError:
             faults.append(f'[{group}] {name}: there is no such group')
         except (ValueError, cfg.Error) as exc:
-            faults.append(configuration.unreadable(group, name, exc))
+            fault = configuration.unreadable(group, name, exc)
+            # It may be a secret.
+            faults.append(fault.replace(repr(value), '***'))
     return faults

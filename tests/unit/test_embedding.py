@@ -1,4 +1,4 @@
-"""The end of an embedded host; the rest of it is tested on real servers."""
+"""Start and end of an embedded host; the rest is tested on real servers."""
 
 from __future__ import annotations
 
@@ -57,3 +57,14 @@ class TestStop(unittest.TestCase):
         self.answered.set()
         self.assertTrue(self.stopped.wait(PATIENCE))
         self.assertIs(embedding.PlaceState.FAILED, self.host.state)
+
+
+class TestStart(unittest.TestCase):
+    def test_error_of_an_override_does_not_show_a_secret(self) -> None:
+        host = embedding.EmbeddedHost(
+            overrides={('enforcement', 'shared_key'): 'hunter2'}
+        )
+        with self.assertRaises(exceptions.ConfigurationError) as caught:
+            host.start()
+        self.assertIn('[enforcement] shared_key: ', str(caught.exception))
+        self.assertNotIn('hunter2', str(caught.exception))
