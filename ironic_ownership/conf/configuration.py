@@ -257,7 +257,7 @@ def values(
             )
             continue
         objection = wrong(option, found[option.name])
-        if objection and option.secret:
+        if objection and option.secret and found[option.name]:
             objection = objection.replace(str(found[option.name]), '***')
         if objection:
             faults.append(f'[{group}] {option.name}: {objection}')

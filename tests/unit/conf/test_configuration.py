@@ -61,11 +61,16 @@ class TestOptions(configurations.ConfiguredCase):
                     check=lambda value: f'{value} is too short',
                 ),
                 options.Option('third', Type.STRING, 'Help.', secret=True),
+                options.Option(
+                    *('last', Type.STRING, 'Help.'),
+                    secret=True,
+                    check=lambda value: 'it is empty',
+                ),
             )
 
         conf = self.configure(
             '[policy_p]\nname = hush-hush\nother = hush-hush\n'
-            'third = $hush-hush'
+            'third = $hush-hush\nlast ='
         )
         configuration.register(conf, 'p', Policy)
         with self.assertRaises(exceptions.ConfigurationError) as caught:
@@ -76,6 +81,7 @@ class TestOptions(configurations.ConfiguredCase):
                 '[policy_p] name: the value, which is secret, is not valid',
                 '[policy_p] other: *** is too short',
                 '[policy_p] third: a $ is written $$',
+                '[policy_p] last: it is empty',
             ],
             [*caught.exception.faults],
         )
