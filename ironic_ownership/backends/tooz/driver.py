@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import functools
 import math
+import os
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Protocol
@@ -37,6 +38,9 @@ _TIMINGS = frozenset(
 )
 
 
+_NO_FILES = {'keyfile_password', 'verify_certs'}
+
+
 class Watcher(Protocol):
     """Waits for reports of the store that the members may have changed.
 
@@ -50,6 +54,9 @@ class Watcher(Protocol):
 class Driver:
     """One kind of coordination store, at one URL.
 
+    :cvar tls: options of the URL that turn TLS on; without any, the scheme
+        does.
+    :cvar of_tls: those that have no effect without it.
     :param ttl: seconds that a member stays without a beat.
     :param call_timeout: seconds within which a call should end.
     """
@@ -71,9 +78,7 @@ class Driver:
     known: Set[str] = frozenset()
     """Other options of the URL that tooz reads; it ignores the rest."""
     tls: ClassVar[tuple[str, ...]] = ()
-    """Options of the URL that turn TLS on; without any, the scheme does."""
     of_tls: ClassVar[Set[str]] = frozenset()
-    """Options of the URL that have no effect without TLS."""
 
     def __init__(
         self, store_url: StoreURL, ttl: float, call_timeout: float
@@ -122,6 +127,10 @@ class Driver:
             # tooz takes it for false.
             except ValueError:
                 yield f'{name} is true or false'
+        for name in sorted(self.of_tls & query.keys() - _NO_FILES):
+            # Some clients only report that they cannot connect.
+            if not os.access(query[name], os.R_OK):
+                yield f'{name}: the file {query[name]} cannot be read'
         options = ', '.join(sorted(self.of_tls & query.keys()))
         has_scheme = 'https' in self.store_url.parts.scheme
         if options and not (has_scheme or any(map(on.get, self.tls))):

@@ -79,13 +79,15 @@ class TestFind(unittest.TestCase):
             self.refused(url, f'{name} in the URL', 'member_ttl')
         self.refused('redis://a:1,b:2', 'one server')
         for url in (
-            'etcd3+https://h?ca_cert=/ca&cert_cert=/c&cert_key=/k',
+            'etcd3+https://h?ca_cert={0}&cert_cert={0}&cert_key={0}'.format(
+                __file__
+            ),
             'etcd3+http://h/?api_version=v3',
-            'zookeeper://h?use_ssl=true&ca=/ca',
+            f'zookeeper://h?use_ssl=true&ca={__file__}',
             'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
-            'redis://h?ssl=true&ssl_ca_certs=/ca&db=3&namespace=a',
+            f'redis://h?ssl=true&ssl_ca_certs={__file__}&db=3&namespace=a',
             'redis://h:1/0?sentinel=m&sentinel_fallback=[::1]:1',
-            'redis://h:1?sentinel=m&sentinel_ssl=1&ssl_ca_certs=/ca',
+            f'redis://h:1?sentinel=m&sentinel_ssl=1&ssl_ca_certs={__file__}',
             'redis://:p@/run/redis.sock?encoding=utf8',
             'etcd3+http://a:1,b:2',
             'zookeeper://a:1,b:2',
@@ -118,6 +120,7 @@ class TestFind(unittest.TestCase):
                 'zookeeper://h?use_ssl=1&verify_certs=N0',
                 'verify_certs is true',
             ),
+            ('zookeeper://h?use_ssl=1&ca=/no', 'ca: the file /no cannot be'),
             # One port of several.
             ('etcd3+http://a:x,b:1', 'is not a URL'),
             ('zookeeper://a:1,b:99999', 'is not a URL'),
