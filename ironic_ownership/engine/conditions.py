@@ -110,14 +110,13 @@ class Conditions:
         *,
         code: str | None = None,
         level: int = logging.WARNING,
-    ) -> bool:
+    ) -> None:
         """Log a warning, unless it is already logged with this message.
 
         :param error: of the message. While any condition has the same cause,
             a server that does not answer, it is no further warning.
         :param code: of a condition without an error of this package.
         :param level: of the line, instead of a warning.
-        :returns: whether it was logged.
         """
         code = code or getattr(error, 'code', None) or UNEXPECTED
         cause = _outage(error)
@@ -128,7 +127,7 @@ class Conditions:
             if loop is not None and (before is None or condition in _LOOPS):
                 self._errors[str(loop), code] += 1
             if before is not None and before.message == message:
-                return False
+                return
             if cause is not None and any(
                 one.cause == cause for one in self._standing.values()
             ):
@@ -140,7 +139,6 @@ class Conditions:
         traceback = error if level == logging.ERROR else None
         LOG.log(level, '%s', message, exc_info=traceback)
         self._notify(condition)
-        return True
 
     def unexpected(
         self,

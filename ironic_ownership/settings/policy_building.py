@@ -126,12 +126,6 @@ def interpret(
         return None
 
 
-@functools.lru_cache(500)
-def _our_own(advertised: model.MemberSettings) -> policy_set.PolicySet:
-    # Ours keep no state: one set serves all threads and all refreshes.
-    return _built_for_member(advertised)
-
-
 def _built_for_member(
     advertised: model.MemberSettings,
 ) -> policy_set.PolicySet:
@@ -141,6 +135,10 @@ def _built_for_member(
         plugins.origin,
     )
     return dataclasses.replace(found, known_scope=_scope(advertised.shared))
+
+
+# Ours keep no state: one set serves all threads and all refreshes.
+_our_own = functools.lru_cache(500)(_built_for_member)
 
 
 _NOTHING: Mapping[str, model.Value] = {}

@@ -128,7 +128,10 @@ class Servers:
     """
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self.addresses = [_with_port(one) for one in addresses]
+        self.addresses = [
+            one if urllib.parse.urlsplit(f'//{one}').port else f'{one}:{_PORT}'
+            for one in addresses
+        ]
         self._number = 0
         self._lock = threading.Lock()
 
@@ -255,8 +258,3 @@ class Adapter(requests.adapters.HTTPAdapter):
         if self._login is None or request.path_url == '/version':
             return send(request)
         return self._login.send(request, send)
-
-
-def _with_port(address: str) -> str:
-    parts = urllib.parse.urlsplit(f'//{address}')
-    return address if parts.port else f'{address}:{_PORT}'

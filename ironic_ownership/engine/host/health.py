@@ -277,7 +277,11 @@ class ConditionMonitor(Worker):
             return
         now = self.conditions.clock()
         found = self.of_loops()
-        essence = tuple(_essence(one) for one in found)
+        # What changes only when an operator has to know.
+        essence = [
+            (one.loop, one.code, one.error, one.since, one.ended, one.did)
+            for one in found
+        ]
         due = now - self._stored_at >= self.interval()
         if (essence == self._stored and not due) or self.member.is_standby:
             return
@@ -299,8 +303,3 @@ class ConditionMonitor(Worker):
             # The age of the last report tells.
             LOG.debug('the conditions cannot be stored: %s', exc)
             return False
-
-
-def _essence(one: Condition) -> tuple[object, ...]:
-    """Return what changes only when an operator has to know."""
-    return one.loop, one.code, one.error, one.since, one.ended, one.did

@@ -79,9 +79,8 @@ class TestFind(unittest.TestCase):
             self.refused(url, f'{name} in the URL', 'member_ttl')
         self.refused('redis://a:1,b:2', 'one server')
         for url in (
-            'etcd3+https://h?ca_cert={0}&cert_cert={0}&cert_key={0}'.format(
-                __file__
-            ),
+            f'etcd3+https://h?ca_cert={__file__}',
+            f'etcd3+https://h?cert_cert={__file__}&cert_key={__file__}',
             'etcd3+http://h/?api_version=v3',
             f'zookeeper://h?use_ssl=true&ca={__file__}',
             'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
