@@ -160,6 +160,10 @@ class AdoptionTest(AdoptionCase):
         self.assertEqual('host1', self.owner(1))
         # For the check that no row names another owner.
         self.port.repair('host1', epoch, [suite.uuid(1)])
+        # Nova builds it: its service records what Ironic has.
+        self.add_instance(1, 'Host1')
+        self.assertEqual({1: UNCHANGED}, self.adopt(1))
+        self.assertIsNone(self.instance(1))
 
     def test_node_that_is_handed_over_is_not_touched(self) -> None:
         self.register('host1')

@@ -158,7 +158,8 @@ def _adopt(
     if objection:
         return _refused(uuid, host, objection)
     before = _owner(uuid, locked)
-    if before not in (None, host) and not _may_follow(before, locked):
+    follows = _may_follow(before, locked)
+    if before not in (None, host) and not follows:
         return _refused(
             uuid,
             host,
@@ -169,7 +170,7 @@ def _adopt(
         (i.uuid for i in locked.cell.instances.get(uuid, ())), None
     )
     known = locked.open_instances.get(uuid)
-    if before == host and instance in (None, known):
+    if before == host and (instance in (None, known) or not follows):
         return Result(uuid, host, State.UNCHANGED)
     _take(uuid, node, host, before, locked, writes, origin)
     if instance is not None and instance != known:
