@@ -62,6 +62,7 @@ class AdoptCell:
         findings = check.of_snapshot(found)
         owners = {n.uuid: n for n in self.records.compute_nodes()}
         services = {s.host: s for s in self.records.services()}
+        running = {one.node: one.uuid for one in found.instances}
         faults = {
             subject: finding
             for finding in findings
@@ -74,6 +75,7 @@ class AdoptCell:
                     node,
                     faults.get(node.name),
                     owners.get(node.name),
+                    running.get(node.name),
                     services,
                 )
                 for node in sorted(found.nodes, key=lambda node: node.name)
@@ -122,6 +124,7 @@ def _proposed(
     node: CellNode,
     fault: check.Finding | None,
     record: model.ComputeNode | None,
+    instance: str | None,
     services: dict[str, model.Service],
 ) -> Result:
     host = model.canonical_host(node.host or '')
@@ -129,10 +132,12 @@ def _proposed(
         detail = f'{fault.code}: {fault.what}'
         return Result(node.name, host, State.REFUSED, detail)
     owner = record.host if record else None
-    if owner == host:
-        return Result(node.name, host, State.UNCHANGED)
+    known = record.instance_uuid if record else None
     service = services.get(owner or '')
-    if service is not None and not service.never_registered:
+    follows = service is None or service.never_registered
+    if owner == host and (instance in (None, known) or not follows):
+        return Result(node.name, host, State.UNCHANGED)
+    if not follows:
         detail = f'owned: {owner} owns it on record, its row names {node.host}'
         return Result(node.name, host, State.REFUSED, detail)
     return Result(node.name, host, State.ADOPTED)

@@ -67,6 +67,28 @@ class TestAdoption(unittest.TestCase):
         self.assertEqual([UNCHANGED, REFUSED, ADOPTED, REFUSED], self.states())
         self.cell.adopt.assert_not_called()
 
+    def test_proposal_knows_instances(self) -> None:
+        self.put(row(1), row(2, 'driver'), row(3))
+        instances = [
+            cell.CellInstance(world.uuid(90 + n), world.uuid(n), host)
+            for n, host in ((1, 'Stock'), (2, 'driver'), (3, 'Stock'))
+        ]
+        self.cell.read.return_value = dataclasses.replace(
+            self.cell.read.return_value,
+            services=[cell.CellService(7, h) for h in ('Stock', 'driver')],
+            instances=instances,
+        )
+        self.records.compute_nodes.return_value = [
+            model.ComputeNode(world.uuid(1), 'stock'),
+            model.ComputeNode(world.uuid(2), 'driver'),
+            model.ComputeNode(world.uuid(3), 'stock', world.uuid(93)),
+        ]
+        self.records.services.return_value = [
+            model.Service('stock'),
+            model.Service('driver', epoch=5, registered_at=1.0),
+        ]
+        self.assertEqual([ADOPTED, UNCHANGED, UNCHANGED], self.states())
+
     def test_nodes_go_in_batches_with_what_ironic_has(self) -> None:
         self.put(*map(row, range(1, adopt.BATCH + 3)))
         steps: list[tuple[int, int]] = []
