@@ -238,7 +238,7 @@ def _not_admitted(explanation: Explanation) -> Iterator[str]:
                 f'{candidate.host} may admit the node; run this command on a '
                 'machine where its policies are installed'
             )
-    if not willing:
+    if not willing and all(c.readable or not c.alive for c in candidates):
         yield from _change_node(explanation)
 
 
@@ -248,7 +248,17 @@ def _change_node(explanation: Explanation) -> Iterator[str]:
         return
     shard = '' if node.shard is None else f'shard_key = {node.shard} and '
     group = node.conductor_group or '""'
-    yield f'Start a service with [ironic] {shard}conductor_group = {group}'
+    scopes = [
+        c.scope for c in explanation.candidates if c.eligible and c.scope
+    ]
+    if not shard and any(scope.shard for scope in scopes):
+        yield (
+            f'Give it a shard: openstack baremetal node set {node.uuid} '
+            '--shard SHARD. A service without a shard key would admit the '
+            'nodes of all shards'
+        )
+    else:
+        yield f'Start a service with [ironic] {shard}conductor_group = {group}'
     nearest = _nearest(explanation, node)
     if nearest is not None:
         host, options = nearest
@@ -293,7 +303,8 @@ def _gone(explanation: Explanation) -> Iterator[str]:
             f'If it no longer exists: {_PROGRAM} instance forget '
             f'{status.uuid} --reason TEXT'
         )
-    if status.owner_alive:
+    row = explanation.owner
+    if status.owner_alive and not (row and row.is_stock):
         yield (
             f'{status.owner} deletes records without an instance automatically'
         )

@@ -254,6 +254,16 @@ class TestAdvice(ExplainCase):
                 *(free, [reserving[0]], world.record(1, 'b'), []),
                 f'b is not a service: start it, or move the node: {MOVE}HOST',
             ),
+            # A service for it would admit nodes of others as well.
+            (
+                *(free, [world.member('host1', A)], None, []),
+                'Give it a shard: openstack baremetal node set ',
+                'Or give the node to host1: ',
+            ),
+            (
+                *(free, [world.member('odd', world.UNKNOWN)], None, []),
+                'odd may admit the node; run this command on a machine where',
+            ),
         ):
             with self.subTest(lines):
                 said = self.explain(node, members, record, services)
@@ -261,6 +271,21 @@ class TestAdvice(ExplainCase):
                 self.assertEqual(len(lines), len(found), found)
                 for line, text in zip(lines, found, strict=True):
                     self.assertTrue(text.startswith(line), text)
+
+    def test_record_of_stock_nova_is_deleted_by_an_operator(self) -> None:
+        stock = model.Service('host3', settings=NONE, up_in_nova=True)
+        said = explanation.explain(
+            NODE,
+            Deployment(
+                interpret,
+                {'host3': stock},
+                records={NODE: world.record(1, 'host3')},
+            ),
+        )
+        self.assertEqual(
+            [f'ironic-ownership compute node delete {NODE}'],
+            [*advice.advise(said)],
+        )
 
     def test_node_waits_for_the_end_of_a_pause(self) -> None:
         pause = Pause('req', None, None, 0.0, 9.0, 'alice', 'switches')
