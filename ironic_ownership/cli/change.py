@@ -10,7 +10,7 @@ import abc
 import argparse
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import Operation
@@ -26,6 +26,9 @@ LOG = logging.getLogger(__name__)
 Body = Mapping[str, Any]
 
 _MAX_REASON = 255
+_CHUNK = 2_000
+"""References in one request: they fit the default limit of HTTP bodies."""
+
 _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
 
@@ -136,7 +139,8 @@ class ItemsCommand(ChangeCommand, base.Lister):
         add_names(parser, self.given)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        parsed_args.uuids = uuids_of(self.api, parsed_args.names)
+        nodes = self.thing == ItemsCommand.thing
+        parsed_args.uuids = uuids_of(self.api, parsed_args.names, nodes=nodes)
         rows = base.items_of(self.read(parsed_args))
         if any(row['result'] == 'refused' for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
@@ -180,20 +184,36 @@ def add_names(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument('names', metavar='UUID|NAME', nargs='+', help=text)
 
 
-def uuids_of(api: OperationClient, names: Sequence[str]) -> Sequence[str]:
+def uuids_of(
+    api: OperationClient, names: Sequence[str], *, nodes: bool = True
+) -> Sequence[str]:
     """Return the uuids of things; the records are read for names only.
 
     :param names: uuids, and names of nodes.
+    :param nodes: whether the uuids are those of nodes, too.
     :raises NotFoundError: listing all that are unknown.
     """
     words = [canonical_uuid(text) or text for text in names]
     if all(map(is_uuid, words)):
         return words
-    answer = api.call('compute_node:resolve', body={'nodes': words})
-    faults = [node['fault'] for node in answer['nodes'] if node['fault']]
+    found = resolved(api, (w for w in words if nodes or not is_uuid(w)))
+    faults = [node['fault'] for node in found.values() if node['fault']]
     if faults:
         raise exceptions.NotFoundError('; '.join(faults))
-    return [node['uuid'] for node in answer['nodes']]
+    return [found[word]['uuid'] if word in found else word for word in words]
+
+
+def resolved(
+    api: OperationClient, references: Iterable[str]
+) -> dict[str, Any]:
+    """Return the compute node on record, or the fault, of each reference."""
+    found = {}
+    distinct = list(dict.fromkeys(references))
+    for start in range(0, len(distinct), _CHUNK):
+        body = {'nodes': distinct[start : start + _CHUNK]}
+        answer = api.call('compute_node:resolve', body=body)
+        found.update({one['text']: one for one in answer['nodes']})
+    return found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

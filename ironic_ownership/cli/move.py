@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import base, errors, input_file
+from ironic_ownership.cli import base, change, errors, input_file
 from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
@@ -23,9 +23,6 @@ gates, all of them evaluated for every node:
 {gates.table(MOVE, marked=True)}
 
 Those with (*) can be overridden. A gate that cannot be evaluated fails."""
-
-_CHUNK = 2_000
-"""References in one request: they fit the default limit of HTTP bodies."""
 
 Entries = Mapping[str, str]
 """References to nodes, by their place: ``line 17``."""
@@ -264,7 +261,7 @@ def of_words(api: OperationClient, words: Sequence[str]) -> Named:
         for n, word in enumerate(words, start=1)
     }
     names = (text for text in entries.values() if not is_uuid(text))
-    return _named(entries, _resolved(api, names))
+    return _named(entries, change.resolved(api, names))
 
 
 def of_file(api: OperationClient, path: str) -> Named:
@@ -274,7 +271,7 @@ def of_file(api: OperationClient, path: str) -> Named:
     :raises UsageError: if it cannot be read.
     """
     entries = read_file(path)
-    resolved = _resolved(api, filter(is_uuid, entries.values()))
+    resolved = change.resolved(api, filter(is_uuid, entries.values()))
     for text in entries.values():
         fault = {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
         resolved.setdefault(text, fault)
@@ -295,16 +292,6 @@ def read_file(path: str) -> Entries:
         for number, line in enumerate(text.splitlines(), start=1)
     )
     return {f'line {n}': line for n, line in lines if line}
-
-
-def _resolved(api: OperationClient, texts: Iterable[str]) -> dict[str, Any]:
-    found = {}
-    distinct = list(dict.fromkeys(texts))
-    for start in range(0, len(distinct), _CHUNK):
-        body = {'nodes': distinct[start : start + _CHUNK]}
-        answer = api.call('compute_node:resolve', body=body)
-        found.update({one['text']: one for one in answer['nodes']})
-    return found
 
 
 def _named(

@@ -244,6 +244,11 @@ class NodesTest(command_case.ChangeCase):
                 for named in (ONE, INSTANCE, 'node1')
             ),
             Change(
+                f'instance forget {INSTANCE} node2 --reason x --dry-run',
+                3,
+                shown={'node': [ONE, TWO]},
+            ),
+            Change(
                 f'instance forget {ONE} {TWO} --reason scrapped',
                 3,
                 f'Forget the instance {INSTANCE}',
