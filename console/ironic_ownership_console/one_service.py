@@ -43,10 +43,8 @@ def _options(shown: Mapping[str, Any]) -> Iterator[options.Option]:
         note = actions.BY_NAME['drain'].note
         yield options.Option('Drain', 'drain', note, is_read=False)
     yield options.propose('Fail over', 'failover', host)
-    if shown['status'] == 'disabled':
-        yield options.propose('Enable', 'enable', host)
-    else:
-        yield options.propose('Disable', 'disable', host)
+    name = 'enable' if shown['status'] == 'disabled' else 'disable'
+    yield options.propose(name.capitalize(), name, host)
     if shown['forced_down']:
         yield options.propose('Let it come up', 'up', host)
     else:

@@ -76,13 +76,16 @@ def _arguments(*names: str) -> dict[str, str]:
     return {name: flask.request.args.get(name, '') for name in names}
 
 
+def _grouping() -> str:
+    found = flask.request.args.get('by', '')
+    return found if found in fleet.GROUPINGS else 'service'
+
+
 @PAGES.get('/')
 def overview() -> str:
     """Show whether all is well, the services and the map."""
     found = read('/v1/overview')
-    grouping = flask.request.args.get('by', 'service')
-    if grouping not in fleet.GROUPINGS:
-        grouping = 'service'
+    grouping = _grouping()
     return flask.render_template(
         'overview.html',
         found=found,
@@ -97,9 +100,7 @@ def overview() -> str:
 @PAGES.get('/fleet')
 def fleet_table() -> str:
     """Show the map as a table, for those without its script."""
-    grouping = flask.request.args.get('by', 'service')
-    if grouping not in fleet.GROUPINGS:
-        grouping = 'service'
+    grouping = _grouping()
     snapshot, kept = _snapshot()
     return flask.render_template(
         'fleet.html',

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership import program
 from ironic_ownership.api.operation import Operation
 from ironic_ownership.api.operation_client import OperationClient, actor
 from ironic_ownership.api.schemas import Parameter, Schema
@@ -33,15 +34,8 @@ _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
 
 
-def positive(text: str) -> int:
-    """Return a number from 1 to a billion, more than any request takes."""
-    # Python refuses to read thousands of digits.
-    number = int(text) if text.isdecimal() and len(text) < 20 else 0
-    if not 1 <= number <= 10**9:
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not a number from 1 to {10**9}'
-        )
-    return number
+positive = program.within(int, 1, 10**9)
+"""The type of an argument: up to a billion, more than any request takes."""
 
 
 class ChangeCommand(base.Shown[Any]):

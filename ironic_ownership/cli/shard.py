@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import shards
-from ironic_ownership.cli import base, errors
+from ironic_ownership.cli import base
 from ironic_ownership.cli.move_command import MoveCommand, Row
 from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
@@ -54,7 +54,7 @@ class PlanShard(MoveCommand):
         },
         'together': {'metavar': 'FIELD'},
         'spread': {'metavar': 'FIELD'},
-        'max_moves': {'type': int, 'metavar': 'NUMBER'},
+        'max_moves': {'metavar': 'NUMBER'},
     }
     examples = (
         'shard plan',
@@ -65,8 +65,6 @@ class PlanShard(MoveCommand):
     )
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        if (parsed_args.max_moves or 0) < 0:
-            raise errors.UsageError('--max-moves is a number from 0')
         given = super().body(parsed_args)
         if parsed_args.weights:
             given['weights'] = dict(parsed_args.weights)

@@ -31,7 +31,6 @@ CODES: Mapping[int, str] = {
     406: 'not_acceptable',
     413: 'too_large',
     415: 'unsupported_media_type',
-    500: 'error',
     503: 'unavailable',
 }
 """The codes of errors of WSGI layers, by their statuses."""

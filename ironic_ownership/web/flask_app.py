@@ -16,12 +16,12 @@ from typing import Any
 
 import cachetools
 import flask
-import werkzeug.datastructures
 import werkzeug.exceptions
 from oslo_config import cfg
 from oslo_context import context
 from oslo_log import log
 from oslo_middleware.request_id import ENV_REQUEST_ID
+from werkzeug.datastructures import MultiDict
 
 from ironic_ownership.api import operation
 from ironic_ownership.api.background import BackgroundWork, Gauges
@@ -104,13 +104,9 @@ class OperationsApp:
         for known in one.parameters:
             check(path[known.name], known.schema, 'path')
         # Flask's own reader fails for bytes that are no text.
-        sent = urllib.parse.parse_qsl(
-            request.query_string.decode(errors='replace'),
-            keep_blank_values=True,
-        )
-        query = query_values(
-            werkzeug.datastructures.MultiDict(sent), one.query
-        )
+        text = request.query_string.decode(errors='replace')
+        sent = MultiDict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        query = query_values(sent, one.query)
         body = None
         if one.body is not None:
             body = body_value(request.get_data(), request.mimetype, one.body)
@@ -262,7 +258,7 @@ _FLAGS = {'true': True, 'false': False}
 
 
 def query_values(
-    sent: werkzeug.datastructures.MultiDict[str, str],
+    sent: MultiDict[str, str],
     known: Sequence[Parameter],
 ) -> dict[str, Any]:
     """Return the values of a query by the names of its parameters.
