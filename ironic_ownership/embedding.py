@@ -30,6 +30,7 @@ from ironic_ownership.engine.host.embedding_monitors import (
 from ironic_ownership.engine.host.feed import Feed, FeedChanges, NodeView
 from ironic_ownership.engine.host.process import LEAVE_TIMEOUT, Host
 from ironic_ownership.engine.membership.registration import Role
+from ironic_ownership.wiring import unknown_options
 from ironic_ownership.wiring.opts import Overrides, apply
 
 LOG = log.getLogger(__name__)
@@ -108,11 +109,18 @@ class EmbeddedHost:
         wired = wiring.Wiring(conf)
         try:
             host = wired.host(embedded=True)
+            # Its remarks are about options of the program.
+            unknown_options.remarks(conf)
         except BaseException:
             wired.close()
             raise
         for remark in wired.settings.remarks:
             LOG.warning('%s', remark)
+        if conf.health.listen:
+            LOG.warning(
+                '[health] listen has no effect in a program that embeds the '
+                'service'
+            )
         wake = host.refresh_loop.wake
         records = RecordMonitor(host.context, host.feed, wake)
         host.member.registration.on_row = records.row_read

@@ -98,6 +98,11 @@ def _read_own(files: Sequence[str]) -> dict[str, str | None]:
             default_config_files=[],
             default_config_dirs=[],
         )
+        return {group: conf[group][opt.name] for group, opt in _OWN.items()}
+    except (cfg.NoSuchOptError, cfg.NoSuchGroupError):
+        # Its text may be a part of a password.
+        raise exception.InvalidConfiguration(
+            f'{", ".join(files)}: a $ is written $$'
+        ) from None
     except cfg.Error as exc:
         raise exception.InvalidConfiguration(str(exc)) from exc
-    return {group: conf[group][option.name] for group, option in _OWN.items()}

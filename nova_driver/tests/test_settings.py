@@ -78,6 +78,16 @@ class SettingsTest(unittest.TestCase):
             dict(self.read().overrides),
         )
 
+    def test_dollar_in_a_password_is_named_without_what_follows(self) -> None:
+        for text in ('a$hunter2', 'a${hun.ter2}'):
+            self.write(
+                'ironic-ownership.conf', f'[database]\nconnection = {text}\n'
+            )
+            with self.assertRaises(exception.InvalidConfiguration) as caught:
+                self.read()
+            self.assertIn('a $ is written $$', str(caught.exception))
+            self.assertNotIn('ter2', str(caught.exception))
+
     def test_policies_follow_from_nova_unless_they_are_named(self) -> None:
         database = '[database]\nconnection = sqlite://\n'
         self.write('ironic-ownership.conf', database)
