@@ -16,7 +16,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.selection import FEW, NodeReader
-from ironic_ownership.engine.gates import Gate, Result
+from ironic_ownership.engine.gates import Gate, GateResult, Result
 from ironic_ownership.engine.ports import NodeImports
 
 LOG = log.getLogger(__name__)
@@ -220,6 +220,7 @@ class ImportNodes(NodeReader):
     def _record(
         self, host: str, batch: Sequence[ImportedNode], origin: Origin
     ) -> Iterable[ImportedNode]:
+        gate = NOT_OWNED
         try:
             refused = self.imports.claim(
                 host,
@@ -228,8 +229,9 @@ class ImportNodes(NodeReader):
                 create=self.create,
             )
         except (exceptions.FencedError, exceptions.NotFoundError) as exc:
+            gate = SERVICE_MAY_WRITE
             detail = f'changed in the last moment: {exc.args[0]}'
-            return [_late(one, SERVICE_MAY_WRITE, detail) for one in batch]
+            refused = {one.entry.uuid: detail for one in batch}
         LOG.info(
             '%s: %s of %s nodes imported for %s',
             origin.request_id,
@@ -237,8 +239,9 @@ class ImportNodes(NodeReader):
             len(batch),
             host,
         )
+        failed = gates.Outcome.FAILED
         return [
-            _late(one, NOT_OWNED, why)
+            one.refused_by(GateResult(gate.code, failed, why, hint=_REPEAT))
             if (why := refused.get(one.entry.uuid))
             else dataclasses.replace(one, result=Result.IMPORTED)
             for one in batch
@@ -254,15 +257,6 @@ def _evaluate(case: ImportCase) -> ImportedNode:
         gates=results,
         entry=case.entry,
         node=case.node,
-    )
-
-
-def _late(
-    one: ImportedNode, gate: Gate[ImportCase], detail: str
-) -> ImportedNode:
-    failed = gates.Outcome.FAILED
-    return one.refused_by(
-        gates.GateResult(gate.code, failed, detail, hint=_REPEAT)
     )
 
 

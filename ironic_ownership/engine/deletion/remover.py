@@ -80,11 +80,9 @@ class Remover:
                 is_same, f'the owner on record is {who}'
             )
         instance = (now or seen).instance_uuid
+        what = f'instance {instance}' if instance else 'no instance'
         found[gates.NO_INSTANCE] = fact(
-            instance is None,
-            f'instance {instance} is on record'
-            if instance
-            else 'no instance is on record',
+            instance is None, f'{what} is on record'
         )
         # Last, so that the 404 is the newest answer.
         found[gates.NODE_IS_GONE] = self._is_gone(uuid, batch)
@@ -143,12 +141,13 @@ class Remover:
             found = placement.consumers(uuid)
             if found is None:
                 return gates.fact(True, 'Placement has no provider for it')
-            return gates.fact(
-                not found,
-                f'allocated to {", ".join(sorted(found))}'
+            consumers = ', '.join(sorted(found))
+            has = (
+                f'allocated to {consumers}'
                 if found
-                else 'it has no allocation',
+                else 'it has no allocation'
             )
+            return gates.fact(not found, has)
 
         return _answer('placement', batch, ask)
 
