@@ -93,17 +93,14 @@ def _service_may_write(case: ImportCase) -> str | None:
     return f'{service.host} is {what}'
 
 
-def _admitted(case: ImportCase) -> gates.Found | str | None:
+def _admitted(case: ImportCase) -> str | None:
     """Evaluate the policies of a service that has registered before."""
     service, node = case.service, case.node
     if service is None or node is None or not service.settings.policies:
         return None
     policies = case.operation.ports.interpret(service.settings)
-    try:
-        if policies is None or policies.admits(node):
-            return None
-    except exceptions.PluginFaultError as exc:
-        return gates.Found(gates.Outcome.UNKNOWN, str(exc))
+    if policies is None or policies.admits(node):
+        return None
     return f'the policies of {service.host} do not admit it'
 
 

@@ -124,11 +124,8 @@ def propose(
         hosts[shard].append(host)
     items = list(_items(facts, conditions, hosts, left))
     found = shard_plan.plan(items, weights, conditions.limit)
-    for what, uuids in (
-        ('admitted by no shard of the plan', found.unplaceable),
-        ('apart from nodes to keep them with', found.split),
-    ):
-        left[what] += len(uuids)
+    left['admitted by no shard of the plan'] += len(found.unplaceable)
+    left['apart from nodes to keep them with'] += len(found.split)
     moves = _moves(facts, items, found, hosts)
     proposals = operation.evaluate_each(
         order,
