@@ -29,22 +29,9 @@ class Situation:
     def without(self, hosts: Collection[str]) -> Situation:
         """Return the situation after members died.
 
-        Their rows stay, and so do peer lists that name them. A member without
-        a row gets one.
+        Their rows stay, and so do peer lists that name them.
         """
-        known = {row.host for row in self.services}
-        gone = [m for m in self.view.members if m.host in hosts]
-        return Situation(
-            model.View.of(m for m in self.view.members if m not in gone),
-            [
-                *self.services,
-                *(
-                    model.Service(m.host, settings=m.settings)
-                    for m in gone
-                    if m.host not in known
-                ),
-            ],
-        )
+        return Situation(self.view.without(hosts), self.services)
 
     def joined_by(
         self, host: str, settings: model.MemberSettings
