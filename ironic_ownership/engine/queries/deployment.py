@@ -30,7 +30,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     raise_fault,
 )
-from ironic_ownership.engine.ports import BareMetal
+from ironic_ownership.engine.ports import BareMetal, Ports
 
 LOG = log.getLogger(__name__)
 
@@ -340,6 +340,16 @@ class Deployment:
 def _some(found: Mapping[str, T], uuids: Iterable[str]) -> dict[str, T]:
     pairs = ((uuid, found.get(uuid)) for uuid in uuids)
     return {uuid: one for uuid, one in pairs if one is not None}
+
+
+def read_services(
+    ports: Ports,
+) -> tuple[Mapping[str, model.Service], model.View]:
+    """Return the rows by host, and the members."""
+    view = ports.backend.view()
+    # After the view: a service writes that it is away before it leaves.
+    services = {row.host: row for row in ports.records.services()}
+    return services, view.serving(services.values())
 
 
 def conductors_of(ironic: BareMetal) -> availability.Conductors | None:

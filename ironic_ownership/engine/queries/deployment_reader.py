@@ -69,11 +69,11 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
             unread[part] = exc
             return None
 
-    services = {
-        row.host: row
-        for row in attempt(Part.RECORDS, lambda: sources.records().services())
-        or ()
-    }
+    def rows() -> dict[str, model.Service]:
+        found = attempt(Part.RECORDS, lambda: sources.records().services())
+        return {row.host: row for row in found or ()}
+
+    services = rows()
     policy_set.prepare(services.values(), sources.interpret)
     records = attempt(
         Part.RECORDS,
@@ -98,15 +98,15 @@ def read(sources: Sources, *, sharded: bool) -> Deployment:
             Part.IRONIC,
             lambda: sources.ironic().enforcement(sources.shared_key),
         )
-    view = attempt(
-        Part.MEMBERSHIP,
-        lambda: sources.backend().view().serving(services.values()),
-    )
+    view = attempt(Part.MEMBERSHIP, lambda: sources.backend().view())
+    # After the view: a service writes that it is away before it leaves. One
+    # that was deleted meanwhile has owned nodes on these records.
+    services |= rows()
     companion = attempt(Part.CELL, sources.companion)
     return Deployment(
         sources.interpret,
         services,
-        view or model.View(),
+        (view or model.View()).serving(services.values()),
         records or {},
         **(ironic or {}),
         unread=unread,

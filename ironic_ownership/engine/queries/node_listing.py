@@ -28,6 +28,7 @@ from ironic_ownership.engine.queries.deployment import (
     Deployment,
     NodeStatus,
     conductors_of,
+    read_services,
 )
 
 _FEW = 3
@@ -169,13 +170,9 @@ def read(ports: Ports, scope: model.Scope, host: str = '') -> Deployment:
         node = ports.ironic.get(uuid)
         if node is not None:
             nodes[uuid] = node
-    view = ports.backend.view()
-    # After the view: a service writes that it is away before it leaves.
-    services = {row.host: row for row in ports.records.services()}
     return Deployment(
         ports.interpret,
-        services,
-        view.serving(services.values()),
+        *read_services(ports),
         records,
         nodes,
         conductors_of(ports.ironic),

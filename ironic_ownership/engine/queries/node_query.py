@@ -19,6 +19,7 @@ from ironic_ownership.engine.queries.deployment import (
     Deployment,
     NodeStatus,
     conductors_of,
+    read_services,
 )
 
 
@@ -34,14 +35,12 @@ def explain(
     :returns: ``None`` if neither Ironic nor the records have it.
     :raises OwnershipError: if anything can't be read.
     """
-    services = {row.host: row for row in ports.records.services()}
+    policy_set.prepare(ports.records.services(), ports.interpret)
     records = _records(ports, [uuid])
-    policy_set.prepare(services.values(), ports.interpret)
     node = ports.ironic.get(uuid)
     seen = Deployment(
         ports.interpret,
-        services,
-        ports.backend.view().serving(services.values()),
+        *read_services(ports),
         records,
         pauses=ports.records.pauses(),
         on_fault=tolerant(),

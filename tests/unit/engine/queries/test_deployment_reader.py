@@ -135,6 +135,31 @@ class TestReading(OverviewCase):
         self.assertEqual({'host1'}, seen.view.hosts)
         self.assertRaises(exceptions.IronicUnavailableError, seen.require)
 
+    def test_service_that_stops_meanwhile_is_expected_back(self) -> None:
+        self.fill(2, 0)
+        ports = Ports(self.records, self.ironic, self.backend, world.interpret)
+
+        def stop(call: Any) -> Any:
+            def stopping(*args: Any, **options: Any) -> Any:
+                found = call(*args, **options)
+                self.records.retire('host1', self.epoch, grace=600)
+                self.backend.leave()
+                return found
+
+            return stopping
+
+        for name, read in (
+            ('scan', self.read),
+            ('get', lambda: node_query.explain(ports, world.uuid(1)).owner),
+        ):
+            self.backend.join('host1', 'one', world.ALL)
+            self.epoch = self.records.register('host1', world.ALL)
+            call = stop(getattr(self.ironic, name))
+            with mock.patch.object(self.ironic, name, call):
+                found = read()
+            row = found.services['host1'] if name == 'scan' else found
+            self.assertTrue(row.away, name)
+
     def test_failing_records_are_asked_once(self) -> None:
         fail = mock.Mock(
             side_effect=exceptions.RecordsUnavailableError('no answer')
