@@ -13,7 +13,7 @@ from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.host.tuning import Tuning
-from tests.unit import third_party
+from tests.unit import checkout, third_party
 
 LOGGER = 'ironic_ownership.cmd.sighup'
 GOOD: dict[str, dict[str, object]] = {
@@ -169,6 +169,14 @@ class TestApplied(ReloadingCase):
             ('DEFAULT', 'debug', True), ('ironic', 'shard_key', 'rack/1')
         )
         self.assertEqual(logging.INFO, logging.getLogger().level)
+
+
+class TestPage(unittest.TestCase):
+    def test_it_names_all_options_that_are_reloaded(self) -> None:
+        page = checkout.PAGES / 'run' / 'reload.rst'
+        text, *_ = page.read_text().partition('Options that need a restart')
+        for _, name in sighup.RELOADABLE:
+            self.assertIn(name, text)
 
 
 class TestRestart(ReloadingCase):
