@@ -45,6 +45,10 @@ def open_notifier(
     group = conf.notifications
     if not group.transport_url:
         return None
+    if not all(group.topics or ['']):
+        raise exceptions.ConfigurationError(
+            ['[notifications] topics: one is missing, or has no name']
+        )
     try:
         messaging = _library()
     except ImportError as exc:

@@ -56,9 +56,12 @@ class Library(types.ModuleType):
 
 
 class TestNotifications(unittest.TestCase):
-    def refused(self) -> str:
+    def refused(self, **options: object) -> str:
+        conf = configuration()
+        for name, value in options.items():
+            conf.set_override(name, value, group=GROUP)
         with self.assertRaises(exceptions.ConfigurationError) as caught:
-            self.client(configuration())
+            self.client(conf)
         self.assertNotIn('secret', str(caught.exception))
         return str(caught.exception)
 
@@ -78,6 +81,11 @@ class TestNotifications(unittest.TestCase):
     def test_missing_library_names_the_extra(self) -> None:
         with mock.patch.dict(sys.modules, {'oslo_messaging': None}):
             self.assertIn('.[notifications]', self.refused())
+
+    def test_topics_without_a_name_are_refused(self) -> None:
+        self.library()
+        for topics in ([], ['a', '']):
+            self.assertIn('topics', self.refused(topics=topics))
 
     def test_url_that_is_refused_keeps_its_password(self) -> None:
         self.library().error = ValueError(URL)
