@@ -78,6 +78,11 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
         watched.append(
             Watched(Loop.NOTIFICATIONS, sending.calls, lambda: LONGEST_SENDING)
         )
+    companion, follow = context.ports.companion, lambda: None
+    if companion is not None:
+        follow = functools.partial(
+            companion.try_to_follow_settings, context.host
+        )
     workers[Loop.ORDERS] = _standing_orders(
         wired, context, member, lambda: host.refresh_loop.intervals.refresh
     )
@@ -90,7 +95,7 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
         repair=wired.recovery(context).recover,
         workers=workers,
         watched=watched,
-        on_epoch_change=_follow_settings(context),
+        on_epoch_change=follow,
         has_readers=embedded,
         own_scope_only=wired.own_scope_only,
         shared_key=wired.shared_key,
@@ -161,10 +166,3 @@ def _placement_loop(
     if status is None and inventory is None:
         return None
     return PlacementLoop(context.conditions, status, inventory)
-
-
-def _follow_settings(context: ServiceContext) -> Callable[[], None]:
-    companion = context.ports.companion
-    if companion is None:
-        return lambda: None
-    return functools.partial(companion.try_to_follow_settings, context.host)

@@ -322,13 +322,6 @@ class OperatorLog:
             f'"ironic-ownership compute node check-delete {one}" to see why',
         )
 
-    def without_placement(self) -> None:
-        """Log that deletions do not check allocations."""
-        LOG.info(
-            '[placement] is not configured: records are deleted without '
-            'checking allocations, and resource providers are not deleted'
-        )
-
     def _nodes(
         self, condition: str, uuids: Collection[str], what: str, hint: str
     ) -> None:

@@ -115,7 +115,10 @@ class Host:
         operator_log = OperatorLog(context.host, conditions)
         operator_log.starts_with(tuning.policies)
         if ports.placement is None:
-            operator_log.without_placement()
+            LOG.info(
+                '[placement] is not configured: records are deleted without '
+                'checking allocations, and resource providers are not deleted'
+            )
         self.feed = Feed(context.fence, has_readers=has_readers)
         reconciler = Reconciler(
             *(context, operator_log, tuning.handover_limit, self.feed),

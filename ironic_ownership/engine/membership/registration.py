@@ -30,11 +30,6 @@ Runner = Callable[[Callable[[], None]], None]
 """Runs a function, now or in another thread."""
 
 
-def run_now(work: Callable[[], None]) -> None:
-    """Run a function in the thread of the caller."""
-    work()
-
-
 class Role(enum.StrEnum):
     """The role of a process for its host, as far as it knows."""
 
@@ -91,7 +86,7 @@ class Registration:
         self.incarnation = uuid.uuid4().hex
         self.settings = settings
         self.on_row: Callable[[model.Service], None] = lambda row: None
-        self.run_in_background: Runner = run_now
+        self.run_in_background: Runner = lambda work: work()
         self._host = context.host
         self._records = context.ports.records
         self._fence = context.fence

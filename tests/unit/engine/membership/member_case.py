@@ -104,7 +104,7 @@ class MemberCase(unittest.TestCase):
         )
 
     def build(
-        self, run_in_background: registration.Runner = registration.run_now
+        self, run_in_background: registration.Runner = lambda work: work()
     ) -> local_member.LocalMember:
         member = local_member.LocalMember(
             ServiceContext(
