@@ -283,7 +283,8 @@ class ConditionMonitor(Worker):
             for one in found
         ]
         due = now - self._stored_at >= self.interval()
-        if (essence == self._stored and not due) or self.member.is_standby:
+        is_standby = self.member.state.role is Role.STANDBY
+        if is_standby or (essence == self._stored and not due):
             return
         if self._store(found, now, self.interval()):
             self._stored, self._stored_at = essence, now

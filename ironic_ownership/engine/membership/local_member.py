@@ -71,11 +71,6 @@ class LocalMember:
         self.next_expiry: float | None = None
 
     @property
-    def is_standby(self) -> bool:
-        """True while another process of the host is active. Any thread."""
-        return self.registration.state.role is Role.STANDBY
-
-    @property
     def is_idle(self) -> bool:
         """True if the records do not let this process act. Any thread.
 

@@ -118,7 +118,7 @@ class TestCounts(unittest.TestCase):
         )
 
     def test_refresh_that_did_something_else_is_stored_at_once(self) -> None:
-        member = mock.Mock(is_standby=False)
+        member = mock.Mock()
         member.context.conditions = self.conditions
         store = member.context.ports.records.report_conditions
         monitor = ConditionMonitor(

@@ -37,7 +37,7 @@ class TestStrangeMembers(service.ServiceCase):
                 one.beat()
             for one in self.services:
                 one.beat()
-                if not one.member.is_standby:
+                if one.member.state.role != 'standby':
                     one.refresh()
 
     def test_host_that_never_registered_takes_no_node_from_others(
@@ -72,10 +72,10 @@ class TestStrangeMembers(service.ServiceCase):
         dead = self.services.pop(0)
         standby = service.Service('host1', world.RING, self.shared)
         standby.beat()
-        self.assertTrue(standby.member.is_standby)
+        self.assertEqual('standby', standby.member.state.role)
         self.services.append(standby)
         dead.backend.leave()
         for _ in range(4):
             self.work()
             self.assertEqual(self.before, self.owners())
-        self.assertFalse(standby.member.is_standby)
+        self.assertNotEqual('standby', standby.member.state.role)

@@ -65,7 +65,7 @@ class TestStandby(MemberCase):
         self.clock.elapse(0.1)
         self.records.epoch += 1
         self.member.beat()
-        self.assertTrue(self.member.is_standby)
+        self.assertEqual('standby', self.member.state.role)
         self.assertEqual('first', self.records.active)
         # It is dead under this epoch, too.
         self.member.poll()
@@ -78,13 +78,13 @@ class TestStandby(MemberCase):
         (row,) = self.store.rows.items()
         self.store.rows.clear()
         self.member.beat()
-        self.assertTrue(self.member.is_standby)
+        self.assertEqual('standby', self.member.state.role)
         self.store.rows.update([row])
         for _ in range(6):
             self.clock.elapse(TTL / 4)
             self.active.beat()
             self.member.beat()
-            self.assertTrue(self.member.is_standby)
+            self.assertEqual('standby', self.member.state.role)
         self.assertEqual(1, self.records.epoch)
 
     def test_process_that_starts_replaces_a_dead_one_after_one_ttl(
@@ -95,7 +95,7 @@ class TestStandby(MemberCase):
         for _ in range(3):
             self.clock.elapse(TTL / 4)
             self.member.beat()
-            self.assertTrue(self.member.is_standby)
+            self.assertEqual('standby', self.member.state.role)
         self.clock.elapse(TTL / 4)
         self.member.beat()
         self.assertEqual(2, self.fence.epoch())

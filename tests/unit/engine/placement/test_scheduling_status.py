@@ -28,7 +28,7 @@ class TestSchedulingStatus(service.ServiceCase):
 
     def serve(self, host: str, settings: object) -> None:
         started = self.start(host, settings)  # type: ignore[arg-type]
-        if not started.member.is_standby:
+        if started.member.state.role != 'standby':
             started.refresh()
         self.services[host] = started
         self.statuses[host] = SchedulingStatus(
