@@ -19,6 +19,11 @@ _RELOCATED = (
     'Find out where the server runs. If Ironic is right: UPDATE instances SET '
     "node = '{node}' WHERE uuid = '{instance}', in the cell's database"
 )
+_TWO_CELLS = (
+    'Two cells select the node: give them different shards or conductor '
+    'groups. Then, in the database of the one that does not select it any '
+    "more: UPDATE compute_nodes SET deleted = id WHERE uuid = '{node}'"
+)
 _MOST_MISSING = 0.5
 """Share of the rows without a node from which on the list of Ironic is taken
 for incomplete: credentials of a project see only its own nodes."""
@@ -76,8 +81,11 @@ def _duplicate_rows(seen: Snapshot) -> Iterator[Finding]:
                 f'it has {len(rows)} rows: {hosts}',
                 (name,),
                 '; '.join(
-                    problems.rename(row) for row in rows if row is not kept
-                ),
+                    problems.rename(row)
+                    for row in rows
+                    if row is not kept and row.uuid != name
+                )
+                or _TWO_CELLS.format(node=name),
                 prevents_adoption=True,
             )
 

@@ -112,6 +112,14 @@ class FindingsTest(unittest.TestCase):
         )
         self.assertIn('SET deleted = id WHERE id = 2', found.hint)
         self.assertTrue(found.prevents_adoption)
+        # Each in a cell of its own.
+        found = self.assert_only(
+            'duplicate_rows',
+            [A],
+            seen([row(A), row(A, 'host2')], node(A), providers={A: A}),
+        )
+        self.assertIn('Two cells', found.hint)
+        self.assertNotIn('SET uuid', found.hint)
 
     def test_node_of_no_service(self) -> None:
         found = self.assert_only(
