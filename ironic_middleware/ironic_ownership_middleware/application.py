@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -30,6 +31,8 @@ _HEADER = 'HTTP_' + request_header.HEADER.upper().replace('-', '_')
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
+# Without the keys in a text of it.
+@dataclasses.dataclass(eq=False, repr=False)
 class Ownership:
     """Refuses changing requests of services that do not own the node.
 
@@ -44,26 +47,17 @@ class Ownership:
     :param clock: seconds since 1970.
     """
 
-    def __init__(
-        self,
-        application: Application,
-        records: Records,
-        keys: Sequence[str],
-        *,
-        lifetime: float = 60.0,
-        without_header: credentials.Rule = lambda _: None,
-        admits_without_records: bool = False,
-        count: Callable[[str], None] = lambda _: None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._application = application
-        self._records = records
-        self._keys = keys
-        self._lifetime = lifetime
-        self._without_header = without_header
-        self._admits_without_records = admits_without_records
-        self._count = count
-        self._clock = clock
+    application: Application
+    records: Records
+    keys: Sequence[str]
+    _: dataclasses.KW_ONLY
+    lifetime: float = 60.0
+    without_header: credentials.Rule = dataclasses.field(
+        default=lambda _: None
+    )
+    admits_without_records: bool = False
+    count: Callable[[str], None] = dataclasses.field(default=lambda _: None)
+    clock: Callable[[], float] = time.time
 
     def __call__(
         self, environ: dict[str, Any], start_response: Any
@@ -76,10 +70,10 @@ class Ownership:
             method, path, environ.get('QUERY_STRING', '')
         )
         if change is None:
-            return self._application(environ, start_response)
+            return self.application(environ, start_response)
         refusal = self._refusal(environ, method, path, change)
         if refusal is None:
-            return self._application(environ, start_response)
+            return self.application(environ, start_response)
         LOG.warning(
             '%s %s is refused: %s: %s',
             texts.printable(method),
@@ -87,7 +81,7 @@ class Ownership:
             refusal.code,
             texts.printable(refusal.message),
         )
-        self._count(f'refused.{refusal.code}')
+        self.count(f'refused.{refusal.code}')
         return _answer(refusal, start_response)
 
     def _refusal(
@@ -99,14 +93,14 @@ class Ownership:
     ) -> Refusal | None:
         value = environ.get(_HEADER)
         if value is None:
-            return self._without_header(environ)
+            return self.without_header(environ)
         claim = self._claim(value, method, path)
         if claim is None:
             return decision.BAD_HEADER
         if claim.node:
             change = resources.Change(change.idents | {claim.node})
         try:
-            service, nodes = self._records.read(
+            service, nodes = self.records.read(
                 claim.service, change.uuids, change.names
             )
         except exceptions.RecordsError as exc:
@@ -121,16 +115,16 @@ class Ownership:
         if found is None:
             return None
         claim, signature = found
-        if not claim.is_signed(signature, self._keys, method, path):
+        if not claim.is_signed(signature, self.keys, method, path):
             return None
-        age = abs(self._clock() - claim.time)
-        return claim if age <= self._lifetime else None
+        age = abs(self.clock() - claim.time)
+        return claim if age <= self.lifetime else None
 
     def _without_records(
         self, claim: Claim, exc: exceptions.RecordsError
     ) -> Refusal | None:
-        self._count('records_unavailable')
-        if self._admits_without_records:
+        self.count('records_unavailable')
+        if self.admits_without_records:
             LOG.warning(
                 'A request of %s is admitted without the records: %s',
                 texts.printable(claim.service),

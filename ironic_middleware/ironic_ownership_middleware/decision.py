@@ -134,15 +134,14 @@ def _of_service(claim: Claim, service: ServiceRow | None) -> Refusal | None:
 def _not_owner(claim: Claim, node: NodeRow) -> Refusal:
     host = claim.service
     move = f'ironic-ownership compute node move {node.uuid} --service {host}'
-    if not node.host:
-        return Refusal(
-            'not_owner',
-            f'{host} does not own the node {node.uuid}: it is unowned',
-            f'Wait for the next refresh, which may claim it, or run "{move}"',
-        )
+    what = 'it is unowned'
+    hint = f'Wait for the next refresh, which may claim it, or run "{move}"'
+    if node.host:
+        what = f'it belongs to {node.host}'
+        hint = f'Send the request from {node.host}, or move the node: {move}'
     return Refusal(
         'not_owner',
-        f'{host} does not own the node {node.uuid}: it belongs to {node.host}',
-        f'Send the request from {node.host}, or move the node: {move}',
+        f'{host} does not own the node {node.uuid}: {what}',
+        hint,
         owner=node.host,
     )

@@ -355,11 +355,10 @@ def _provider_files(location: str) -> list[str]:
 
 
 def _ping(timeout: float) -> Callable[[], None]:
-    client: list[Any] = []
+    @functools.cache
+    def client() -> Any:
+        return baserpc.BaseAPI(topic=conductor_rpcapi.RPC_TOPIC)
 
-    def ping() -> None:
-        if not client:
-            client.append(baserpc.BaseAPI(topic=conductor_rpcapi.RPC_TOPIC))
-        client[0].ping(admin_context(), 'ironic-ownership', timeout=timeout)
-
-    return ping
+    return lambda: client().ping(
+        admin_context(), 'ironic-ownership', timeout=timeout
+    )

@@ -95,14 +95,10 @@ class Lifecycle:
         :raises FencedError: if that is not the service's epoch any more.
         :raises ServiceRefusedError: if the service is disabled.
         """
-        if (
-            node is None
-            and allocation is not None
-            # Another client may have made it since.
-            and allocation.owner == held.host
-            and allocation.node_uuid
-        ):
-            node = self.ironic_of().get(allocation.node_uuid)
+        found = allocation if node is None else None
+        # Another client may have made it since.
+        if found and found.owner == held.host and found.node_uuid:
+            node = self.ironic_of().get(found.node_uuid)
         if node is None:
             why = (allocation and allocation.last_error) or ''
             LOG.info('instance %s gets no node: %s', held.instance_uuid, why)
