@@ -196,9 +196,8 @@ class ReturnServices:
 def _returned(row: model.Service, alive: frozenset[str]) -> Result:
     if row.host in alive:
         return _alive(row.host)
-    if row.never_registered:
-        return Result(None, row.host, State.UNCHANGED)
-    return Result(None, row.host, State.RETURNED)
+    state = State.UNCHANGED if row.never_registered else State.RETURNED
+    return Result(None, row.host, state)
 
 
 def _alive(host: str) -> Result:

@@ -72,6 +72,7 @@ def _duplicate_rows(seen: Snapshot) -> Iterator[Finding]:
     for name, rows in seen.rows.items():
         if len(rows) > 1:
             kept = seen.row_of[name]
+            odd = [r for r in rows if r is not kept and r.uuid != name]
             hosts = ' and '.join(
                 f'{row.host or "no host"} ({problems.uuid_of(row)})'
                 for row in rows
@@ -80,11 +81,7 @@ def _duplicate_rows(seen: Snapshot) -> Iterator[Finding]:
                 'duplicate_rows',
                 f'it has {len(rows)} rows: {hosts}',
                 (name,),
-                '; '.join(
-                    problems.rename(row)
-                    for row in rows
-                    if row is not kept and row.uuid != name
-                )
+                '; '.join(map(problems.rename, odd))
                 or _TWO_CELLS.format(node=name),
                 prevents_adoption=True,
             )

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ironic_ownership.contracts.texts import counted
+from ironic_ownership.contracts.texts import counted, listed
 from ironic_ownership.observe.columns import Column
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor.advice import ADVICE
@@ -17,9 +17,7 @@ _FEW = 3
 
 def _summary(group: Sequence[Finding]) -> str:
     first, more = group[0], len(group) - 1
-    named = ', '.join(first.subjects[:_FEW])
-    if len(first.subjects) > _FEW:
-        named += f' and {len(first.subjects) - _FEW} more'
+    named = listed(first.subjects, _FEW)
     text = f'{first.what}: {named}' if named else first.what
     return f'{text}. And {more} more: --long' if more else text
 
@@ -91,6 +89,4 @@ def _section(found: list[Finding]) -> Iterator[str]:
 
 
 def _named(subjects: tuple[str, ...]) -> str:
-    names = ', '.join(f'`{name}`' for name in subjects[:_MOST])
-    more = len(subjects) - _MOST
-    return f'{names} and {more} more' if more > 0 else names or 'all nodes'
+    return listed([f'`{name}`' for name in subjects], _MOST) or 'all nodes'
