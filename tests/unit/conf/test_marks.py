@@ -11,6 +11,7 @@ import unittest
 from ironic_ownership import plugins, wiring
 from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import configuration
+from tests.unit import checkout
 
 DEPRECATED = ('peer_list', 'partition_key')
 
@@ -57,5 +58,7 @@ class TestMarks(unittest.TestCase):
         }
         ours |= {('ironic', name) for name in of_policies}
         self.assertLessEqual(ours, mutable)
+        page = (checkout.ROOT / 'doc/source/run/reload.rst').read_text()
+        self.assertEqual([], [one for one in ours if one[1] not in page])
         for name in (('membership', 'member_ttl'), ('ownership', 'backend')):
             self.assertNotIn(name, mutable)
