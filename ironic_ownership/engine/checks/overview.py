@@ -285,7 +285,12 @@ def _findings(
         for code in one.codes
     } - {'imbalance'}  # of the list of all records
     found = map(_shortened, runner.check(seen, _LEFT_OUT))
-    old = [f for f in (last.findings if last else ()) if f.code not in fresh]
+    # A policy that ended checks has the code of a finding, and is none here.
+    old = [
+        f
+        for f in (last.findings if last else ())
+        if f.code not in fresh or f.severity is Severity.UNKNOWN
+    ]
     order = [*Severity]
     return sorted(
         [*left, *found, *old],

@@ -198,6 +198,21 @@ class OverviewTest(app_case.SiteCase):
         self.records.apply('old', self.epoch, [release])
         self.assertEqual('warning', self.read()['state'])
 
+    def test_check_that_a_policy_ends_proves_nothing(self) -> None:
+        self.records.set_service('new', actor='test', forced_down=True)
+        self.start_old()
+        picky = world.runs(picky='x', shard_key='c')
+        self.backend.join('odd', 'three', picky)
+        self.records.register('odd', picky, incarnation='three')
+        self.ironic.put(world.node(7, shard='c'))
+        failing = mock.Mock(side_effect=LookupError('its own mistake'))
+        with mock.patch.object(world.PickyPolicy, 'admits', failing):
+            found = self.read(check=True)
+        self.assertEqual(
+            ('unknown', ['plugin_fault']),
+            (found['state'], [one['code'] for one in found['findings']]),
+        )
+
     def test_last_check_is_shown_with_its_age(self) -> None:
         self.client = self.build('metrics_interval = 1000')
         self.ironic.put(world.node(7))
