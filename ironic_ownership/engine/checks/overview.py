@@ -220,7 +220,13 @@ def read(
         if (last and last.complete) or (cell and Part.CELL not in seen.unread)
         else None,
         drifted=max(kept, last.drifted if last else 0) + len(drift),
-        without_live_owner=sum(f.count for f in left) if lives else None,
+        without_live_owner=sum(
+            one.count
+            for one in left
+            if not one.code.startswith('owner_disabled')
+        )
+        if lives
+        else None,
         waiting=(last.waiting if last else 0)
         + _nodes(t for t in unowned if t.reason in _WAITING),
         services=_with_load(listing, tallies, seen),
@@ -259,7 +265,7 @@ def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Problem]:
         if one.host is None:
             continue
         code = node_problems.owner_code(seen, one.host)
-        if code is not None and code != 'owner_disabled':
+        if code is not None:
             counted[one.host, code, False] += one.instances
             counted[one.host, code, True] += one.nodes - one.instances
     for (host, code, is_free), number in sorted(counted.items()):

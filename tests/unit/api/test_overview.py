@@ -84,6 +84,21 @@ class OverviewTest(app_case.SiteCase):
                 sorted(one['code'] for one in found['findings']),
             )
 
+    def test_nodes_of_a_disabled_owner_are_a_finding_of_both(self) -> None:
+        self.backend.leave()
+        self.start_old()
+        self.records.set_service('old', actor='test', disabled=True)
+        (expected,) = [
+            one['what']
+            for one in self.get('/v1/check')['problems']
+            if one['code'] == 'owner_disabled'
+        ]
+        for check in (False, True):
+            found = self.read(check)
+            self.assertEqual(0, found['without_live_owner'])
+            whats = [one['what'] for one in found['findings']]
+            self.assertIn(expected, whats)
+
     def test_service_that_has_not_registered_shares_no_filter(self) -> None:
         self.backend.join('late', 'three', world.ALL)
         for found in (
