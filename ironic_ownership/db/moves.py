@@ -169,19 +169,19 @@ class SqlMoves(transaction.Port):
             another process resumed the move, are left alone.
         """
         on_way = _node_moves.trial.is_not_distinct_from(Trial.BACK.value)
-        planned = (_node_moves.state == NodeState.PLANNED.value) & (
-            on_way if is_back else ~on_way
+        planned = (
+            _node_moves.request_id == request_id,
+            _node_moves.state == NodeState.PLANNED.value,
+            on_way if is_back else ~on_way,
         )
-        uuids = sa.select(_node_moves.node_uuid).where(
-            _node_moves.request_id == request_id, planned
-        )
+        uuids = sa.select(_node_moves.node_uuid).where(*planned)
         # The nodes first, as in every transaction that locks both.
         tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
         trials.write_results(
             tx,
             request_id,
             details,
-            planned,
+            *planned,
             state=state.value,
             updated_at=tx.now(),
         )
@@ -257,7 +257,7 @@ class SqlMoves(transaction.Port):
             )
             .order_by(_node_moves.node_uuid)
         )
-        return [row[0] for row in self._database.select(statement, tuple)]
+        return self._database.select(statement, lambda row: str(row[0]))
 
     def open_instances(
         self, uuids: Collection[str]
@@ -304,17 +304,12 @@ class SqlMoves(transaction.Port):
         None, unless another program has written to the database.
         """
         statement = (
-            sa.select(_nodes.uuid, _nodes.host, _instances.host)
-            .select_from(
-                tables.compute_nodes.join(
-                    tables.instances, _instances.open_node_uuid == _nodes.uuid
-                )
-            )
+            sa.select(_nodes.uuid)
+            .join(tables.instances, _instances.open_node_uuid == _nodes.uuid)
+            .where(_nodes.host.is_distinct_from(_instances.host))
             .order_by(_nodes.uuid)
         )
-        found = self._database.select(statement, tuple)
-        # Compared here: in SQL nothing differs from a null.
-        return [uuid for uuid, owner, host in found if owner != host]
+        return self._database.select(statement, lambda row: str(row[0]))
 
 
 def _row_of(request_id: str) -> sa.Select[Any]:

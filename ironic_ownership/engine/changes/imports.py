@@ -210,8 +210,8 @@ class ImportNodes(NodeReader):
                 by_service.setdefault(one.entry.service, []).append(one)
         for host, chosen in by_service.items():
             for batch in gates.batches(chosen):
-                for result in self._record(host, batch, origin):
-                    done[result.entry.uuid] = result
+                results = self._record(host, batch, origin)
+                done |= {result.entry.uuid: result for result in results}
         return [done.get(one.entry.uuid, one) for one in proposed]
 
     def _record(

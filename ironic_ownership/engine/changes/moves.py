@@ -117,9 +117,8 @@ class MoveNodes(Releaser):
         :param what: the operation, for the log and as their reason.
         :param moves: uuids by the shard that they get, and their service.
         """
-        reason = f'{what}{f": {order.reason}" if order.reason else ""}'
-        if order.automatic:
-            reason = order.reason or ''
+        parts = None if order.automatic else what, order.reason
+        reason = ': '.join(filter(None, parts))
         proposals = [
             self.evaluate(
                 dataclasses.replace(

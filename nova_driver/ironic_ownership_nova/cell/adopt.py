@@ -7,11 +7,11 @@ stock Nova nothing is taken any more.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.engine import suggestions
+from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.ports import BareMetal, Records
 from ironic_ownership_nova.cell import check
 from ironic_ownership_nova.cell.model import CellNode, Result, State
@@ -89,7 +89,7 @@ class AdoptCell:
         actor: str,
         *,
         request_id: str | None = None,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: gates.Progress = gates.no_progress,
     ) -> Adoption:
         """Adopt the nodes; those that do not agree are refused.
 
@@ -104,12 +104,10 @@ class AdoptCell:
         }
         uuids = [node.uuid for node in proposed.nodes if node.uuid]
         results: list[Result] = []
-        for start in range(0, len(uuids), BATCH):
-            batch = uuids[start : start + BATCH]
+        for batch in gates.batches(uuids, BATCH, progress):
             results += self.cell.adopt(
                 {uuid: known.get(uuid) for uuid in batch}, actor, request_id
             )
-            progress(len(results), len(uuids))
         return dataclasses.replace(proposed, nodes=results)
 
     def _scopes(self) -> list[model.Scope]:
