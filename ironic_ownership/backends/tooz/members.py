@@ -14,14 +14,11 @@ import json
 import urllib.parse
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from tooz import coordination
 
 from ironic_ownership.contracts import member_settings, model
-
-if TYPE_CHECKING:
-    from ironic_ownership.backends.tooz.driver import Driver
 
 _KEY = 'ironic_ownership'
 
@@ -145,12 +142,19 @@ class Reader(abc.ABC):
         """Return the data of those ids that have not left."""
 
 
+class Settings(Protocol):
+    """A driver of tooz, as far as readers know it."""
+
+    reads_in_bulk: ClassVar[bool]
+    request_timeout: float
+
+
 class ToozReader(Reader):
     """The reader that works with every driver of tooz."""
 
     def __init__(
         self,
-        driver: Driver,
+        driver: Settings,
         coordinator: coordination.CoordinationDriver,
         group: bytes,
         parse: Parse,
