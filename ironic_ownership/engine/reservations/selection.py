@@ -46,9 +46,15 @@ _CLASS = operator.attrgetter('resource_class')
 _TRAITS = operator.attrgetter('traits')
 _PROPERTIES = operator.attrgetter('properties')
 _STATE = operator.attrgetter(
-    *('driver', 'conductor_group', 'provision_state'),
-    *('target_provision_state', 'power_state', 'target_power_state'),
-    *('maintenance', 'retired', 'reservation'),
+    'driver',
+    'conductor_group',
+    'provision_state',
+    'target_provision_state',
+    'power_state',
+    'target_power_state',
+    'maintenance',
+    'retired',
+    'reservation',
 )
 """Returns the fields that decide about the availability of a free node."""
 
