@@ -53,6 +53,9 @@ def build(
     app = flask.Flask(__name__)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.filters.update(words.FILTERS)
+    app.jinja_env.globals.update(
+        groupings=fleet.GROUPINGS, states=fleet.STATES
+    )
     app.config['MAX_CONTENT_LENGTH'] = 1_000_000
     app.extensions['service'] = service
     app.extensions['fleet'] = fleet.Fleet(service)

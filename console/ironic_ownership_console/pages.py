@@ -92,8 +92,6 @@ def overview() -> str:
         sentence=_SENTENCES[found['state']],
         counts=COUNTS,
         grouping=grouping,
-        groupings=fleet.GROUPINGS,
-        states=fleet.STATES,
     )
 
 
@@ -107,8 +105,6 @@ def fleet_table() -> str:
         rows=snapshot.counts(grouping),
         age=kept.age(snapshot),
         grouping=grouping,
-        groupings=fleet.GROUPINGS,
-        states=fleet.STATES,
     )
 
 
@@ -144,8 +140,6 @@ def nodes() -> str:
         q=text,
         given=given,
         choices=choices,
-        groupings=fleet.GROUPINGS,
-        states=fleet.STATES,
         words=dict(fleet.STATES),
     )
 

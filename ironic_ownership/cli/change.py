@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 Body = Mapping[str, Any]
 
 _MAX_REASON = 255
+_NODE = 'compute node'
 _CHUNK = 2_000
 """References in one request: they fit the default limit of HTTP bodies."""
 
@@ -125,7 +126,7 @@ class ItemsCommand(ChangeCommand, base.Lister):
 
     always_proposes = False
     verb: ClassVar[str]
-    thing: ClassVar[str] = 'compute node'
+    thing: ClassVar[str] = _NODE
     given: ClassVar[str] = 'uuid of a node, or its name on record'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -133,8 +134,7 @@ class ItemsCommand(ChangeCommand, base.Lister):
         add_names(parser, self.given)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        nodes = self.thing == ItemsCommand.thing
-        parsed_args.uuids = uuids_of(self.api, parsed_args.names, nodes=nodes)
+        parsed_args.uuids = uuids_of(self.api, parsed_args.names, self.thing)
         rows = base.items_of(self.read(parsed_args))
         if any(row['result'] == 'refused' for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
@@ -179,18 +179,20 @@ def add_names(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def uuids_of(
-    api: OperationClient, names: Sequence[str], *, nodes: bool = True
+    api: OperationClient, names: Sequence[str], thing: str = _NODE
 ) -> Sequence[str]:
     """Return the uuids of things; the records are read for names only.
 
     :param names: uuids, and names of nodes.
-    :param nodes: whether the uuids are those of nodes, too.
+    :param thing: of which the uuids are; others may be on record as well.
     :raises NotFoundError: listing all that are unknown.
     """
     words = [canonical_uuid(text) or text for text in names]
     if all(map(is_uuid, words)):
         return words
-    found = resolved(api, (w for w in words if nodes or not is_uuid(w)))
+    found = resolved(
+        api, (w for w in words if thing == _NODE or not is_uuid(w))
+    )
     faults = [node['fault'] for node in found.values() if node['fault']]
     if faults:
         raise exceptions.NotFoundError('; '.join(faults))
@@ -272,6 +274,14 @@ def reason_text(text: str) -> str:
             f'a reason has 1 to {_MAX_REASON} characters'
         )
     return words
+
+
+def shard(text: str) -> str:
+    """Return the name of a shard, as an argument of argparse."""
+    if not text:
+        # Ironic would take no shard at all for "any".
+        raise argparse.ArgumentTypeError('the name of a shard cannot be empty')
+    return text
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

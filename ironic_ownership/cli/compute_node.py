@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import find_operation
-from ironic_ownership.cli import base, errors, formatters
+from ironic_ownership.cli import base, change, errors, formatters
 from ironic_ownership.engine.queries import deployment
 from ironic_ownership.observe import columns
 
@@ -35,13 +35,6 @@ and shown as Ironic describes them now, so that an orphan is really gone. If
 there are too many, a warning says how many are left out, with exit code 4."""
 
 
-def _shard(text: str) -> str:
-    if not text:
-        # Ironic would take no shard at all for "any".
-        raise argparse.ArgumentTypeError('the name of a shard cannot be empty')
-    return text
-
-
 class ListComputeNode(base.Lister):
     """List compute nodes with the owner of each, and the reason."""
 
@@ -60,7 +53,7 @@ class ListComputeNode(base.Lister):
         'now, the service that the policies want, contending services, and '
         'whether the owner is alive'
     )
-    options: ClassVar = {'shard': {'type': _shard}}
+    options: ClassVar = {'shard': {'type': change.shard}}
 
     flags: ClassVar = {
         '--recorded': 'list what is on record, without asking Ironic'

@@ -79,6 +79,7 @@ class MoveComputeNode(MoveCommand):
         )
         add(
             '--shard',
+            type=change.shard,
             metavar='SHARD',
             help='move the nodes of this shard, exactly as in Ironic',
         )
@@ -161,12 +162,8 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
         raise errors.UsageError(
             '--from needs --all, --shard or --conductor-group'
         )
-    for what, name in (
-        ('shard', parsed_args.shard),
-        ('service', parsed_args.source),
-    ):
-        if name == '':
-            raise errors.UsageError(f'the name of a {what} cannot be empty')
+    if parsed_args.source == '':
+        raise errors.UsageError('the name of a service cannot be empty')
 
 
 class ListMove(base.Lister):

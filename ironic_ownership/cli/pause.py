@@ -46,6 +46,7 @@ class BeginPause(change.ChangeOne):
             'metavar': 'DURATION',
             'help': 'how long: 90m, 2h, 1d; at most a day without --force',
         },
+        'shard': {'type': change.shard},
         'conductor_group': {'metavar': 'GROUP'},
     }
     examples = (
@@ -60,8 +61,6 @@ class BeginPause(change.ChangeOne):
                 hint='Shorten it, or add --force: meanwhile no free node of a '
                 'dead service gets another owner',
             )
-        if parsed_args.shard == '':
-            raise errors.UsageError('the name of a shard cannot be empty')
         if parsed_args.seconds > LONGEST:
             raise errors.UsageError(
                 f'the pause is longer than {LONGEST // DAY} days'

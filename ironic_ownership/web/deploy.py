@@ -208,23 +208,15 @@ def _check_tokens(conf: cfg.ConfigOpts) -> None:
     :raises ConfigurationError: naming the lines that are missing.
     """
     group = conf.keystone_authtoken
-    missing = [
-        f'[keystone_authtoken] {name} is not set'
-        for name, there in (
-            ('auth_type', group.auth_type or group.auth_section),
-            ('www_authenticate_uri', group.www_authenticate_uri),
-        )
-        if not there
-    ]
-    seconds = group.http_connect_timeout
-    if seconds <= 0:
-        missing.append(
-            f'[keystone_authtoken] http_connect_timeout = {seconds} is too '
-            'short: it is 1 second or more'
-        )
-    if missing:
+    known = {
+        'auth_type is not set': not (group.auth_type or group.auth_section),
+        'www_authenticate_uri is not set': not group.www_authenticate_uri,
+        'http_connect_timeout is less than 1': group.http_connect_timeout < 1,
+    }
+    faults = [f'[keystone_authtoken] {k}' for k, v in known.items() if v]
+    if faults:
         raise exceptions.ConfigurationError(
-            missing,
+            faults,
             hint='[api] auth_strategy = keystone, the default, needs '
             'auth_type = password with auth_url, username, password and '
             'their domains, and www_authenticate_uri, where clients get '

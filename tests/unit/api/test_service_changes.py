@@ -163,10 +163,6 @@ class DeleteServiceTest(ChangesCase):
 
 
 class FailoverTest(ChangesCase):
-    def test_failover_without_a_standby_is_not_done(self) -> None:
-        path, body = '/v1/services/old/failover', {'dry_run': True}
-        self.assertFalse(self.ask('POST', path, json=body)['done'])
-
     def test_failover_to_another_process_is_a_warning(self) -> None:
         fail_over = SqlRecords.fail_over
         warning = 'two did not take over: new is served by three'

@@ -97,7 +97,7 @@ class ServicesTest(command_case.ChangeCase):
                 shown={
                     'from_incarnation': [None],
                     'to_incarnation': [None],
-                    'done': [True],
+                    'done': [False],
                 },
             ),
         ),
