@@ -43,7 +43,15 @@ def execute(
         moves = answer.get('moves', [answer])
         running = [move for move in moves if move['background']]
         if running:
-            _wait(api, running, progress, began)
+            try:
+                _wait(api, running, progress, began)
+            except exceptions.OwnershipError:
+                for move in running:
+                    command.say(
+                        f'"{errors.PROG} move show {move["request_id"]}" '
+                        'shows whether the move goes on'
+                    )
+                raise
         elif not progress.begun and (done := sum(map(_done, moves))):
             progress(done, done)  # the HTTP service has answered at the end
     for move in running:

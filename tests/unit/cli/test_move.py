@@ -285,6 +285,15 @@ class UnfinishedMovesTest(command_case.CommandCase):
         command_case.join()
         self.assertEqual(3, list(self.owners().values()).count('new'))
 
+    def test_wait_that_fails_names_the_move(self) -> None:
+        self.remote = True
+        with (
+            mock.patch.object(move_progress, '_wait', side_effect=BROKEN),
+            self.assertRaises(exceptions.RecordsUnavailableError),
+        ):
+            self.move(*self.nodes, '-y')
+        self.assertIn('move show req-', self.stderr.getvalue())
+
     def test_failed_move_names_what_resumes_it(self) -> None:
         for self.remote in (False, True):
             with (
