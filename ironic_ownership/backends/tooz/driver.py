@@ -54,9 +54,8 @@ class Watcher(Protocol):
 class Driver:
     """One kind of coordination store, at one URL.
 
-    :cvar tls: options of the URL that turn TLS on; without any, the scheme
-        does.
-    :cvar of_tls: those that have no effect without it.
+    :cvar tls: options of the URL that turn TLS on, where the scheme does not.
+    :cvar of_tls: those that have no effect without one of them.
     :param ttl: seconds that a member stays without a beat.
     :param call_timeout: seconds within which a call should end.
     """
@@ -132,10 +131,8 @@ class Driver:
             if not os.access(query[name], os.R_OK):
                 yield f'{name}: the file {query[name]} cannot be read'
         options = ', '.join(sorted(self.of_tls & query.keys()))
-        has_scheme = 'https' in self.store_url.parts.scheme
-        if options and not (has_scheme or any(map(on.get, self.tls))):
-            how = f'add {self.tls[0]}=true' if self.tls else 'use etcd3+https'
-            yield f'{options} needs TLS: {how}'
+        if options and not any(map(on.get, self.tls)):
+            yield f'{options} needs TLS: add {self.tls[0]}=true'
 
     @property
     def whole_ttl(self) -> int:

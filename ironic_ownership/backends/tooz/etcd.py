@@ -26,8 +26,7 @@ class EtcdDriver(driver.Driver):
     library = 'etcd3gw'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
-    of_tls = frozenset({'ca_cert', 'cert_cert', 'cert_key'})
-    known = of_tls | {'api_version'}
+    known = frozenset({'api_version', 'ca_cert', 'cert_cert', 'cert_key'})
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -81,7 +81,7 @@ class TestFind(unittest.TestCase):
         for url in (
             f'etcd3+https://h?ca_cert={__file__}',
             f'etcd3+https://h?cert_cert={__file__}&cert_key={__file__}',
-            'etcd3+http://h/?api_version=v3',
+            'etcd3+http://h/?api_version=v3&ca_cert=/ca',
             f'zookeeper://h?use_ssl=true&ca={__file__}',
             'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
             f'redis://h?ssl=true&ssl_ca_certs={__file__}&db=3&namespace=a',
@@ -110,7 +110,6 @@ class TestFind(unittest.TestCase):
             ('redis://:1?sentinel=m', 'needs its port'),
             ('redis://h:1?sentinel=m&sentinel_fallback=i', 'needs its port'),
             # Plain text, or any certificate, would be used without a word.
-            ('etcd3+http://h?ca_cert=/ca', 'ca_cert needs TLS', 'etcd3+https'),
             ('zookeeper://h?ca=/ca', 'ca needs TLS: add use_ssl=true'),
             ('zookeeper://h?use_ssl=false&ca=/ca', 'ca needs TLS'),
             ('redis://h?ssl_ca_certs=/ca', 'needs TLS: add ssl=true'),
