@@ -23,6 +23,7 @@ from ironic_ownership.contracts.reservations import (
     Request,
     Reservation,
 )
+from ironic_ownership.contracts.texts import canonical_uuid
 from ironic_ownership.engine.ports import Allocations
 from ironic_ownership.engine.reservations import selection
 from ironic_ownership.engine.reservations.candidates import CandidateFinder
@@ -84,8 +85,8 @@ class Reserver:
 
         :raises NotFoundError: if there is neither.
         """
-        found = self.lifecycle.reservations.find(key)
-        found = found or self.lifecycle.reservations.of_instance(key)
+        stored, uuid = self.lifecycle.reservations, canonical_uuid(key) or key
+        found = stored.find(uuid) or stored.of_instance(uuid)
         if found is None:
             raise unknown(key)
         return found

@@ -42,6 +42,10 @@ class TestCreate(reserver_case.ReservingCase):
         self.allocations.calls.clear()
         self.assertEqual(made, self.create())
         self.assertEqual([], self.allocations.calls)
+        # A uuid has the forms that a request may have.
+        for key in (made.instance_uuid, made.id.upper(), made.id):
+            found = self.reserver.find(key.replace('-', ''))
+            self.assertEqual(made, found)
 
     def test_other_request_for_the_instance_is_a_conflict(self) -> None:
         self.create()
