@@ -75,7 +75,7 @@ class KeystoneTest(unittest.TestCase):
             'keystonemiddleware.auth_token.AuthProtocol', protocol
         ):
             refusal = credentials.requirement(
-                ['user:nova', 'role:compute'], 'keystone', None
+                ['user:nova', 'role: compute'], 'keystone', None
             )
             sent = environ(**request)
             before = dict(sent)
