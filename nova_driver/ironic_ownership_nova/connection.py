@@ -87,35 +87,41 @@ class ActionGuard:
         :raises Exception: the refusal of the operation, if this service may
             not act on the node at this moment.
         """
-        self._thread.permission = self._require(call, node)
+        write = self._current or self._outside(), call, node
+        self._require(*write)
+        self._thread.write = write
         try:
             yield
         finally:
-            self._thread.permission = None
+            self._thread.write = None
 
     def sign(self, request: Any) -> Any:
         """Add the header for Ironic's middleware to a request.
 
         Called by the library requests for each attempt to send it.
 
-        :raises Exception: the refusal of the operation, for a change in a
-            call that counts as a read: no request bypasses the guard.
+        :raises Exception: the refusal of the operation, if the permission has
+            ended meanwhile; also for a change in a call that counts as a
+            read: no request bypasses the guard.
         """
         if request.method in _READ_METHODS:
             return request
-        permission = getattr(self._thread, 'permission', None)
-        if permission is None:
+        write = getattr(self._thread, 'write', None)
+        if write is None:
             operation = self._current or self._outside()
             raise operation.refusal(
                 f'{request.method} {request.path_url}: no permission was '
                 'requested for it'
             )
+        # A repetition comes after a pause, in which the permission may end.
+        permission = self._require(*write)
         headers = permission.headers(request.method, request.url)
         request.headers.update(headers)
         return request
 
-    def _require(self, call: str, node: str | None) -> Permission:
-        operation = self._current or self._outside()
+    def _require(
+        self, operation: Operation, call: str, node: str | None
+    ) -> Permission:
         uuid = node or operation.node
         try:
             if uuid is None:

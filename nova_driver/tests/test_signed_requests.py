@@ -14,6 +14,7 @@ from typing import Any
 import openstack
 from nova.virt.ironic import driver as ironic_driver
 
+from ironic_ownership.embedding import exceptions
 from ironic_ownership_nova import connection
 from ironic_ownership_nova.connection import (
     ActionGuard,
@@ -167,6 +168,29 @@ class SignedRequestsTest(unittest.TestCase):
         self.call('set_node_power_state')
         headers = [header for _, _, header in self.ironic.changes]
         self.assertEqual(['7 PUT', '7 PUT'], headers)
+
+    def test_attempt_after_the_end_of_the_permission_is_not_sent(
+        self,
+    ) -> None:
+        """Openstacksdk repeats a request for a quarter of a minute."""
+        permission = self.permit.permission
+        sign = permission.headers
+
+        def end(*request: str) -> dict[str, str]:
+            permission.is_valid = False
+            return sign(*request)
+
+        permission.headers = end
+        self.ironic.statuses = [200, 503]
+        self.call('set_node_power_state')
+        self.assertEqual(1, permission.confirmed)
+        self.ironic.changes.clear()
+        permission.is_valid = True
+        permission.refusal = exceptions.FencedError('taken over')
+        self.ironic.statuses = [200, 503]
+        with self.assertRaisesRegex(RuntimeError, 'taken over'):
+            self.call('set_node_power_state')
+        self.assertEqual(1, len(self.ironic.changes))
 
     def test_no_change_bypasses_the_guard(self) -> None:
         reading = self.connection.get
