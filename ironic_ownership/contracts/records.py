@@ -152,6 +152,7 @@ class Tally(NamedTuple):
     :ivar instances: those with an instance.
     :ivar unavailable: those without an instance that nothing could be
         scheduled to when their owner last evaluated them.
+    :ivar released_by: the service that released them for another.
     """
 
     host: str | None
@@ -159,6 +160,7 @@ class Tally(NamedTuple):
     nodes: int
     instances: int
     unavailable: int
+    released_by: str | None = None
 
 
 def nodes_of(shard: str | None, conductor_group: str | None) -> str:

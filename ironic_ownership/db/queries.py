@@ -61,10 +61,11 @@ COUNTS = (
         sa.func.count(
             sa.case((_instances.open_node_uuid.is_(None), _nodes.unavailable))
         ),
+        _nodes.released_by,
     )
-).group_by(_nodes.host, _nodes.reason)
-"""Compute nodes by owner and reason: all, with an instance, and unavailable
-without one."""
+).group_by(_nodes.host, _nodes.reason, _nodes.released_by)
+"""Compute nodes by owner, reason and former owner: all, with an instance, and
+unavailable without one."""
 
 
 def chosen(

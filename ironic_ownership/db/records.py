@@ -300,7 +300,7 @@ class SqlRecords(transaction.Port):
         return counted
 
     def tallies(self) -> Sequence[records.Tally]:
-        """Count compute nodes by owner and reason. One query."""
+        """Count compute nodes by owner, reason and former owner."""
         return self._database.select(
             queries.COUNTS, lambda row: records.Tally(*tuple[Any, ...](row))
         )

@@ -209,6 +209,7 @@ def read(
     served: frozenset[str] = getattr(cell, 'twice', frozenset())
     drift: frozenset[str] = getattr(cell, 'drifted', frozenset())
     unowned = [one for one in tallies if one.host is None]
+    waiting = [one for one in unowned if _waits(one, seen)]
     kept = _nodes(
         t for t in tallies if t.host is not None and t.reason in _DRIFTED
     )
@@ -227,8 +228,7 @@ def read(
         )
         if lives
         else None,
-        waiting=(last.waiting if last else 0)
-        + _nodes(t for t in unowned if t.reason in _WAITING),
+        waiting=(last.waiting if last else 0) + _nodes(waiting),
         services=_with_load(listing, tallies, seen),
         findings=_findings(seen, left, last),
         moves=moves.moves(unfinished=True, limit=None),
@@ -236,6 +236,19 @@ def read(
         complete=(last is None or last.complete) and not unread,
     )
     return overview, warnings
+
+
+def _waits(one: Tally, seen: Deployment) -> bool:
+    """Tell whether another service is to claim nodes without an owner.
+
+    Not after a reservation, nor under a policy that leaves them free.
+    """
+    policies = seen.peer_groups.policies.get(one.released_by or '')
+    return (
+        one.reason in _WAITING
+        and one.released_by is not None
+        and not (policies and policies.releases_free)
+    )
 
 
 def _nodes(tallies: Iterable[Tally]) -> int:

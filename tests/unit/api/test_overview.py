@@ -130,6 +130,12 @@ class OverviewTest(app_case.SiteCase):
         release = Release(world.uuid(1), reasons.Reason.RELEASED)
         self.records.apply('old', self.epoch, [release])
         self.assertEqual((0, 1), self.three(False)[:2])
+        # Not one that its policy leaves free, nor after a reservation.
+        self.records.register('old', world.RESERVING, incarnation='two')
+        self.assertEqual((0, 0), self.three(False)[:2])
+        self.records.register('old', world.ALL, incarnation='three')
+        self.execute(self.update(1, released_by=None))
+        self.assertEqual((0, 0), self.three(False)[:2])
 
     def test_instance_of_two_nodes_is_served_twice(self) -> None:
         """Ironic has it on a node of another service than the records."""
