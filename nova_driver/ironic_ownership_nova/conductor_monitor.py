@@ -6,6 +6,7 @@ the records, would keep its nodes and serve no request for them.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 
+@dataclasses.dataclass
 class ConductorMonitor:
     """Resigns after intervals without an answer, returns after the next one.
 
@@ -25,19 +27,13 @@ class ConductorMonitor:
     :param limit: number of intervals in a row; 0 for none.
     """
 
-    def __init__(
-        self,
-        ping: Callable[[], None],
-        resign: Callable[[], None],
-        rejoin: Callable[[], None],
-        interval: float,
-        limit: int,
-    ) -> None:
-        self._ping = ping
-        self._resign = resign
-        self._rejoin = rejoin
-        self._interval = interval
-        self._limit = limit
+    ping: Callable[[], None]
+    resign: Callable[[], None]
+    rejoin: Callable[[], None]
+    interval: float
+    limit: int
+
+    def __post_init__(self) -> None:
         self._stopping = threading.Event()
         self._answered = threading.Event()
         self.failures = 0
@@ -45,7 +41,7 @@ class ConductorMonitor:
 
     def start(self) -> None:
         """Begin to ask and to count; does nothing without a limit."""
-        if not self._limit:
+        if not self.limit:
             return
         for name, work in (
             # A request to a message bus that cannot be reached waits for ever,
@@ -62,13 +58,13 @@ class ConductorMonitor:
         self._stopping.set()
 
     def _repeat(self, work: Callable[[], None]) -> None:
-        while not self._stopping.wait(self._interval):
+        while not self._stopping.wait(self.interval):
             work()
 
     def ask(self) -> None:
         """Send one request, and note its answer."""
         try:
-            self._ping()
+            self.ping()
         except Exception as exc:  # noqa: BLE001 - any error means no answer
             LOG.debug('no answer of nova-conductor: %s', exc)
         else:
@@ -86,7 +82,7 @@ class ConductorMonitor:
         if self.has_resigned and not self._stopping.is_set():
             LOG.info('nova-conductor answers again')
             try:
-                self._rejoin()
+                self.rejoin()
             except Exception:
                 LOG.exception('this service does not get its nodes back yet')
                 return
@@ -98,12 +94,12 @@ class ConductorMonitor:
         if self.failures > 1:
             LOG.warning(
                 'nova-conductor has not answered for %g s',
-                self.failures * self._interval,
+                self.failures * self.interval,
             )
-        if self.failures >= self._limit and not self.has_resigned:
+        if self.failures >= self.limit and not self.has_resigned:
             LOG.error(
                 'this service gives up its nodes until nova-conductor answers '
                 'again'
             )
             self.has_resigned = True
-            self._resign()
+            self.resign()

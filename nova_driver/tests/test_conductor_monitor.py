@@ -66,9 +66,9 @@ class MonitorTest(unittest.TestCase):
         def fail() -> None:
             raise ValueError
 
-        self.monitor._rejoin = fail
+        self.monitor.rejoin = fail
         with self.assertLogs(level='ERROR'):
             self.check(1)
-        self.monitor._rejoin = lambda: self.calls.append('rejoin')
+        self.monitor.rejoin = lambda: self.calls.append('rejoin')
         self.check(1)
         self.assertEqual(['resign', 'rejoin'], self.calls)
