@@ -38,9 +38,7 @@ def requirement(required: Iterable[str], strategy: str, conf: Any) -> Rule:
     :raises ConfigurationError: if the users can't be known.
     """
     # Ironic's rules ignore the case of roles.
-    wanted = frozenset(
-        ':'.join(map(str.strip, one.lower().split(':', 1))) for one in required
-    )
+    wanted = frozenset(one.lower().replace(': ', ':') for one in required)
     if not wanted:
         return lambda environ: None
     if EVERY in wanted:

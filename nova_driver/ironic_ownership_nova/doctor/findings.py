@@ -21,8 +21,8 @@ _RELOCATED = (
 )
 _TWO_CELLS = (
     'Two cells select the node: give them different shards or conductor '
-    'groups. Then, in the database of the one that does not select it any '
-    "more: UPDATE compute_nodes SET deleted = id WHERE uuid = '{node}'"
+    'groups. Then, in the database of the cell that it leaves: UPDATE '
+    "compute_nodes SET deleted = id WHERE uuid = '{node}'"
 )
 _MOST_MISSING = 0.5
 """Share of the rows without a node from which on the list of Ironic is taken
