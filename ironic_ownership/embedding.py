@@ -117,10 +117,7 @@ class EmbeddedHost:
         for remark in wired.settings.remarks:
             LOG.warning('%s', remark)
         if conf.health.listen:
-            LOG.warning(
-                '[health] listen has no effect in a program that embeds the '
-                'service'
-            )
+            LOG.warning('[health] listen has no effect in this program')
         wake = host.refresh_loop.wake
         records = RecordMonitor(host.context, host.feed, wake)
         host.member.registration.on_row = records.row_read

@@ -33,12 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--listen', default='127.0.0.1', help='address (default: 127.0.0.1)'
     )
-    parser.add_argument(
-        '--port',
-        type=_port,
-        default=_PORT,
-        help='TCP port (default: %(default)s)',
-    )
+    parser.add_argument('--port', type=_port, default=_PORT, help='TCP port')
     parser.add_argument(
         '--session-lifetime',
         type=float,
