@@ -258,7 +258,9 @@ class FlapDamper:
         :param before: the code on record: a node that is out of service
             stays so until that is certainly over.
         """
-        found = evaluate(node, None if self._is_restart else self._conductors)
+        at = self._outage_at
+        is_restart = at is not None and self._now - at < self.recovery_delay
+        found = evaluate(node, None if is_restart else self._conductors)
         if before != Unavailable.OUT_OF_SERVICE or found.code == before:
             return found
         if self._conductors is None:
@@ -285,11 +287,6 @@ class FlapDamper:
             for since in (*self._since.values(), self._outage_at)
             if since is not None
         )
-
-    @property
-    def _is_restart(self) -> bool:
-        at = self._outage_at
-        return at is not None and self._now - at < self.recovery_delay
 
 
 @dataclasses.dataclass(eq=False)

@@ -160,11 +160,10 @@ def _nearest(
 
 def _is_of_plugin(group: str, known: Known) -> bool:
     """Tell whether a plugin that is not loaded may read a group."""
-    for prefix, kind in _PLUGIN_GROUPS.items():
-        if group.startswith(prefix) and group not in known:
-            name = group.removeprefix(prefix)
-            return name in plugins.names(kind)
-    return False
+    return group not in known and any(
+        group in {f'{prefix}{name}' for name in plugins.names(kind)}
+        for prefix, kind in _PLUGIN_GROUPS.items()
+    )
 
 
 def _names(group: str, opt: cfg.Opt) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from ironic_ownership_plugin_kit import policy_process
 _TEXTS = ('a', 'b', 'g1', 'rack1', 'baremetal', 'host1')
 _MARKER = 'secret-of-the-check'
 _NUMBERS = (1, -1, 7)
+_NUMERIC = options.OptionType.INTEGER, options.OptionType.FLOAT
 LISTED = (
     *('a', 'b', 'g1', 'g2', 'rack1', 'rack2', 'baremetal', 'gpu', 'large'),
     *('host1', 'host2', 'host3', 'ipmi', 'redfish'),
@@ -85,8 +86,10 @@ def is_allowed(declared: options.Option, value: model.Value) -> bool:
         )
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = declared.minimum, declared.maximum
-        return (low is None or value >= low) and (
-            high is None or value <= high
+        return (
+            declared.type in _NUMERIC
+            and (low is None or value >= low)
+            and (high is None or value <= high)
         )
     return True
 
@@ -154,10 +157,7 @@ def unusual(
     if declared:
         yield ({},)
         yield (*advertised, {})
-    numbers = options.OptionType.INTEGER, options.OptionType.FLOAT
-    zeros = {
-        o.name: 0 for o in declared if o.type in numbers and is_allowed(o, 0)
-    }
+    zeros = {o.name: 0 for o in declared if is_allowed(o, 0)}
     if zeros:
         yield (zeros,)
 

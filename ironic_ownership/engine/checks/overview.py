@@ -43,10 +43,6 @@ _DRIFTED = frozenset(
 )
 """Rules that keep an owner to whom the policies do not give the node."""
 
-_WAITING = frozenset((Reason.RELEASED, Reason.RETURNED))
-_BY_POLICY = frozenset((Reason.UNASSIGNED,))
-"""Rules by which a node is unowned on purpose."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
@@ -121,7 +117,8 @@ def checked(seen: Deployment, problems: Sequence[Problem]) -> Checked:
                 )
             elif status.uuid not in seen.records:
                 is_due = decision.owner is not None
-                if is_due or decision.reason not in _BY_POLICY:
+                # The assigner leaves others without an owner on purpose.
+                if is_due or decision.reason is not Reason.UNASSIGNED:
                     states['waiting' if is_due else 'unowned'] += 1
     return Checked(
         [*map(_shortened, problems)],
@@ -206,6 +203,7 @@ def read(
     tallies = records.tallies()
     lives = Part.MEMBERSHIP not in seen.unread
     left = [*_left(seen, tallies)] if lives else []
+    gone = [one.count for one in left if 'disabled' not in one.code]
     served: frozenset[str] = getattr(cell, 'twice', frozenset())
     drift: frozenset[str] = getattr(cell, 'drifted', frozenset())
     unowned = [one for one in tallies if one.host is None]
@@ -216,18 +214,12 @@ def read(
     overview = Overview(
         nodes=_nodes(tallies) + (last.unowned + last.waiting if last else 0),
         unowned=(last.unowned if last else 0)
-        + _nodes(t for t in unowned if t.reason not in _WAITING | _BY_POLICY),
+        + _nodes(t for t in unowned if t.reason != Reason.RELEASED),
         owned_twice=len(served | (last.twice if last else frozenset()))
         if (last and last.complete) or (cell and Part.CELL not in seen.unread)
         else None,
         drifted=max(kept, last.drifted if last else 0) + len(drift),
-        without_live_owner=sum(
-            one.count
-            for one in left
-            if not one.code.startswith('owner_disabled')
-        )
-        if lives
-        else None,
+        without_live_owner=sum(gone) if lives else None,
         waiting=(last.waiting if last else 0) + _nodes(waiting),
         services=_with_load(listing, tallies, seen),
         findings=_findings(seen, left, last),
@@ -245,7 +237,7 @@ def _waits(one: Tally, seen: Deployment) -> bool:
     """
     policies = seen.peer_groups.policies.get(one.released_by or '')
     return (
-        one.reason in _WAITING
+        one.reason == Reason.RELEASED
         and one.released_by is not None
         and not (policies and policies.releases_free)
     )

@@ -78,16 +78,13 @@ def _filled(template: str, explanation: Explanation) -> str:
 
 def advise(explanation: Explanation) -> Iterator[str]:
     """Yield what an operator can do, the most useful first."""
-    of_reason = _ADVICE.get(_reason(explanation), _text)
     row, status = explanation.owner, explanation.status
+    found = [*_out_of_service(explanation), *_owner_down(explanation)]
     served = status.owner_alive and status.node and not status.decision.contest
     if served and row is not None and row.is_stock:
-        of_reason = _stock
-    found = [
-        *_out_of_service(explanation),
-        *_owner_down(explanation),
-        *of_reason(explanation),
-    ]
+        found.append(f'Nothing to do: stock Nova serves it on {row.host}')
+    else:
+        found += _ADVICE.get(_reason(explanation), _text)(explanation)
     yield from found or _progress(explanation)
 
 
@@ -143,10 +140,6 @@ def _owner_down(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _stock(explanation: Explanation) -> Iterator[str]:
-    yield f'Nothing to do: stock Nova serves it on {explanation.status.owner}'
-
-
 def _progress(explanation: Explanation) -> Iterator[str]:
     status = explanation.status
     owner, decided = status.owner, status.decision.owner
@@ -200,14 +193,10 @@ def _keeps(explanation: Explanation) -> Iterator[str]:
 
 
 def _text(explanation: Explanation) -> Iterator[str]:
-    text = _TEXTS.get(_reason(explanation))
-    if text is not None:
-        yield _filled(text, explanation)
-
-
-def _conflict(explanation: Explanation) -> Iterator[str]:
-    yield from _text(explanation)
-    if explanation.status.owner is None:
+    reason = _reason(explanation)
+    if reason in _TEXTS:
+        yield _filled(_TEXTS[reason], explanation)
+    if reason is Reason.CONFLICT_FIRST and explanation.status.owner is None:
         yield from _progress(explanation)
 
 
@@ -338,7 +327,6 @@ _ADVICE: Mapping[Reason, Callable[[Explanation], Iterator[str]]] = {
     Reason.RETURNED: _returned,
     Reason.INSTANCE_STAYS: _stays,
     Reason.RECORD_KEEPS: _keeps,
-    Reason.CONFLICT_FIRST: _conflict,
     Reason.UNASSIGNED: _unassigned,
     Reason.NOT_ADMITTED: _not_admitted,
     Reason.FILTERED_KEEPS: _not_admitted,
