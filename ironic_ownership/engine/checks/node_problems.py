@@ -188,8 +188,9 @@ def unreturned(seen: Deployment, problem: Check) -> Iterator[Problem]:
         ),
         lambda s: (s.released_by or '',),
         '{nodes} with an instance released by {0}, which does not serve',
-        f'Start {{0}} again: it claims them. Or move them: {_MOVE} HOST '
-        '--override instance_agrees --reason TEXT',
+        'Start {0} again: it claims them, unless an interrupted move holds '
+        'them: ironic-ownership move list --unfinished. Or move them: '
+        f'{_MOVE} HOST --override instance_agrees --reason TEXT',
     )
 
 
@@ -385,9 +386,8 @@ def _by_hosts(
         if chosen(status):
             found[hosts_of(status)].append(status.uuid)
     for hosts, uuids in sorted(found.items()):
-        text = what.format(
-            *hosts, nodes=_count(uuids), hosts=texts.listed(hosts)
-        )
+        names = texts.listed(hosts)
+        text = what.format(*hosts, nodes=_count(uuids), hosts=names)
         yield problem(text, uuids, hint.format(*hosts), hosts)
 
 

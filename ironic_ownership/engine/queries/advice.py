@@ -303,7 +303,11 @@ def _gone(explanation: Explanation) -> Iterator[str]:
 
 def _returned(explanation: Explanation) -> Iterator[str]:
     if explanation.decision.owner is None:
-        yield _filled('Start {former} again: it claims the node', explanation)
+        yield _filled(
+            'Start {former} again: it claims the node, unless an interrupted '
+            f'move holds it: {_PROGRAM} move list --unfinished',
+            explanation,
+        )
         # It was released without the instance, which no owner recorded since.
         yield (
             f'{_move(explanation, explanation.decision.wanted_by)} '

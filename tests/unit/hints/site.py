@@ -177,7 +177,7 @@ class Site(service.ServiceCase):
             words = command
             for name, value in values.items():
                 words = re.sub(rf'\b{name}\b', value, words)
-            if _WRITES.intersection(words.split()):
+            if _WRITES.intersection(words.split()) and ' list ' not in words:
                 words += ' --yes'
             code, out, err = self.run_command(words)
             # 4: it is done, and something remains to be seen to.

@@ -576,8 +576,17 @@ class TestFindings(site.Site):
         self.assertEqual('ok', self.rows('overview')['state'])
 
     def test_node_that_an_interrupted_move_holds(self) -> None:
+        hint = self.hold('unclaimed', [*BOTH, node(1, shard='b')])
+        self.assertIn('refresh, or once it is back', hint)
+
+    def test_node_that_it_holds_from_a_stopped_service(self) -> None:
+        both = serve('host1', RING), serve('host2', RING), settle()
+        self.hold('released_with_instance', [*both, stop('host1')])
+
+    def hold(self, code: str, leads: Sequence[Step]) -> str:
+        """Let a move hold a node, see the finding, and resume the move."""
         self.node(1, shard='a', instance_uuid=INSTANCE)
-        self.take([*BOTH, node(1, shard='b')])
+        self.take(leads)
         # Its trial failed, and the process died on the way back to host2.
         self.wired.moves.plan(
             Move('req-trial', 'host1', 'operator'),
@@ -594,13 +603,12 @@ class TestFindings(site.Site):
             "held_by = 'req-trial', held_until = 9e9"
         )
         self.settle()
-        hint = self.findings()['unclaimed']['hint']
-        self.assertIn('refresh, or once it is back', hint)
-        (command,) = site.commands_of(hint)
-        (row,) = self.rows(command)
+        hint: str = self.findings()[code]['hint']
+        (row,) = self.rows(site.commands_of(hint)[0])
         self.run_command(f'move resume {row["request_id"]} --yes')
         self.owned_by('host2')
-        self.assertNotIn('unclaimed', self.findings())
+        self.assertNotIn(code, self.findings())
+        return hint
 
     def play(self, code: str) -> None:
         leads, remedy = CASES[code]
