@@ -371,6 +371,8 @@ def _sentence(error: jsonschema.ValidationError, where: str) -> str:
     text = error.message
     if len(text) > _LONGEST * 3:
         text = f'{text[:_LONGEST]} ... {text[-_LONGEST:]}'
+    if error.validator in ('maxItems', 'maxLength'):
+        text = f'{text}: at most {error.validator_value}'
     return f'{place}: {text}'
 
 

@@ -82,7 +82,7 @@ class RequestTest(unittest.TestCase):
             ('a', {'uuids': [UUID, UUID]}, 'has non-unique elements'),
             ('a', {'uuids': ['A'] * 7}, 'and 3 more'),
             # A long value is not repeated in full.
-            ('x' * 9000, 1, 'body.service'),
+            ('x' * 9000, 1, 'body.service', ' is too long: at most 255'),
         ):
             body = json.dumps({'service': service, 'select': select})
             with self.assertRaises(exceptions.RequestError) as caught:
