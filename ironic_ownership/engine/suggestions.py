@@ -75,6 +75,15 @@ def known_service(
     return canonical
 
 
+def service_named(records: Records, host: str) -> model.Service:
+    """Return a service by its name (case-insensitive).
+
+    :raises NotFoundError: with the nearest names.
+    """
+    rows = {row.host: row for row in records.services()}
+    return rows[known_service(host, rows)]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reference:
     """One reference, and the compute node on record that it names.

@@ -28,9 +28,7 @@ CODES: Mapping[int, str] = {
     403: 'forbidden',
     404: 'not_found',
     405: 'method_not_allowed',
-    406: 'not_acceptable',
     413: 'too_large',
-    415: 'unsupported_media_type',
     503: 'unavailable',
 }
 """The codes of errors of WSGI layers, by their statuses."""

@@ -142,8 +142,7 @@ def _check_service(text: str, records: Records) -> None:
     """
     chosen = EventFilter(service=model.canonical_host(text))
     if not records.events(chosen, limit=1):
-        known = [service.host for service in records.services()]
-        suggestions.known_service(text, known)
+        suggestions.service_named(records, text)
 
 
 def _uuid_of(text: str, records: Records) -> str:

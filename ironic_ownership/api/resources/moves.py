@@ -288,8 +288,7 @@ def _selection(request: Request) -> selection.Selection:
         return selection.Selection(selected['uuids'])
     source = selected.get('service')
     if source is not None:
-        hosts = [row.host for row in context.records.services()]
-        source = suggestions.known_service(source, hosts)
+        source = suggestions.service_named(context.records, source).host
     scope = selection.scope_of(
         selected.get('shard'), selected.get('conductor_group'), context.scope
     )

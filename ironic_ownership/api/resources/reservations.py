@@ -195,8 +195,7 @@ def _check_service(request: Request, text: str) -> None:
         limit=1,
     )
     if not closed:
-        known = [row.host for row in request.context.records.services()]
-        suggestions.known_service(text, known)
+        suggestions.service_named(request.context.records, text)
 
 
 @Operation(

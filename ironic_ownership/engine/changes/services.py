@@ -84,7 +84,7 @@ def propose_settings(
     :param wanted: some of :data:`SETTINGS`.
     :raises NotFoundError: with the nearest names.
     """
-    before = known(records, host)
+    before = suggestions.service_named(records, host)
     return ServiceChange(before, before.decided(**wanted), wanted)
 
 
@@ -181,7 +181,7 @@ class DeleteService:
         :param host: name of the service (case-insensitive).
         :raises NotFoundError: with the nearest names.
         """
-        host = known(self.records, host).host
+        host = suggestions.service_named(self.records, host).host
         view, warnings = None, []
         try:
             view = self.backend.view()
@@ -320,7 +320,7 @@ class FailOverService:
         :raises NotFoundError: with the nearest names.
         :raises MembershipError: if the membership does not answer.
         """
-        row = known(self.records, host)
+        row = suggestions.service_named(self.records, host)
         incarnations = self.backend.view().incarnations(row.host)
         standbys = sorted(incarnations - {row.incarnation})
         return Failover(row, standbys, wanted, row)
@@ -348,16 +348,7 @@ class FailOverService:
     def _wait(self, host: str) -> model.Service:
         until = self.clock() + PATIENCE
         while True:
-            row = known(self.records, host)
+            row = suggestions.service_named(self.records, host)
             if not row.fenced or self.clock() >= until:
                 return row
             self.sleep(_PAUSE)
-
-
-def known(records: Records, host: str) -> model.Service:
-    """Return a service by its name (case-insensitive).
-
-    :raises NotFoundError: with the nearest names.
-    """
-    rows = {row.host: row for row in records.services()}
-    return rows[suggestions.known_service(host, rows)]

@@ -24,11 +24,12 @@ from ironic_ownership.contracts.records import Pause
 from ironic_ownership.engine.changes import drain
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.engine.changes.services import ServiceChange, known
+from ironic_ownership.engine.changes.services import ServiceChange
 from ironic_ownership.engine.conditions import NODES_TAKEN
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.ports import BareMetal, Outbox, Records
+from ironic_ownership.engine.suggestions import service_named
 from ironic_ownership.engine.worker import Worker
 
 if TYPE_CHECKING:
@@ -288,9 +289,9 @@ def propose_order(
     :raises NotFoundError: with the nearest names.
     :raises RequestError: if it names itself.
     """
-    rows = [named] = [known(records, host)]
+    rows = [named] = [service_named(records, host)]
     if order is not None and order.to is not None:
-        to = known(records, order.to).host
+        to = service_named(records, order.to).host
         order = dataclasses.replace(order, to=to)
         if to == named.host:
             raise exceptions.RequestError(

@@ -242,8 +242,7 @@ def read_recorded(
     canonical = dataclasses.replace(chosen, host=host)
     found = records.compute_nodes_page(canonical, after=after, limit=limit)
     if not found and chosen.host is not None:
-        known = [service.host for service in records.services()]
-        suggestions.known_service(chosen.host, known)
+        suggestions.service_named(records, chosen.host)
     reports = records.condition_reports()
     owners = {record.host for record in found if record.host is not None}
     if len(found) == limit and not after:
