@@ -318,11 +318,7 @@ class NodeOutOfServiceError(OwnershipError):
         self.driver = driver
         self.conductor_group = conductor_group
         self.needed = tuple(needed)
-        group = (
-            f'conductor group {conductor_group!r}'
-            if conductor_group
-            else 'the default conductor group'
-        )
+        group = texts.group_named(conductor_group)
         super().__init__(
             f'the node {uuid} is out of service: no conductor that is alive '
             f'has the driver {driver!r} in {group}',

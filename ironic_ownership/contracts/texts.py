@@ -92,7 +92,8 @@ def listed(names: Sequence[str], few: int = 5) -> str:
 
 def group_named(group: str) -> str:
     """Return a conductor group in words; the default one has no name."""
-    return f'conductor group {group!r}' if group else 'the default group'
+    named = f'conductor group {group!r}'
+    return named if group else 'the default conductor group'
 
 
 def counted(number: int, noun: str) -> str:

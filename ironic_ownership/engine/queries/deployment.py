@@ -272,9 +272,8 @@ class Deployment:
     def _alive(self) -> frozenset[str]:
         """Live hosts, with those that stock Nova serves."""
         rows = self.services.values()
-        stock = (one.host for one in rows if one.is_stock)
-        down = (one.host for one in rows if one.forced_down)
-        return self.peer_groups.alive.union(stock).difference(down)
+        stock = {r.host for r in rows if r.is_stock and not r.forced_down}
+        return self.peer_groups.alive | stock
 
     @functools.cached_property
     def _decided(self) -> decide.Decisions | None:

@@ -36,7 +36,7 @@ class TestConductors(test_runner.CheckCase):
         found = self.assert_found('out_of_service', ONE, TWO)
         self.assertIs(problem.Severity.ERROR, found.severity)
         self.assertEqual(('host1', 'host2'), found.services)
-        for word in ('2 nodes', "'d'", 'the default group'):
+        for word in ('2 nodes', "'d'", 'the default conductor group'):
             self.assertIn(word, found.what)
         self.assertIn('c1', found.hint)
         self.assertEqual(['out_of_service'], self.codes())
