@@ -203,17 +203,23 @@ def _text(explanation: Explanation) -> Iterator[str]:
 def _unassigned(explanation: Explanation) -> Iterator[str]:
     if explanation.status.owner is not None:
         return  # which is about to release it
-    if explanation.assigner == eligibility.POLICY:
+    uuid, node = explanation.status.uuid, explanation.status.node
+    if explanation.assigner != eligibility.POLICY:
+        yield (
+            f'See the documentation of the policy {explanation.assigner} for '
+            'how it assigns nodes'
+        )
+    elif node is not None and node.instance_uuid is not None:
+        yield (
+            'To have a service own it, write the line '
+            f'"{uuid},HOST" into FILE: {_PROGRAM} compute node import FILE'
+        )
+    else:
         yield (
             'Nothing to do; to have a service own it, reserve it: '
-            f'{_PROGRAM} reservation create --node {explanation.status.uuid} '
+            f'{_PROGRAM} reservation create --node {uuid} '
             '--instance UUID --service HOST'
         )
-        return
-    yield (
-        f'See the documentation of the policy {explanation.assigner} for how '
-        'it assigns nodes'
-    )
 
 
 def _not_admitted(explanation: Explanation) -> Iterator[str]:

@@ -30,7 +30,10 @@ from tests.unit.web import app_case
 PROGRAM = 'ironic-ownership'
 _END = re.compile(r'[",;()]|\.(?: |$)| and(?: |$)|: |$')
 _WRITES = frozenset(
-    ('create', 'set', 'move', 'delete', 'forget', 'drain', 'release', 'resume')
+    (
+        *('create', 'set', 'move', 'delete', 'forget', 'drain', 'release'),
+        *('resume', 'import'),
+    )
 )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -224,6 +227,20 @@ class TestExplanations(site.Site):
                 self.explain()
                 self.assertEqual({1: 'host2'}, self.owners())
                 self.assertEqual(NOTHING, self.hint)
+
+    def test_deployed_node_that_no_reservation_has_is_imported(self) -> None:
+        self.take([node(1, instance_uuid=INSTANCE)])
+        self.take([serve('host1', world.RESERVING)])
+        self.assertEqual(Reason.UNASSIGNED, self.explain()['reason'])
+        (line,) = re.findall(f'"({NODE},HOST)"', self.hint)
+        file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        file /= 'owners'
+        file.write_text(line.replace('HOST', 'host1'))
+        self.carry_out(FILE=str(file))
+        self.settle()
+        self.explain()
+        self.assertEqual({1: 'host1'}, self.owners())
+        self.assertTrue(self.hint.startswith(NOTHING), self.hint)
 
     def test_node_out_of_service(self) -> None:
         self.take([node(1), serve('host1')])
