@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
@@ -112,6 +113,7 @@ class Host:
         self.member, self.context = member, context
         self.scheduler = scheduler or Scheduler(conditions, context.clock)
         self._open_records = open_records
+        self._requesting: threading.Thread | None = None
         operator_log = OperatorLog(context.host, conditions)
         operator_log.starts_with(tuning.policies)
         if ports.placement is None:
@@ -208,7 +210,7 @@ class Host:
             # The heartbeat's thread takes the result.
             self.heartbeat.poll_soon()
 
-        self.scheduler.start_once('records', run)
+        self._requesting = self.scheduler.start_once('records', run)
 
     def run(self) -> None:
         """Serve, or stand by, until :meth:`stop` is called from any thread.
@@ -259,6 +261,9 @@ class Host:
     def _leave(self) -> None:
         # The backend is called from one thread at a time.
         self.scheduler.join(Loop.HEARTBEAT)
+        if self._requesting is not None:
+            # It may get the role that is to be given up.
+            self._requesting.join(LEAVE_TIMEOUT / 2)
         self.member.leave(self.refresh_loop.intervals.restart_grace)
 
 

@@ -180,12 +180,17 @@ class Registration:
     def retire(self, grace: float) -> None:
         """Give up the active role, if this process has it.
 
+        Also one of which :meth:`update` has not taken the answer.
+
         :param grace: seconds for which the service is expected back.
         :raises RecordsError: if that could not be written.
         """
         with self._lock:
             state, self._state = self._state, State()
             self._fence.drop()
+        answer = self._request[0] if self._request else None
+        if answer is not None and answer.done() and not answer.exception():
+            state = answer.result() or state
         if state.role is Role.ACTIVE:
             self._records.retire(self._host, state.epoch, grace=grace)
 

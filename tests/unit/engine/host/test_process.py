@@ -111,16 +111,26 @@ class TestStop(HostCase):
         self.assertEqual(set(), set(threading.enumerate()) - before)
         self.left.assert_called_once_with(GRACE)
 
-    def test_process_leaves_after_the_last_call_of_the_heartbeat(self) -> None:
-        """The backend is called from one thread at a time."""
+    def test_process_leaves_after_its_last_calls(self) -> None:
+        """The backend is called from one thread at a time.
+
+        What an answer of the records gives is given back.
+        """
         order: list[str] = []
         self.process.heartbeat.finish = lambda: (
             self.forever.wait(0.2),  # a last call that takes its time
             order.append('beat'),
         )
         self.member.leave = lambda grace: order.append('left')
+        self.on_refresh = lambda: (
+            self.member.registration.run_in_background(
+                lambda: (self.forever.wait(0.4), order.append('answered'))
+            ),
+            self.inside.set(),
+        )
         self.stop_inside()
-        self.assertEqual(['beat', 'left'], order)
+        self.assertEqual({'beat', 'answered'}, {*order[:2]})
+        self.assertEqual('left', order[-1])
 
     def test_leaving_that_hangs_does_not_hold_up_the_end(self) -> None:
         self.member.leave = lambda grace: self.forever.wait(PATIENCE)

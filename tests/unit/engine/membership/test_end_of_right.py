@@ -175,6 +175,17 @@ class TestSlowRecords(MemberCase):
         self.answer()
         self.assertEqual(2, self.fence.epoch())
 
+    def test_role_that_came_too_late_is_given_up(self) -> None:
+        """Or the next process would wait, and others not."""
+        self.member.beat()
+        self.requested.pop(0)()
+        self.member.leave(7.0)
+        self.assertEqual([7.0], self.records.retired)
+        # Without an answer, there is nothing to give up.
+        self.member.beat()
+        self.member.leave(8.0)
+        self.assertEqual([7.0], self.records.retired)
+
     def test_request_whose_thread_cannot_be_started_is_sent_again(
         self,
     ) -> None:
