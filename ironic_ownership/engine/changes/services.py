@@ -102,11 +102,6 @@ class ServiceDeletion:
     warnings: tuple[str, ...] = ()
 
     @property
-    def nodes(self) -> list[model.ComputeNode]:
-        """Its compute nodes, in a stable order."""
-        return sorted(self.owned, key=lambda node: node.uuid)
-
-    @property
     def gates(self) -> tuple[GateResult, ...]:
         """The result of every gate, in a stable order.
 
@@ -122,7 +117,7 @@ class ServiceDeletion:
 
 
 def _empty(remaining: Sequence[str | None]) -> Found | None:
-    left = tuple(filter(None, remaining))
+    left = tuple(sorted(filter(None, remaining)))
     return Found(Outcome.FAILED, remaining=left) if left else None
 
 
@@ -143,14 +138,14 @@ DELETE: tuple[Gate[ServiceDeletion], ...] = (
         'no compute node names the service as its owner',
         'Stop it, then: ironic-ownership service set {case.host} --down, and '
         'ironic-ownership service drain {case.host}',
-        lambda deletion: _empty([node.uuid for node in deletion.nodes]),
+        lambda deletion: _empty([node.uuid for node in deletion.owned]),
     ),
     Gate(
         'no_instances',
         'no instance is on record as running on one of its nodes',
         'They move with their nodes: ironic-ownership service drain '
         '{case.host}',
-        lambda deletion: _empty([n.instance_uuid for n in deletion.nodes]),
+        lambda deletion: _empty([n.instance_uuid for n in deletion.owned]),
     ),
     Gate(
         'not_alive',

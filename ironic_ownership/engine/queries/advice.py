@@ -54,6 +54,11 @@ _RULES: Mapping[Reason, str] = {
 }
 
 
+_HELD = (
+    f', unless an interrupted move holds it: {_PROGRAM} move list --unfinished'
+)
+
+
 def rule(explanation: Explanation) -> str:
     """Return the rule that was applied, as a sentence with names."""
     return _filled(_RULES[explanation.decision.reason], explanation)
@@ -152,10 +157,7 @@ def _progress(explanation: Explanation) -> Iterator[str]:
         yield 'Nothing to do'
     elif owner is None:
         if status.released_by is not None:
-            when += (
-                ', unless an interrupted move holds it: '
-                f'{_PROGRAM} move list --unfinished'
-            )
+            when += _HELD
         yield f'Wait: {decided} claims it {when}'
     elif status.owner_alive:
         yield (
@@ -309,11 +311,10 @@ def _gone(explanation: Explanation) -> Iterator[str]:
 
 def _returned(explanation: Explanation) -> Iterator[str]:
     if explanation.decision.owner is None:
-        yield _filled(
-            'Start {former} again: it claims the node, unless an interrupted '
-            f'move holds it: {_PROGRAM} move list --unfinished',
-            explanation,
+        start = _filled(
+            'Start {former} again: it claims the node', explanation
         )
+        yield f'{start}{_HELD}'
         # It was released without the instance, which no owner recorded since.
         yield (
             f'{_move(explanation, explanation.decision.wanted_by)} '
