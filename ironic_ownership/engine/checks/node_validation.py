@@ -177,8 +177,11 @@ def _scheduling(entry: NodeDescription, seen: Deployment) -> Iterable[Fault]:
         )
     groups = seen.peer_groups
     node = _node(entry)
-    if not seen.unread and not any(
-        groups.admits(group.hosts[0], node) for group in groups.groups
+    place = node.shard, node.conductor_group
+    if not (
+        seen.unread
+        or any(groups.admits(group.hosts[0], node) for group in groups.groups)
+        or any(one.may_admit(*place, node) for one in seen.unreadable)
     ):
         shard = entry.fields.get('shard')
         yield Fault(

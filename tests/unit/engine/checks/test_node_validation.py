@@ -92,6 +92,11 @@ class TestValidate(unittest.TestCase):
                 ('[0]', 'n1'), (fault.entry.place, fault.entry.label)
             )
 
+    def test_service_that_cannot_be_read_may_admit_a_node(self) -> None:
+        members = (*DEPLOYMENT.view.members, world.member('odd', world.NEWER))
+        seen = dataclasses.replace(DEPLOYMENT, view=model.View.of(members))
+        self.assertEqual([], faults({**GOOD, 'shard': 'x'}, deployment=seen))
+
     def test_without_any_live_conductor_every_node_is_refused(self) -> None:
         dead = model.Conductor('c9', '', frozenset({'ipmi'}), alive=False)
         for some in ([], [dead]):
