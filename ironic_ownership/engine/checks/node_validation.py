@@ -76,8 +76,9 @@ def validate(
     :param seen: the deployment in which they would be enrolled, with its
         conductors; its services are optional.
     """
-    uuids = {uuid.lower(): 'Ironic' for uuid in seen.nodes}
-    named = {node.name or '': 'Ironic' for node in seen.nodes.values()}
+    there = 'a node in Ironic'
+    uuids = dict.fromkeys(map(str.lower, seen.nodes), there)
+    named = {node.name or '': there for node in seen.nodes.values()}
     faults: list[Fault] = []
     for entry in entries:
         if not isinstance(entry.data, Mapping):
@@ -114,13 +115,8 @@ def _unique(
     entry: NodeDescription, what: str, value: str, taken: dict[str, str]
 ) -> Iterable[Fault]:
     if value in taken:
-        where = taken[value]
-        yield Fault(
-            entry,
-            f'{what}_duplicate',
-            f'the {what} {value} already belongs to '
-            + ('a node in Ironic' if where == 'Ironic' else where),
-        )
+        text = f'the {what} {value} already belongs to {taken[value]}'
+        yield Fault(entry, f'{what}_duplicate', text)
         return
     taken[value] = entry.place
 
@@ -151,16 +147,12 @@ def _service(
     else:
         code = 'driver_not_in_group'
         what = f'no live conductor of {where} has the driver {driver!r}'
-        hint = _elsewhere(driver, conductors)
+        groups = sorted(g for d, g in conductors.living if d == driver)
+        names = texts.listed([*map(texts.group_named, groups)])
+        hint = f'It is available in: {names}'
     if needed := conductors.needed(driver, group):
         hint = f'Start one of these conductors: {texts.listed(needed)}'
     yield Fault(entry, code, what, hint)
-
-
-def _elsewhere(driver: str, conductors: availability.Conductors) -> str:
-    groups = sorted(g for d, g in conductors.living if d == driver)
-    names = texts.listed([texts.group_named(group) for group in groups])
-    return f'It is available in: {names}'
 
 
 def _group(entry: NodeDescription) -> str:
