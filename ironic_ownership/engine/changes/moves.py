@@ -331,16 +331,14 @@ class MoveNodes(Releaser):
             refused = self.set_shards(
                 {u: order.shard for u in uuids if u in proposal.resharded}
             )
-            if refused:
-                self.moves.refuse(request_id, refused)
             rest = [node for node in nodes if node.uuid not in refused]
             # Live sources release their nodes; some may stay.
             given_up = self.release(
                 [node for node in rest if node.uuid in proposal.handed_over],
                 HandOver(request_id, order.actor, reason=order.reason),
             )
-            if given_up:
-                self.moves.refuse(request_id, given_up)
+            if refused | given_up:
+                self.moves.refuse(request_id, refused | given_up)
             # Those that were given up as well: another process may have
             # resumed the move, and the results on record count.
             done = self.moves.carry_out(request_id, nodes)

@@ -29,19 +29,18 @@ _services = tables.services.c
 REASON = reasons.Reason.ADOPTED.value
 
 Nodes = Mapping[str, model.Node | None]
+_Rows = list[dict[str, Any]]
 
 
 @dataclasses.dataclass
 class _Writes:
-    new_nodes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    new_nodes: _Rows = dataclasses.field(default_factory=list)
     nodes: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    new_instances: list[dict[str, Any]] = dataclasses.field(
-        default_factory=list
-    )
+    new_instances: _Rows = dataclasses.field(default_factory=list)
     closed_on: list[str] = dataclasses.field(default_factory=list)
     moved_on: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     assigned: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    events: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    events: _Rows = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
