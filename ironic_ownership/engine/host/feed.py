@@ -225,7 +225,9 @@ class Feed:
                 if is_own and node is None:
                     continue
                 # Newer than the list: the next refresh compares it again.
-                if self._changed_at(uuid) > token.generation:
+                entry = self._entries.get(uuid)
+                at = entry.changed_at if entry else self._lost.get(uuid, -1)
+                if at > token.generation:
                     self._unlisted.add(uuid)
                     continue
                 if is_own and node is not None:
@@ -328,10 +330,6 @@ class Feed:
         lease = self._follow_fence()
         is_current = self._has_readers and token.period == self._period
         return lease if is_current else None
-
-    def _changed_at(self, uuid: str) -> int:
-        entry = self._entries.get(uuid)
-        return entry.changed_at if entry else self._lost.get(uuid, -1)
 
     def _to_compare(
         self,

@@ -97,13 +97,6 @@ def scope_to_read(scope: model.Scope) -> model.Scope:
     return model.Scope(shard=scope.shard, nothing=scope.nothing)
 
 
-def sufficient_limit(page: LatestChanges, since: float) -> int:
-    """Return the smallest limit with which a page would have reached back."""
-    found = _changes(page, since)
-    needed = len(page.nodes) if found is None else found
-    return next((n for n in LIMITS if n > needed), LIMITS[-1])
-
-
 def _changes(page: LatestChanges, since: float) -> int | None:
     """Return how many nodes precede the first that is too old to matter.
 
@@ -275,7 +268,10 @@ class FleetReader:
 
     def _read_changes(self, baseline: Baseline) -> Fleet:
         page, clock = read_page(self.ironic, baseline, self.clock, self._limit)
-        self._limit = sufficient_limit(page, baseline.since)
+        # The smallest with which the page would have reached back.
+        found = _changes(page, baseline.since)
+        needed = len(page.nodes) if found is None else found
+        self._limit = next((n for n in LIMITS if n > needed), LIMITS[-1])
         counted = self._count(baseline.scope)
         merged = merge(baseline, page)
         more = unexplained(baseline, merged, counted)
