@@ -38,9 +38,6 @@ _TIMINGS = frozenset(
 )
 
 
-_NO_FILES = {'keyfile_password', 'verify_certs'}
-
-
 class Watcher(Protocol):
     """Waits for reports of the store that the members may have changed.
 
@@ -126,7 +123,8 @@ class Driver:
             # tooz takes it for false.
             except ValueError:
                 yield f'{name} is true or false'
-        for name in sorted(self.of_tls & query.keys() - _NO_FILES):
+        no_files = {'keyfile_password', 'verify_certs'}
+        for name in sorted(self.of_tls & query.keys() - no_files):
             # Some clients only report that they cannot connect.
             if not os.access(query[name], os.R_OK):
                 yield f'{name}: the file {query[name]} cannot be read'

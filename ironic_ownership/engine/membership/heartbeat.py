@@ -87,7 +87,8 @@ class Heartbeat(Worker):
         ):
             return self._watch(now)
         # A poll that hangs must not delay the beat until the right has ended.
-        elif self._could_outlast_fence():
+        # One that has ended leaves nothing to protect.
+        elif 0 < self.context.fence.remaining <= self._backend.call_timeout:
             self._beat()
         else:
             self._answered.clear()
@@ -115,10 +116,6 @@ class Heartbeat(Worker):
             # A member that expires is found missing then, not later.
             soonest = self._clock() + SHORTEST_POLL
             self._poll_at = min(self._poll_at, max(soonest, expiry))
-
-    def _could_outlast_fence(self) -> bool:
-        # A right that has ended leaves nothing to protect.
-        return 0 < self.context.fence.remaining <= self._backend.call_timeout
 
     def _watch(self, now: float) -> float:
         """Let the store report a change, if it can; return the time left."""
