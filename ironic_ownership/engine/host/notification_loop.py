@@ -89,18 +89,15 @@ class NotificationLoop(Worker):
             self.sender, lease=LEASE, max_age=self.max_age
         )
         if not turn.is_mine:
-            return self._stand_by(turn)
+            self._sent.clear()
+            if self._failed_at is None or turn.position > self._failed_at:
+                self._works('another service sends the notifications')
+            return LEASE / 2
         self._send(turn)
         self._works('notifications are sent again')
         # A long list to read again is read less often, but within the turn.
         took = self.conditions.clock() - began
         return min(max(INTERVAL, 9 * took), LEASE / 2)
-
-    def _stand_by(self, turn: Turn) -> float:
-        self._sent.clear()
-        if self._failed_at is None or turn.position > self._failed_at:
-            self._works('another service sends the notifications')
-        return LEASE / 2
 
     def _works(self, message: str) -> None:
         self._failures, self._failed_at = 0, None
