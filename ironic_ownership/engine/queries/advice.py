@@ -96,9 +96,9 @@ def advise(explanation: Explanation) -> Iterator[str]:
 def _reason(explanation: Explanation) -> Reason:
     """Return the reason to see to: a contest, even of a node that stays."""
     decision, preferred = explanation.decision, explanation.preferred
-    if decision.contest is None or preferred is None:
-        return decision.reason
-    if decision.reason is Reason.RETURNED:  # to one service, and to no other
+    # To one service, and to no other.
+    returned = decision.reason is Reason.RETURNED
+    if decision.contest is None or preferred is None or returned:
         return decision.reason
     return preferred.reason
 
