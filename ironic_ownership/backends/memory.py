@@ -40,6 +40,11 @@ class MemoryStore:
             return None
         return row
 
+    def drop_expired(self, host: str) -> None:
+        for key in [key for key in self.rows if key[0] == host]:
+            if self.alive(key) is None:
+                del self.rows[key]
+
     def check(self) -> None:
         if not self.available:
             raise exceptions.BackendUnavailableError(
@@ -74,6 +79,7 @@ class MemoryBackend(backend.MembershipBackend):
     ) -> None:
         with self._store.lock:
             self._store.check()
+            self._store.drop_expired(host)
             self._key = (host, incarnation)
             row = self._store.alive(self._key)
             joined_at = (

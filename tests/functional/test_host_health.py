@@ -60,7 +60,7 @@ class TestHealth(hosts.HostsTestCase):
         self.deployment.more = {'health': {'listen': str(self.file)}}
 
     def get(self, path: str) -> tuple[int, str]:
-        connection = test_health.FileConnection(str(self.file))
+        connection = test_health.FileConnection(str(self.file), timeout=60)
         try:
             connection.request('GET', path)
             answer = connection.getresponse()
