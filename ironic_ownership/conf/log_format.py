@@ -49,7 +49,7 @@ def setup(conf: cfg.ConfigOpts, prog: str) -> None:
     except (OSError, TypeError, ValueError, log.LogConfigError) as exc:
         raise exceptions.ConfigurationError(
             [f'cannot log: {exc}'],
-            hint='Correct the options of the log, such as log_file',
+            hint='Correct log_file or another one of the log in [DEFAULT]',
         ) from exc
     except RuntimeError as exc:
         # oslo.log has no error of its own for its missing bindings.
