@@ -203,7 +203,7 @@ def read(
     tallies = records.tallies()
     lives = Part.MEMBERSHIP not in seen.unread
     left = [*_left(seen, tallies)] if lives else []
-    gone = [one.count for one in left if 'disabled' not in one.code]
+    gone = [f.count for f in left if not f.code.startswith('owner_disabled')]
     served: frozenset[str] = getattr(cell, 'twice', frozenset())
     drift: frozenset[str] = getattr(cell, 'drifted', frozenset())
     unowned = [one for one in tallies if one.host is None]
