@@ -116,6 +116,8 @@ class TestStop(HostCase):
 
         What an answer of the records gives is given back.
         """
+        # A slow machine is no reason to leave before.
+        self.limit('LEAVE_TIMEOUT', PATIENCE)
         order: list[str] = []
         self.process.heartbeat.finish = lambda: (
             self.forever.wait(0.2),  # a last call that takes its time
