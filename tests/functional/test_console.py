@@ -153,8 +153,7 @@ class ConsoleTest(served.ServedCase, chromium.PagesCase):
         self.focus('step')
         self.driver.switch_to.active_element.send_keys(Keys.ENTER)
         self.wait(lambda: 'done' in self.text(), 'the result')
-        owners = {n.uuid: n.host for n in self.records.compute_nodes()}
-        self.assertEqual('new', owners[world.uuid(1)])
+        self.assertEqual('new', self.owner(1))
 
     def focus(self, name: str) -> None:
         """Press the tabulator until a field has the focus."""

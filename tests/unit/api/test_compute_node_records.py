@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from ironic_ownership.api.operation import find_operation
@@ -56,8 +55,7 @@ class TestRecords(app_case.SiteCase):
             self.assertNotIn('as in Ironic', parameter.description)
 
     def test_case_of_hosts_and_groups_counts_nowhere(self) -> None:
-        first = self.ironic.nodes[world.uuid(1)]
-        self.ironic.put(dataclasses.replace(first, conductor_group='g'))
+        first = self.change_node(1, conductor_group='g')
         found = self.get('/v1/compute-nodes?conductor_group=G&service=OLD')
         uuids = [one['uuid'] for one in found['compute_nodes']]
         self.assertEqual([first.uuid], uuids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from typing import Any
 from unittest import mock
@@ -140,12 +139,11 @@ class OverviewTest(app_case.SiteCase):
     def test_instance_of_two_nodes_is_served_twice(self) -> None:
         """Ironic has it on a node of another service than the records."""
         self.start_old()
-        bare = self.ironic.nodes[world.uuid(1)]
-        node = dataclasses.replace(bare, instance_uuid=INSTANCE)
-        self.ironic.put(node)
+        node = self.change_node(1, instance_uuid=INSTANCE)
         self.claim_again(node, reasons.Reason.EXCLUSIVE)
         self.assertEqual(0, self.read(check=True)['owned_twice'])
-        self.ironic.put(bare, world.node(8, instance_uuid=INSTANCE))
+        self.change_node(1, instance_uuid=None)
+        self.ironic.put(world.node(8, instance_uuid=INSTANCE))
         found = self.read(check=True)
         self.assertEqual((1, 'error'), (found['owned_twice'], found['state']))
 
@@ -223,8 +221,7 @@ class OverviewTest(app_case.SiteCase):
         self.records.set_service('new', actor='test', forced_down=True)
         self.start_old()
         picky = world.runs(picky='x', shard_key='c')
-        self.backend.join('odd', 'three', picky)
-        self.records.register('odd', picky, incarnation='three')
+        self.start('odd', picky, 'three')
         self.ironic.put(world.node(7, shard='c'))
         failing = mock.Mock(side_effect=LookupError('its own mistake'))
         with mock.patch.object(world.PickyPolicy, 'admits', failing):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import unittest
 from unittest import mock
 
@@ -46,21 +45,10 @@ class SentencesTest(unittest.TestCase):
 
 
 class ComputeNodesTest(app_case.SiteCase):
-    def walk(self, path: str = NODES) -> list[str]:
-        """Follow the pages to the end."""
-        found: list[str] = []
-        following: str | None = path
-        while following is not None:
-            page = self.get(following)
-            found += [row['uuid'] for row in page['compute_nodes']]
-            self.assertLess(len(found), 100, 'the walk does not end')
-            following = page['next']
-        return found
-
     def test_first_page_is_always_read_again(self) -> None:
-        self.assertEqual(6, len(self.walk()))
+        self.assertEqual(6, len(self.walk(NODES, 'uuid')))
         self.ironic.put(world.node(7))
-        self.assertEqual(7, len(self.walk()))
+        self.assertEqual(7, len(self.walk(NODES, 'uuid')))
 
     def test_marker_of_what_is_gone_goes_on_behind_it(self) -> None:
         marker = world.uuid(3)[:-1] + '35'
@@ -73,14 +61,13 @@ class ComputeNodesTest(app_case.SiteCase):
             self.assertEqual(2, len(self.get(path)['compute_nodes']))
 
     def test_states_select_as_they_do_there(self) -> None:
-        node = self.ironic.nodes[world.uuid(1)]
-        self.ironic.put(dataclasses.replace(node, maintenance=True))
+        self.change_node(1, maintenance=True)
         for state, count in (
             ('unavailable', 1),
             ('available', 5),
             ('orphan', 0),
         ):
-            found = self.walk(f'{NODES}?state={state}')
+            found = self.walk(f'{NODES}?state={state}', 'uuid')
             self.assertEqual(count, len(found), state)
 
     def test_every_fault_of_a_query_is_reported(self) -> None:
@@ -95,8 +82,7 @@ class ComputeNodesTest(app_case.SiteCase):
         )
         seating = world.runs(seating=None)
         for host in ('new', 'other'):
-            self.backend.join(host, host, seating)
-            self.records.register(host, seating, incarnation=host)
+            self.start(host, seating, host)
         self.ironic.put(world.node(7, shard='b'), world.node(8, shard='b'))
         path = f'{NODES}/{world.uuid(8)}/explain'
         owner = self.get(path)['decided_owner']
@@ -114,7 +100,7 @@ class ComputeNodesTest(app_case.SiteCase):
         # Own records are listed wherever their nodes are.
         for service_, count in (('here', 3), ('old', 6)):
             self.wired.service = service_
-            self.assertEqual(count, len(self.walk()))
+            self.assertEqual(count, len(self.walk(NODES, 'uuid')))
 
     def test_outage_of_ironic_passes(self) -> None:
         self.ironic.fail_with = exceptions.IronicUnavailableError('down')
@@ -122,14 +108,10 @@ class ComputeNodesTest(app_case.SiteCase):
             error = self.refused('GET', f'{NODES}{path}', 503)
             self.assertEqual('ironic_unavailable', error['code'])
 
-    def start_old(self) -> int:
-        self.backend.join('old', 'two', world.ALL)
-        return self.records.register('old', world.ALL, incarnation='two')
-
     def test_action_is_checked(self) -> None:
         path = f'{NODES}/{world.uuid(1)}/check-action'
         self.assertEqual('fenced', self.refused('POST', path, 409)['code'])
-        self.start_old()
+        self.start()
         self.assertEqual('old', self.ask('POST', path)['service'])
         driver = frozenset({'fake-hardware'})
         self.ironic.workers = [
@@ -145,13 +127,11 @@ class ComputeNodesTest(app_case.SiteCase):
     ) -> None:
         instance = world.uuid(99)
         path = f'{NODES}/{instance.upper()}/check-action'
-        epoch = self.start_old()
-        bare = self.ironic.nodes[world.uuid(1)]
-        used = dataclasses.replace(bare, instance_uuid=instance)
-        self.ironic.put(used)
+        epoch = self.start()
+        used = self.change_node(1, instance_uuid=instance)
         self.records.apply('old', epoch, [Update(used)])
         self.assertEqual(world.uuid(1), self.ask('POST', path)['uuid'])
-        self.ironic.put(bare)
+        self.change_node(1, instance_uuid=None)
         error = self.refused('POST', path, 409)
         self.assertEqual('other_instance', error['code'])
 
@@ -164,8 +144,7 @@ class ServicesTest(app_case.SiteCase):
         )
         odd = world.runs(odd=None)
         for host in ('odd1', 'odd2'):
-            self.backend.join(host, host, odd)
-            self.records.register(host, odd, incarnation=host)
+            self.start(host, odd, host)
         for path, key in (
             ('/v1/rings', 'peers'),
             ('/v1/services?long=true', 'services'),

@@ -111,9 +111,6 @@ class CommandCase(app_case.SiteCase):
             move.MoveComputeNode, *words, '--service', 'new'
         )
 
-    def owners(self) -> dict[str, str | None]:
-        return {n.uuid: n.host for n in self.records.compute_nodes()}
-
     def hurry_trials(self) -> None:
         """Let no trial wait for a service that does not refresh."""
         for module, name in (

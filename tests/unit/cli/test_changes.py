@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions
@@ -164,11 +163,8 @@ def node_is_gone(case: RowCase) -> None:
 def instances(case: RowCase) -> None:
     """Nodes 1 and 2 of ``old`` have instances; Ironic lost node 1."""
     for number in (1, 2):
-        node = dataclasses.replace(
-            case.ironic.nodes[world.uuid(number)],
-            instance_uuid=world.uuid(900 + number),
-        )
-        case.ironic.put(node)
+        instance = world.uuid(900 + number)
+        node = case.change_node(number, instance_uuid=instance)
         case.records.apply('old', case.epoch, [Update(node)])
     del case.ironic.nodes[ONE]
 
@@ -182,8 +178,7 @@ def instance_since(case: RowCase) -> None:
 
 
 def node_is_used(case: RowCase) -> None:
-    node = world.node(2, name='node2', instance_uuid=world.uuid(902))
-    case.ironic.put(node)
+    case.change_node(2, instance_uuid=world.uuid(902))
 
 
 def released(case: RowCase) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 import unittest
@@ -134,8 +133,7 @@ class OneNodeTest(command_case.CommandCase):
     def graph(self) -> list[str]:
         """Return the lines of a graph, the same for both callers."""
         graphs = []
-        for remote in (False, True):
-            self.remote = remote
+        for self.remote in (False, True):
             words = (world.uuid(1), '--graph')
             graphs.append(
                 self.printed(compute_node.ExplainComputeNode, *words)[1]
@@ -158,18 +156,14 @@ class OneNodeTest(command_case.CommandCase):
         self.assertIn('label="Policies want\\lnew\\l', text)
 
     def test_text_of_a_node_is_text(self) -> None:
-        node = self.ironic.nodes[world.uuid(1)]
         name = 'a"]; evil [label="\\\x1b'
-        self.ironic.put(dataclasses.replace(node, name=name, shard=name))
+        self.change_node(1, name=name, shard=name)
         self.graph()
 
     def test_instance_names_its_node(self) -> None:
         """On record, or one that just appeared."""
         instance, uuid = world.uuid(901), world.uuid(1)
-        node = dataclasses.replace(
-            self.ironic.nodes[uuid], instance_uuid=instance
-        )
-        self.ironic.put(node)
+        node = self.change_node(1, instance_uuid=instance)
         self.assert_found(compute_node.ShowComputeNode, instance, uuid)
         self.records.apply('old', self.epoch, [Update(node)])
         self.assert_found(compute_node.ShowComputeNode, instance.upper(), uuid)
@@ -179,11 +173,10 @@ class OneNodeTest(command_case.CommandCase):
             compute_node.CheckActionComputeNode,
         ):
             self.assert_found(kind, instance, uuid)
-        self.ironic.put(dataclasses.replace(node, instance_uuid=None))
+        self.change_node(1, instance_uuid=None)
         self.assert_found(compute_node.ShowComputeNode, instance, uuid)
 
     def assert_found(self, kind: Any, named: str, uuid: str) -> None:
-        for remote in (False, True):
-            self.remote = remote
+        for self.remote in (False, True):
             _, row = self.run_command(kind, named)
             self.assertEqual(uuid, row['uuid'])

@@ -74,8 +74,7 @@ class MessagesTest(command_case.CommandCase):
     def cut(self, kind: type, *words: str) -> str:
         """Return the warnings about the rest of a list."""
         found = []
-        for remote in (False, True):
-            self.remote = remote
+        for self.remote in (False, True):
             for more in ((), ('-f', 'json')):
                 with mock.patch.object(base.LOG, 'warning') as warned:
                     self.assertEqual(0, self.printed(kind, *words, *more)[0])
@@ -108,8 +107,7 @@ class MessagesTest(command_case.CommandCase):
         sqlite.run_sql(
             self.records._database, "DELETE FROM services WHERE host = 'gone'"
         )
-        for remote in (False, True):
-            self.remote = remote
+        for self.remote in (False, True):
             for words, count in (
                 (('--service', 'GONE'), 1),
                 (('--service', 'gone', '--node', 'node1'), 0),

@@ -114,9 +114,6 @@ class ImportCommandTest(command_case.CommandCase):
     def cell(self, number: int, key: str) -> Any:
         return self.rows[world.uuid(number)][key]
 
-    def owner(self, number: int) -> str | None:
-        return self.owners()[world.uuid(number)]
-
     def test_import_is_repeated_without_a_change(self) -> None:
         instance = world.uuid(77)
         self.ironic.put(world.node(1, name='node1', instance_uuid=instance))

@@ -81,11 +81,10 @@ class TrialsTest(command_case.ChangeCase):
             decide(moves, request_id)
             return False
 
-        for remote, nodes in (
+        for self.remote, nodes in (
             (False, ('node1', 'node2')),
             (True, ('node3', 'node4')),
         ):
-            self.remote = remote
             with (
                 mock.patch.object(SqlMoves, 'pass_trial', decided),
                 self.assertRaises(exceptions.OwnershipError) as caught,
@@ -107,9 +106,8 @@ class TrialsTest(command_case.ChangeCase):
             found = ('the cell differs',)
             return [dataclasses.replace(r, findings=found) for r in results]
 
-        for remote, nodes in ((False, 'node1 node2'), (True, 'node3 node4')):
-            self.remote = remote
-            words = f'compute node move {nodes} --to new --trial 1 -y'
+        for self.remote, nodes in ((False, '1 node2'), (True, '3 node4')):
+            words = f'compute node move node{nodes} --to new --trial 1 -y'
             with mock.patch.object(Verification, 'compare', compare):
                 found = self.outcome(*self.find(words))
             self.assertEqual(4, found.code)

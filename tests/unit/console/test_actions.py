@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 from unittest import mock
@@ -14,10 +13,6 @@ from tests.unit.engine import world
 
 
 class ActionsTest(console_case.ConsoleCase):
-    def owner(self, number: int) -> str | None:
-        owners = {n.uuid: n.host for n in self.records.compute_nodes()}
-        return owners[world.uuid(number)]
-
     def execute(self, path: str, **form: str) -> str:
         """Ask for the proposal, and execute it as a browser does."""
         page = self.send(path, step='propose', **form)
@@ -97,10 +92,7 @@ class ActionsTest(console_case.ConsoleCase):
             self.assertNotIn('value="execute"', page)
 
     def test_gates_that_passed_are_folded_for_several_nodes(self) -> None:
-        node = dataclasses.replace(
-            self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
-        )
-        self.ironic.put(node)
+        self.change_node(2, reservation='conductor-1')
         page = self.send('/act/drain/old', step='propose', reason='CHG-1')
         self.assertIn('6 in all, 1 refused by a gate', page)
         self.assertEqual(5, page.count('<summary>14 passed</summary>'))

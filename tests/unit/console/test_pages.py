@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 import unittest
@@ -266,10 +265,7 @@ class PagesTest(console_case.ConsoleCase):
         self.assertIn(
             'sees all nodes', self.page(f'/nodes/{world.uuid(1)}?deletion=1')
         )
-        node = dataclasses.replace(
-            self.ironic.nodes[world.uuid(1)], instance_uuid=world.uuid(9)
-        )
-        self.ironic.put(node)
+        self.change_node(1, instance_uuid=world.uuid(9))
         text = self.page(f'/nodes/{world.uuid(1)}')
         self.assertRegex(text, r'Release <span class="mark error">')
         self.ironic.fail_with = exceptions.IronicUnavailableError('Ironic off')
@@ -327,10 +323,7 @@ class PagesTest(console_case.ConsoleCase):
         text = self.page('/services/old?drain=1')
         self.assertIn('<h3>Drain <span class="mark good">', text)
         self.assertIn('<summary>14 passed</summary>', text)
-        node = dataclasses.replace(
-            self.ironic.nodes[world.uuid(2)], reservation='conductor-1'
-        )
-        self.ironic.put(node)
+        self.change_node(2, reservation='conductor-1')
         text = self.page('/services/old?drain=1')
         self.assertIn('<h3>Drain <span class="mark error">', text)
         self.assertRegex(text, '1 of 6 nodes: .*conductor-1')
@@ -339,7 +332,7 @@ class PagesTest(console_case.ConsoleCase):
         name = '<script>alert("x")</script>'
         node = world.node(8, name=name, shard='"><img src=x onerror=y>')
         self.ironic.put(node)
-        self.claim('old', self.epoch, dataclasses.replace(node))
+        self.claim('old', self.epoch, node)
         for path in ('/', '/nodes', f'/nodes/{node.uuid}', '/fleet?by=shard'):
             text = self.page(path)
             self.assertNotIn('<script>alert', text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import urllib.parse
 from collections.abc import Collection
 from typing import Any
+
+from werkzeug import test, wrappers
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.request_header import HEADER, Claim
@@ -61,32 +62,18 @@ def signed(
     return environ(method, url, claim.header(key, method, url), **more)
 
 
-@dataclasses.dataclass
-class Response:
+class Response(wrappers.Response):
     """The answer to one request."""
 
-    status: int = 0
-    headers: dict[str, str] = dataclasses.field(default_factory=dict)
-    body: bytes = b''
-
     @property
-    def fault(self) -> dict[str, Any]:
+    def fault(self) -> Any:
         """The error, as clients of Ironic read it."""
-        found = json.loads(json.loads(self.body)['error_message'])
-        assert isinstance(found, dict)
-        return found
+        return json.loads(self.get_json()['error_message'])
 
 
 def ask(application: Any, request: dict[str, Any]) -> Response:
     """Send one request."""
-    response = Response()
-
-    def start(status: str, headers: list[tuple[str, str]]) -> None:
-        response.status = int(status.partition(' ')[0])
-        response.headers = dict(headers)
-
-    response.body = b''.join(application(request, start))
-    return response
+    return Response(*test.run_wsgi_app(application, request))
 
 
 class Ironic:

@@ -36,7 +36,8 @@ class ApplicationCase(unittest.TestCase):
 
     def admitted(self, request: dict[str, Any]) -> None:
         before = len(self.ironic.received)
-        self.assertEqual(202, support.ask(self.middleware, request).status)
+        response = support.ask(self.middleware, request)
+        self.assertEqual(202, response.status_code)
         self.assertEqual(before + 1, len(self.ironic.received))
 
     def refused(
@@ -46,7 +47,7 @@ class ApplicationCase(unittest.TestCase):
         with self.assertLogs('ironic_ownership_middleware', 'WARNING'):
             response = support.ask(self.middleware, request)
         self.assertEqual(
-            (status, code), (response.status, response.fault['code'])
+            (status, code), (response.status_code, response.fault['code'])
         )
         self.assertEqual(before, len(self.ironic.received))
         self.assertEqual(f'refused.{code}', self.counted[-1])
@@ -88,14 +89,8 @@ class TestOwner(ApplicationCase):
             self.records.nodes = [NodeRow(UUID, 'rack1', owner)]
             response = self.refused(409, 'not_owner', signed())
             self.assertEqual(
-                {
-                    'Content-Type': 'application/json',
-                    'Content-Length': str(len(response.body)),
-                },
-                {
-                    name: response.headers[name]
-                    for name in ('Content-Type', 'Content-Length')
-                },
+                ('application/json', len(response.data)),
+                (response.headers['Content-Type'], response.content_length),
             )
             fault = response.fault
             self.assertEqual('Client', fault['faultcode'])
@@ -149,7 +144,7 @@ class TestSignature(ApplicationCase):
         self,
     ) -> None:
         answers = [
-            self.refused(403, 'invalid_header', request).body
+            self.refused(403, 'invalid_header', request).data
             for request in (
                 environ(header='nonsense'),
                 environ(header=''),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 import urllib.parse
@@ -129,6 +130,29 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             [Claim(node, reasons.Reason.EXCLUSIVE) for node in nodes],
         )
 
+    def start(
+        self,
+        host: str = 'old',
+        settings: model.MemberSettings = world.ALL,
+        incarnation: str = 'two',
+    ) -> int:
+        """Let a process of a service join and register; return its epoch."""
+        self.backend.join(host, incarnation, settings)
+        return self.records.register(host, settings, incarnation=incarnation)
+
+    def change_node(self, number: int, **values: Any) -> model.Node:
+        """Change a node in Ironic alone."""
+        before = self.ironic.nodes[world.uuid(number)]
+        after = dataclasses.replace(before, **values)
+        self.ironic.put(after)
+        return after
+
+    def owners(self) -> dict[str, str | None]:
+        return {n.uuid: n.host for n in self.records.compute_nodes()}
+
+    def owner(self, number: int) -> str | None:
+        return self.owners()[world.uuid(number)]
+
     def build(self, options: str = '') -> test.Client:
         """Return a client of an application of this configuration."""
         conf = self.configure(
@@ -165,6 +189,17 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             )
             self.assertTrue(error['request_id'].startswith('req-'))
         return status, found
+
+    def walk(self, path: str, key: str) -> list[Any]:
+        """Follow the pages to the end; return this key of each row."""
+        found: list[Any] = []
+        following: str | None = path
+        while following is not None:
+            page = self.get(following)
+            found += [row[key] for row in next(iter(page.values()))]
+            self.assertLess(len(found), 100, 'the walk does not end')
+            following = page['next']
+        return found
 
     def refused(self, method: str, path: str, status: int, **more: Any) -> Any:
         """Return the error that is answered."""

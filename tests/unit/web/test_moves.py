@@ -98,9 +98,6 @@ class BackgroundTest(app_case.SiteCase):
         body = {'service': 'new', 'select': select}
         return self.ask('POST', '/v1/moves', status, json=body)
 
-    def start(self, path: str) -> Any:
-        return self.ask('POST', path, 202, json={'skip_invalid': False})
-
     def hold(self, number: int) -> threading.Event:
         """Hold the batches from this one on, counted from 1."""
         go_on, done = threading.Event(), iter(range(1, 100))
@@ -174,13 +171,12 @@ class BackgroundTest(app_case.SiteCase):
 
     def test_failed_drain_names_the_moves_that_were_not_begun(self) -> None:
         settings = world.runs(shard_key='a')
-        self.records.register('in-a', settings)
-        self.backend.join('in-a', 'two', settings)
+        self.start('in-a', settings)
         with (
             mock.patch.object(SqlMoves, 'carry_out', side_effect=BROKEN),
             self.assertLogs('ironic_ownership', 'ERROR') as logs,
         ):
-            self.start('/v1/services/old/drain')
+            self.ask('POST', '/v1/services/old/drain', 202, json={})
             command_case.join()
         moves = self.get('/v1/moves?unfinished=true')['moves']
         self.assertEqual(2, len(moves))
@@ -191,4 +187,4 @@ class BackgroundTest(app_case.SiteCase):
             self.client.post(f'{path}/resume', json={})
             command_case.join()
             self.assertEqual((0, 'drain of old'), self.stored(path)[2:])
-        self.assertNotIn('old', {r.host for r in self.records.compute_nodes()})
+        self.assertNotIn('old', self.owners().values())
