@@ -126,14 +126,11 @@ class OperationClient(abc.ABC):
         :returns: the bodies of the answers, at least one.
         """
         operation = find_operation(name)
-        given, marker = _checked(operation, NOTHING, query), None
-        while True:
-            if marker is not None:
-                given = {**given, 'marker': marker}
+        given, marker = _checked(operation, NOTHING, query), ''
+        while marker is not None:
             page, marker = self._send(operation, Sent(NOTHING, given), PAGE)
+            given = {**given, 'marker': marker}
             yield page
-            if marker is None:
-                return
 
     @abc.abstractmethod
     def _send(

@@ -7,7 +7,6 @@ advertise different ones.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ironic_ownership.conf import configuration
@@ -17,7 +16,6 @@ from ironic_ownership_plugin_kit import policy_process
 _TEXTS = ('a', 'b', 'g1', 'rack1', 'baremetal', 'host1')
 _MARKER = 'secret-of-the-check'
 _NUMBERS = (1, -1, 7)
-_NUMERIC = options.OptionType.INTEGER, options.OptionType.FLOAT
 LISTED = (
     *('a', 'b', 'g1', 'g2', 'rack1', 'rack2', 'baremetal', 'gpu', 'large'),
     *('host1', 'host2', 'host3', 'ipmi', 'redfish'),
@@ -78,20 +76,13 @@ def is_allowed(declared: options.Option, value: model.Value) -> bool:
     """Tell whether a host accepts a value of an option."""
     if configuration.wrong(declared, value):
         return False
-    if isinstance(value, str):
-        length = declared.maximum
-        return (length is None or len(value) <= length) and (
-            declared.regex is None
-            or re.fullmatch(declared.regex, value) is not None
-        )
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = declared.minimum, declared.maximum
-        return (
-            declared.type in _NUMERIC
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-        )
-    return True
+    if value is None or isinstance(value, bool | tuple):
+        return True
+    try:
+        read = configuration.to_oslo(declared).type(str(value))
+    except ValueError:
+        return False
+    return bool(read == value) and not isinstance(read, bool)
 
 
 _TYPES = (

@@ -109,7 +109,8 @@ def _list(request: Request) -> Answer:
     purge" deletes them.
     """
     query, records = request.query, request.context.records
-    service, node = query.get('service'), query.get('node')
+    named, node = query.get('service'), query.get('node')
+    service = named and model.canonical_host(named)
     since, until = _seconds(query.get('since')), _seconds(query.get('until'))
     if since is not None and until is not None and until < since:
         raise exceptions.NotFoundError(
@@ -120,7 +121,7 @@ def _list(request: Request) -> Answer:
     found = records.events(
         EventFilter(
             node_uuid=None if node is None else _uuid_of(node, records),
-            service=None if service is None else model.canonical_host(service),
+            service=service,
             kinds=query.get('kind', ()),
             actor=query.get('actor'),
             request_id=query.get('request_id'),
@@ -130,19 +131,12 @@ def _list(request: Request) -> Answer:
         before=_position(query.get('marker')),
         limit=request.limit + 1,
     )
-    if service is not None and not found:
-        _check_service(service, records)
+    # One that is gone may have left events that are filtered out.
+    if named and not (
+        found or records.events(EventFilter(service=service), limit=1)
+    ):
+        suggestions.service_named(records, named)
     return request.part(found, _marker)
-
-
-def _check_service(text: str, records: Records) -> None:
-    """Refuse the name of a service that does not exist, and never did.
-
-    :raises NotFoundError: if there is no event of it either.
-    """
-    chosen = EventFilter(service=model.canonical_host(text))
-    if not records.events(chosen, limit=1):
-        suggestions.service_named(records, text)
 
 
 def _uuid_of(text: str, records: Records) -> str:

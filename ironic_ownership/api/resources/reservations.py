@@ -170,32 +170,21 @@ _ANSWERS = schemas.answer('The reservation.', DETAILED)
 )
 def _list(request: Request) -> Answer:
     """List reservations, oldest first: the open ones, or all."""
-    host = request.query.get('service')
-    every = request.query.get('all')
-    found = request.context.reservations.reservations(
-        host=None if host is None else model.canonical_host(host),
+    named = request.query.get('service')
+    host = named and model.canonical_host(named)
+    read = request.context.reservations.reservations
+    every = frozenset(ReservationState)
+    found = read(
+        host=host,
         creator=request.actor if request.own_only else None,
-        states=frozenset(ReservationState) if every else OPEN,
+        states=every if request.query.get('all') else OPEN,
         limit=request.limit + 1,
         marker=request.query.get('marker'),
     )
-    if host is not None and not found:
-        _check_service(request, host)
+    # One that is gone may have left reservations that are closed.
+    if named and not (found or read(host=host, states=every, limit=1)):
+        suggestions.service_named(request.context.records, named)
     return request.part(found, lambda one: one.id)
-
-
-def _check_service(request: Request, text: str) -> None:
-    """Refuse the name of a service that does not exist, and never reserved.
-
-    :raises NotFoundError: if there is no reservation of it either.
-    """
-    closed = request.context.reservations.reservations(
-        host=model.canonical_host(text),
-        states=frozenset(ReservationState),
-        limit=1,
-    )
-    if not closed:
-        suggestions.service_named(request.context.records, text)
 
 
 @Operation(

@@ -120,7 +120,11 @@ class ComputeNodesTest(app_case.SiteCase):
         ]
         error = self.refused('POST', path, 409)
         self.assertEqual('out_of_service', error['code'])
-        self.assertEqual(['c1'], error['details']['needed'])
+        where = {'driver': 'fake-hardware', 'conductor_group': ''}
+        self.assertEqual(
+            {'uuid': world.uuid(1), **where, 'needed': ['c1']},
+            error['details'],
+        )
 
     def test_action_for_an_instance_that_left_its_node_is_refused(
         self,

@@ -16,10 +16,6 @@ print(*(name for name in sys.modules
 
 class ImportsTest(unittest.TestCase):
     def test_nothing_of_the_package_is_imported(self) -> None:
-        done = subprocess.run(
-            [sys.executable, '-c', _PROGRAM],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.assertEqual('', done.stdout.strip())
+        command = [sys.executable, '-c', _PROGRAM]
+        printed = subprocess.check_output(command, text=True)
+        self.assertEqual('', printed.strip())

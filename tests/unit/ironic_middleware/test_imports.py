@@ -20,13 +20,9 @@ print(*(name for name in ('openstack', 'cliff', 'tooz', 'alembic', 'ironic')
 
 class ImportsTest(unittest.TestCase):
     def test_only_contracts_and_database_are_imported(self) -> None:
-        done = subprocess.run(
-            [sys.executable, '-c', _PROGRAM],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        own, foreign = done.stdout.split('\n')[:2]
+        command = [sys.executable, '-c', _PROGRAM]
+        printed = subprocess.check_output(command, text=True)
+        own, foreign = printed.split('\n')[:2]
         self.assertEqual(
             ['ironic_ownership.contracts', 'ironic_ownership.db'], own.split()
         )

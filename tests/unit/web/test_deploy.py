@@ -259,14 +259,6 @@ class FormTest(app_case.SiteCase):
         ):
             self.build('[oslo_middleware]\nenable_proxy_headers_parsing = 1')
 
-    def test_details_are_for_programs(self) -> None:
-        error = exceptions.NodeOutOfServiceError('u', 'd', 'g', ['c1'])
-        where = {'uuid': 'u', 'driver': 'd', 'conductor_group': 'g'}
-        self.assertEqual(
-            {**where, 'needed': ('c1',)},
-            errors.form_of(error, 'req-1')['error']['details'],
-        )
-
 
 class FrozenKeystoneTest(app_case.SiteCase):
     options = 'auth_strategy = keystone'

@@ -45,24 +45,7 @@ ROWS: tuple[tuple[str, str, int, Any, str], ...] = (
             'all',
         )
     ),
-    *(
-        ('GET', f'/v1/compute-nodes?{query}', 400, None, word)
-        for query, word in (
-            *(('limit=1&limit=2', 'limit'), ('limit=0', 'limit')),
-            *(('shard=&limit=x', 'limit'), ('shard=&limit=x', 'shard')),
-            *(('state=odd', 'odd'), ('state=odd&colour=red', 'colour')),
-        )
-    ),
-    ('GET', '/v1/compute-nodes?service=Rack9', 404, None, "service 'Rack9'"),
-    (
-        *('GET', '/v1/compute-node-records?service=Rack9', 404, None),
-        "service 'Rack9'",
-    ),
-    *(
-        ('GET', f'/v1/rings/preview?{query}', 404, None, "member 'Odl'")
-        for query in ('without=Odl', 'with=x&like=Odl')
-    ),
-    ('GET', '/v1/v1/services', 404, None, ''),
+    ('GET', '/v1/compute-nodes?limit=1&limit=2', 400, None, 'limit'),
     ('PATCH', '/v1/services/old', 409, ORDER, ''),
 )
 
@@ -80,8 +63,5 @@ class RefusalsTest(app_case.SiteCase):
         )
 
     def test_hint_names_what_is_meant(self) -> None:
-        for path, hint in (
-            ('/v1/v1/services', 'does not end with /v1'),
-            ('/v1/rings/preview?without=Nwe', 'Did you mean new?'),
-        ):
-            self.assertIn(hint, self.refused('GET', path, 404)['hint'])
+        error = self.refused('GET', '/v1/v1/services', 404)
+        self.assertIn('does not end with /v1', error['hint'])
