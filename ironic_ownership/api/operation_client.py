@@ -126,7 +126,8 @@ class OperationClient(abc.ABC):
         :returns: the bodies of the answers, at least one.
         """
         operation = find_operation(name)
-        given, marker = _checked(operation, NOTHING, query), ''
+        given = _checked(operation, NOTHING, query)
+        marker: str | None = ''
         while marker is not None:
             page, marker = self._send(operation, Sent(NOTHING, given), PAGE)
             given = {**given, 'marker': marker}

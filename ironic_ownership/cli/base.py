@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import itertools
 import logging
-import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -18,11 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from cliff import display, lister, show
 from cliff.formatters import base
 
-from ironic_ownership import program
-from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Operation, find_operation
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import deadline, errors, formatters, watch
+from ironic_ownership.cli.arguments import Options, add, body_of, query_of
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
 from ironic_ownership.observe import columns
@@ -36,13 +34,6 @@ T = TypeVar('T')
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Record = tuple[Sequence[str], Sequence[Any]]
 
-Options = Mapping[str, Mapping[str, Any] | None]
-"""What argparse needs for a parameter beyond its schema, and the name of the
-option as ``flag``; ``None`` if the command adds it, or does without it."""
-
-_APART = ('marker', 'dry_run', 'uuids')
-"""Parameters that the commands have in another way, if at all."""
-
 _OWNERS = frozenset(('compute_node', 'move', 'ring', 'service'))
 """Nouns whose commands show the pauses: what they show may not change."""
 
@@ -51,7 +42,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
     """A command that shows its result.
 
     :cvar operation: whose parameters are the arguments of the command.
-    :cvar options: see :data:`Options`.
+    :cvar options: see :data:`arguments.Options`.
     :cvar limit: whether --limit is one of them, and its default.
     :cvar long: help of --long, if the command has it.
     :cvar flags: further ones that no operation has, and their help.
@@ -162,7 +153,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
         formatters.correct_help(parser)
         if self.operation:
-            self._add_operation(parser)
+            add(parser, self.described, self.options, self.limit)
         if self.long:
             parser.add_argument('--long', action='store_true', help=self.long)
         if self.watches:
@@ -172,27 +163,12 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
             parser.add_argument(flag, action='store_true', help=text)
         return parser
 
-    def _add_operation(self, parser: argparse.ArgumentParser) -> None:
-        one = self.described
-        for given in one.parameters:
-            metavar = given.metavar or given.name.upper()
-            parser.add_argument(given.name, metavar=metavar, help=given.help)
-        for given in one.query:
-            more = self.options.get(given.name) or {}
-            if given is schemas.LIMIT:
-                if not self.limit:
-                    continue
-                text = f'the maximum number of {one.noun}s (default: '
-                text += f'{self.limit})'
-                more = {'metavar': 'N', 'default': self.limit, 'help': text}
-            add_option(parser, given, more)
-
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments that no operation has."""
 
     def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
         """Return the body of the request, if it has one."""
-        raise NotImplementedError
+        return body_of(self.described, vars(parsed_args))
 
     def call(self, parsed_args: argparse.Namespace, **more: bool) -> Any:
         """Call the operation with the arguments, and return its answer.
@@ -359,35 +335,3 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
 def items_of(body: Mapping[str, Any]) -> Sequence[Any]:
     """Return the first list of an answer: what it is about."""
     return next(part for part in body.values() if isinstance(part, list))
-
-
-def query_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the query of an operation, of the arguments that are given."""
-    return {p.name: given[p.name] for p in one.query if p.name in given}
-
-
-def add_option(
-    parser: argparse.ArgumentParser,
-    given: schemas.Parameter,
-    more: Mapping[str, Any],
-) -> None:
-    """Add one parameter of an operation as an option."""
-    if given.name in _APART:
-        return
-    found = {**_options_of(given), **more}
-    flag = found.pop('flag', f'--{given.name.replace("_", "-")}')
-    parser.add_argument(flag, dest=given.name, **found)
-
-
-def _options_of(given: schemas.Parameter) -> dict[str, Any]:
-    kind, found = given.schema['type'], {'help': given.help}
-    if kind == 'boolean':
-        return {**found, 'action': 'store_true'}
-    more: dict[str, Any] = {'metavar': given.metavar or given.name.upper()}
-    if kind == 'integer':
-        least, most = given.schema['minimum'], given.schema.get('maximum')
-        more['type'] = program.within(int, least, most or math.inf)
-    if kind == 'array':
-        choices = given.schema['items'].get('enum')
-        more.update(nargs='+', action='extend', choices=choices)
-    return {**found, **more}

@@ -10,13 +10,10 @@ import abc
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership import program
-from ironic_ownership.api.operation import Operation
 from ironic_ownership.api.operation_client import OperationClient, actor
-from ironic_ownership.api.schemas import Parameter, Schema
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
@@ -26,17 +23,12 @@ LOG = logging.getLogger(__name__)
 
 Body = Mapping[str, Any]
 
-_MAX_REASON = 255
 _NODE = 'compute node'
 _CHUNK = 2_000
 """References in one request: they fit the default limit of HTTP bodies."""
 
 _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
-
-
-positive = program.within(int, 1, 10**9)
-"""The type of an argument: up to a billion, more than any request takes."""
 
 
 class ChangeCommand(base.Shown[Any]):
@@ -46,13 +38,6 @@ class ChangeCommand(base.Shown[Any]):
     """
 
     always_proposes: ClassVar[bool] = True
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_arguments(parser)
-        add_body(parser, self.described, self.options)
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        return body_of(self.described, vars(parsed_args))
 
     @abc.abstractmethod
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
@@ -130,7 +115,6 @@ class ItemsCommand(ChangeCommand, base.Lister):
     given: ClassVar[str] = 'uuid of a node, or its name on record'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super().add_arguments(parser)
         add_names(parser, self.given)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
@@ -210,78 +194,6 @@ def resolved(
         answer = api.call('compute_node:resolve', body=body)
         found.update({one['text']: one for one in answer['nodes']})
     return found
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--dry-run`` and ``--yes``."""
-    parser.add_argument(
-        '--dry-run',
-        action='store_true',
-        help='show what would be done and whether it would be refused, and '
-        'change nothing',
-    )
-    parser.add_argument(
-        *('-y', '--yes'),
-        action='store_true',
-        help='do not ask; needed where there is no terminal',
-    )
-
-
-def add_body(
-    parser: argparse.ArgumentParser, one: Operation, options: base.Options
-) -> None:
-    """Add the keys of the body of an operation."""
-    for given, required in _of_body(one):
-        # A flag that is not given is left out of the body.
-        found: dict[str, Any] = {'default': None, 'required': required}
-        if given.name == 'reason':
-            found |= {'metavar': 'TEXT', 'type': reason_text}
-        more = options.get(given.name, {})
-        if more is not None:
-            base.add_option(parser, given, {**found, **more})
-
-
-def body_of(one: Operation, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of an operation, of the arguments that are given.
-
-    Whether it is a dry run is left to the caller.
-    """
-    return {
-        parameter.name: value
-        for parameter, _ in _of_body(one)
-        if parameter.name != 'dry_run'
-        and (value := given.get(parameter.name)) is not None
-    }
-
-
-def _of_body(one: Operation) -> Iterator[tuple[Parameter, bool]]:
-    """Yield the keys of a body, and whether each is always required."""
-    body = one.body or {}
-    parts = body.get('anyOf', [body])
-    known: dict[str, Schema] = {}
-    for part in parts:
-        known |= part.get('properties', {})
-    for name, schema in known.items():
-        required = all(name in part.get('required', ()) for part in parts)
-        yield Parameter(name, schema.get('description', ' '), schema), required
-
-
-def reason_text(text: str) -> str:
-    """Return a reason on one line, as an argument of argparse."""
-    words = ' '.join(text.split())
-    if not 0 < len(words) <= _MAX_REASON:
-        raise argparse.ArgumentTypeError(
-            f'a reason has 1 to {_MAX_REASON} characters'
-        )
-    return words
-
-
-def shard(text: str) -> str:
-    """Return the name of a shard, as an argument of argparse."""
-    if not text:
-        # Ironic would take no shard at all for "any".
-        raise argparse.ArgumentTypeError('the name of a shard cannot be empty')
-    return text
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

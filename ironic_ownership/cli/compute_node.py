@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.operation import find_operation
-from ironic_ownership.cli import base, change, errors, formatters
+from ironic_ownership.cli import arguments, base, errors, formatters
 from ironic_ownership.engine.queries import deployment
 from ironic_ownership.observe import columns
 
@@ -53,7 +53,7 @@ class ListComputeNode(base.Lister):
         'now, the service that the policies want, contending services, and '
         'whether the owner is alive'
     )
-    options: ClassVar = {'shard': {'type': change.shard}}
+    options: ClassVar = {'shard': {'type': arguments.shard}}
 
     flags: ClassVar = {
         '--recorded': 'list what is on record, without asking Ironic'
@@ -61,7 +61,7 @@ class ListComputeNode(base.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         one, shown = self.described, self.chosen(parsed_args)
-        query = base.query_of(one, vars(parsed_args))
+        query = arguments.query_of(one, vars(parsed_args))
         if parsed_args.recorded:
             for name in ('state', 'long'):
                 if getattr(parsed_args, name):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import base, change, errors, input_file
-from ironic_ownership.cli.move_command import MoveCommand, Row
+from ironic_ownership.cli import arguments, base, change, errors, input_file
+from ironic_ownership.cli.move_command import OPTIONS, MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
 from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
@@ -52,10 +52,9 @@ class MoveComputeNode(MoveCommand):
     )
 
     operation, notes = 'move:create', _GATES
-    options: ClassVar = dict.fromkeys(('service', 'select'))
+    options: ClassVar = {**OPTIONS, 'service': None, 'select': None}
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super().add_arguments(parser)
         add = parser.add_argument
         add('nodes', metavar='UUID|NAME', nargs='*', help='nodes to move')
         add(
@@ -79,7 +78,7 @@ class MoveComputeNode(MoveCommand):
         )
         add(
             '--shard',
-            type=change.shard,
+            type=arguments.shard,
             metavar='SHARD',
             help='move the nodes of this shard, exactly as in Ironic',
         )

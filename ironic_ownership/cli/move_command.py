@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
+from ironic_ownership.cli.arguments import Options, positive, reason
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.observe import columns
@@ -28,7 +29,7 @@ _BY_WEIGHT = (
 )
 
 
-_OPTIONS: base.Options = {
+OPTIONS: Options = {
     'override': {
         'action': 'append',
         'nargs': None,
@@ -37,9 +38,7 @@ _OPTIONS: base.Options = {
         'repeated',
     },
     # An empty one is none.
-    'reason': {
-        'type': lambda text: change.reason_text(text) if text.strip() else None
-    },
+    'reason': {'type': lambda text: reason(text) if text.strip() else None},
     'skip_invalid': {
         'default': False,
         'help': 'move the other nodes if some cannot be moved or are named '
@@ -47,7 +46,7 @@ _OPTIONS: base.Options = {
         'of them',
     },
     'trial': {
-        'type': change.positive,
+        'type': positive,
         'metavar': 'N',
         'help': 'move N nodes first, and verify them: record, cell, Ironic, '
         'Placement, and that their new owner has refreshed with them, which '
@@ -61,13 +60,10 @@ _OPTIONS: base.Options = {
 class MoveCommand(base.Lister):
     """A command that moves nodes."""
 
+    options = OPTIONS
     plan: ClassVar[columns.Columns[Any]] = move_answers.PLAN
     node: ClassVar[columns.Columns[Any]] = move_answers.NODE
     keys = (*columns.keys(move_answers.NODE), 'gates (with --dry-run)')
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        change.add_arguments(parser)
-        change.add_body(parser, self.described, {**_OPTIONS, **self.options})
 
     def summarize(self, answer: Row) -> None:
         """Report what a proposal has beyond its nodes."""
@@ -99,7 +95,7 @@ class MoveCommand(base.Lister):
                 'nothing was moved',
                 hint='Add --yes, or --dry-run to see the proposal first',
             )
-        given = change.body_of(self.described, vars(parsed_args))
+        given = super().body(parsed_args)
         if parsed_args.override:
             given['override'] = list(dict.fromkeys(parsed_args.override))
         return given

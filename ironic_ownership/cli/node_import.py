@@ -55,8 +55,6 @@ resumed by running it again: nodes that are imported are unchanged."""
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        change.add_arguments(parser)
-        change.add_body(parser, self.described, self.options)
         parser.add_argument(
             'file', metavar='FILE', help='file to read; - is standard input'
         )
@@ -125,7 +123,7 @@ resumed by running it again: nodes that are imported are unchanged."""
         done = 0
         while some := list(itertools.islice(pairs, MAX_IMPORTED)):
             body = {
-                **change.body_of(self.described, vars(parsed_args)),
+                **self.body(parsed_args),
                 'nodes': [{'uuid': u, 'service': host} for u, host in some],
                 'dry_run': dry_run,
             }

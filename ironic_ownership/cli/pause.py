@@ -6,7 +6,7 @@ import argparse
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources.pauses import DAY, LONGEST
-from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli import arguments, base, change, errors
 from ironic_ownership.cli.change import Body
 from ironic_ownership.observe import columns
 
@@ -46,7 +46,7 @@ class BeginPause(change.ChangeOne):
             'metavar': 'DURATION',
             'help': 'how long: 90m, 2h, 1d; at most a day without --force',
         },
-        'shard': {'type': change.shard},
+        'shard': {'type': arguments.shard},
         'conductor_group': {'metavar': 'GROUP'},
     }
     examples = (

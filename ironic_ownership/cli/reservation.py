@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import reservations
-from ironic_ownership.cli import base, change, errors, input_file
+from ironic_ownership.cli import arguments, base, change, errors, input_file
 from ironic_ownership.cli.change import Body
 from ironic_ownership.contracts.reservations import Request
 
@@ -78,7 +78,7 @@ class CreateReservation(base.ShowOne):
                     type=read,
                     help=f'{text}; may be repeated',
                 )
-        change.add_arguments(parser)
+        arguments.add_confirmation(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         # Imported late: only commands with a body pay for its library.
@@ -116,16 +116,14 @@ class ListReservation(base.Lister):
     nothing = 'No reservations'
     operation = 'reservation:list'
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            '--limit',
-            type=change.positive,
-            metavar='N',
-            help='the maximum number of reservations',
-        )
-        parser.add_argument(
-            '--marker', metavar='ID', help='only those after this one'
-        )
+    options: ClassVar = {
+        'limit': {
+            'type': arguments.positive,
+            'metavar': 'N',
+            'help': 'the maximum number of reservations',
+        },
+        'marker': {'metavar': 'ID', 'help': 'only those after this one'},
+    }
 
 
 class ShowReservation(base.ShowOne):
@@ -139,6 +137,9 @@ class _Changing(change.ChangeOne):
     """A command that changes one reservation, whose proposal is what it is."""
 
     more = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        arguments.add_confirmation(parser)
 
     def call(self, parsed_args: argparse.Namespace, **more: bool) -> Any:
         proposes = more['dry_run']

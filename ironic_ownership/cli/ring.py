@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api import policy_options
 from ironic_ownership.api.resources.rings import FLOW, NODE
-from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.contracts.texts import counted
 from ironic_ownership.observe import columns
@@ -123,6 +123,20 @@ def _check_usage(parsed_args: argparse.Namespace) -> None:
         raise errors.UsageError('a service has a name')
 
 
+def _option(text: str) -> str:
+    try:
+        policy_options.option(text)
+    except refusals.ScenarioError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
+    return text
+
+
+def _policies(text: str) -> str:
+    if not text.strip(', '):
+        raise argparse.ArgumentTypeError('an empty list of policies')
+    return text
+
+
 class ComparePolicy(Comparison):
     """Show which nodes two lists of policies would assign differently.
 
@@ -144,7 +158,19 @@ same name, put POLICY. before it."""
     )
 
     operation = 'policy:compare'
-    flags: ClassVar = {'--nodes': _NODES}
+    options: ClassVar = {
+        **Comparison.options,
+        **dict.fromkeys(('a', 'b')),
+        'options': {
+            'flag': '--option',
+            'type': _option,
+            'action': 'append',
+            'nargs': None,
+            'metavar': '[HOST:][POLICY.]NAME=VALUE',
+            'help': 'an option of these policies, for all members or for one; '
+            'may be repeated, and one for a host takes precedence',
+        },
+    }
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for name in ('a', 'b'):
@@ -154,33 +180,6 @@ same name, put POLICY. before it."""
                 type=_policies,
                 help='a list of policies, separated by commas',
             )
-        parser.add_argument(
-            '--option',
-            dest='options',
-            type=_option,
-            action='append',
-            default=[],
-            metavar='[HOST:][POLICY.]NAME=VALUE',
-            help='an option of these policies, for all members or for one; '
-            'may be repeated, and one for a host takes precedence',
-        )
-
-    def body(self, parsed_args: argparse.Namespace) -> dict[str, Any]:
-        return change.body_of(self.described, vars(parsed_args))
-
-
-def _option(text: str) -> str:
-    try:
-        policy_options.option(text)
-    except refusals.ScenarioError as exc:
-        raise argparse.ArgumentTypeError(str(exc)) from exc
-    return text
-
-
-def _policies(text: str) -> str:
-    if not text.strip(', '):
-        raise argparse.ArgumentTypeError('an empty list of policies')
-    return text
 
 
 def _summary(shown: Mapping[str, Any]) -> str:

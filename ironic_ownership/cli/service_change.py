@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli import arguments, base, change, errors
 from ironic_ownership.cli.change import Body
 
 _VERBS = {
@@ -35,7 +35,7 @@ class SetService(change.ChangeOne):
         **dict.fromkeys(('disabled', 'forced_down')),
         'disabled_reason': {
             'flag': '--disable-reason',
-            'type': change.reason_text,
+            'type': arguments.reason,
             'metavar': 'TEXT',
             'help': 'why it is disabled, for other operators (with --disable)',
         },
@@ -54,7 +54,6 @@ class SetService(change.ChangeOne):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super().add_arguments(parser)
         for yes, no, dest, what in (
             ('--disable', '--enable', 'disabled', 'cordon it: no more nodes'),
             ('--down', '--up', 'forced_down', 'force it down: fence it'),
@@ -66,7 +65,7 @@ class SetService(change.ChangeOne):
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             '--take-over-deployed-after',
-            type=change.positive,
+            type=arguments.positive,
             metavar='SECONDS',
             help='move its deployed nodes to other services when it has been '
             'fenced for this time (with --reason)',

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base
-from ironic_ownership.cli.move_command import MoveCommand, Row
+from ironic_ownership.cli.move_command import OPTIONS, MoveCommand, Row
 from ironic_ownership.contracts import texts
 from ironic_ownership.observe import columns
 
@@ -44,6 +44,7 @@ class PlanShard(MoveCommand):
     plan, node = shards.PLAN, shards.NODE
     keys = (*columns.keys(shards.NODE), 'gates (without --apply)')
     options: ClassVar = {
+        **OPTIONS,
         'weights': {
             'flag': '--weight',
             'action': 'append',

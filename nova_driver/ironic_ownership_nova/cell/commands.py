@@ -9,7 +9,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 from ironic_ownership.api.operation_client import actor
-from ironic_ownership.cli import app, base, change, errors
+from ironic_ownership.cli import app, arguments, base, change, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.texts import counted
@@ -198,7 +198,7 @@ To return to stock Nova see "nova return"."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        change.add_arguments(parser)
+        arguments.add_confirmation(parser)
         parser.add_argument(
             '--all', action='store_true', help='show unchanged nodes as well'
         )
@@ -268,7 +268,7 @@ after that, the peers take the free nodes of the service."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        change.add_arguments(parser)
+        arguments.add_confirmation(parser)
         parser.add_argument(
             'hosts',
             metavar='HOST',

@@ -78,6 +78,7 @@ ROWS = (
     ('service set old --down --no-take-over-deployed', 2, 'Use two commands'),
     (f'{ORDER}-after 60 --reason x --up', 2, 'Use two commands'),
     ('service delete nwe --yes', 1, 'Did you mean new?'),
+    ("service delete old --reason ' ' --dry-run", 2, 'a reason has 1 to 255'),
     ('service drain odl --dry-run', 1, 'Did you mean old?'),
     ('service drain old --trial 0 --yes', 2, '0 is not in 1 to'),
     ('service drain old --trial=-1 --yes', 2, '-1 is not in 1 to'),
