@@ -12,7 +12,6 @@ import logging
 import math
 import os
 import re
-import sys
 import threading
 import time
 
@@ -179,14 +178,6 @@ def _is_in(group, groups):
 # Many members, long names
 
 
-class FirstTwenty(GoodAssigner):
-    """The others get nothing."""
-
-    def assign(self, nodes, hosts):
-        ordered = sorted(hosts)[:20]
-        return [ordered[self.place(n) % len(ordered)] for n in nodes]
-
-
 class LongNames(GoodAssigner):
     """The longer a name, the more nodes."""
 
@@ -235,11 +226,4 @@ class EndsTheProcess(GoodFilter):
     def admits(self, node):
         if node.maintenance:
             os._exit(0)
-        return super().admits(node)
-
-
-class Exits(GoodFilter):
-    def admits(self, node):
-        if node.maintenance:
-            sys.exit(0)
         return super().admits(node)

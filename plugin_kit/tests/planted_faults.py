@@ -477,20 +477,12 @@ plant(
         '',
     ),
     ('ReadsTheClock', lambda n: time.time() > 0, ''),
-    ('ReadsLocalTime', lambda n: time.localtime().tm_year > 0, ''),
-    ('FormatsTheTime', lambda n: bool(time.strftime('%Y')), ''),
-    ('AsksUname', lambda n: bool(os.uname().nodename), ''),
     ('AsksPlatform', lambda n: bool(platform.system()), ''),
     ('ReadsEnvironment', lambda n: 'NO_SUCH' not in os.environ, ''),
     (
         'ReadsOtherClock',
         lambda n: [time.clock_gettime_ns(time.CLOCK_MONOTONIC)],
         'clock_gettime_ns()',
-    ),
-    (
-        'AsksForAffinity',
-        lambda n: [os.sched_getaffinity(0)],
-        'sched_getaffinity()',
     ),
     (
         'NamesItsThread',

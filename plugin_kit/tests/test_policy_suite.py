@@ -125,7 +125,6 @@ BROKEN: Mapping[str, Mapping[type[contract.Policy], str]] = {
         planted.KeepsWhatComesTwice: 'drop what comes twice',
     },
     'shares_depend_on_no_number_and_no_names_of_members': {
-        determinism.FirstTwenty: '',
         determinism.LongNames: '',
         planted.FirstHundred: 'among 150 members',
         planted.FewSlots: 'among 64 members',

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -215,6 +215,16 @@ class Site(service.ServiceCase):
         """Let Placement have providers of nodes."""
         self.providers = placement.FakePlacement(map(world.uuid, numbers))
         self.wired.placement = self.providers
+
+
+def play_each(
+    case: type[Site], keys: Iterable[str | tuple[str, ...]], name: str
+) -> None:
+    """Add a test for each key of a table, which its parts name."""
+    for key in keys:
+        parts = (key,) if isinstance(key, str) else key
+        test = f'test_{name.format(*parts)}'
+        setattr(case, test, lambda self, parts=parts: self.play(*parts))
 
 
 Step = Callable[[Any], object]

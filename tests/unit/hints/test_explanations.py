@@ -252,9 +252,4 @@ class TestExplanations(site.Site):
         self.assertEqual(3, code)
 
 
-for _reason in CASES:
-    setattr(
-        TestExplanations,
-        f'test_advice_of_{_reason}',
-        lambda self, reason=_reason: self.play(reason),
-    )
+site.play_each(TestExplanations, CASES, 'advice_of_{}')

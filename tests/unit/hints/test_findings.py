@@ -625,9 +625,4 @@ class TestFindings(site.Site):
         self.assertNotIn(code, self.findings())
 
 
-for _code in CASES:
-    setattr(
-        TestFindings,
-        f'test_hint_of_{_code}',
-        lambda self, code=_code: self.play(code),
-    )
+site.play_each(TestFindings, CASES, 'hint_of_{}')

@@ -306,9 +306,4 @@ class TestGates(site.Site):
             self.assertNotIn(gate, self.failing(kind))
 
 
-for _kind, _gate in CASES:
-    setattr(
-        TestGates,
-        f'test_{_kind}_{_gate}',
-        lambda self, kind=_kind, gate=_gate: self.play(kind, gate),
-    )
+site.play_each(TestGates, CASES, '{}_{}')

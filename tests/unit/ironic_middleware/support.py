@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import urllib.parse
 from collections.abc import Collection
 from typing import Any
 
@@ -28,22 +26,9 @@ def environ(
     **more: Any,
 ) -> dict[str, Any]:
     """Return the environment of one request."""
-    parts = urllib.parse.urlsplit(url)
-    path = urllib.parse.unquote(parts.path).encode().decode('latin-1')
-    found: dict[str, Any] = {
-        'REQUEST_METHOD': method,
-        'SCRIPT_NAME': '',
-        'PATH_INFO': path,
-        'QUERY_STRING': parts.query,
-        'SERVER_NAME': 'ironic',
-        'SERVER_PORT': '6385',
-        'wsgi.url_scheme': 'http',
-        'wsgi.input': io.BytesIO(),
-        **more,
-    }
-    if header is not None:
-        found['HTTP_' + HEADER.upper().replace('-', '_')] = header
-    return found
+    headers = {} if header is None else {HEADER: header}
+    builder = test.EnvironBuilder(url, method=method, headers=headers)
+    return builder.get_environ() | more
 
 
 def signed(
