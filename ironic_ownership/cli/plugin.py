@@ -16,11 +16,6 @@ from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import policy
 from ironic_ownership.observe import columns
 
-_DETAILS = (
-    *('name', 'kind', 'distribution', 'version', 'selected', 'summary'),
-    *('target', 'contract_version', 'capabilities', 'status', 'remark'),
-    'options',
-)
 _PLAIN = (
     *('default', 'required', 'secret', 'minimum', 'maximum', 'regex'),
     *('aliases', 'help'),
@@ -99,32 +94,27 @@ loaded."""
             else [self.wiring.backend_name]
         )
         distribution, version = _distribution(plugin)
-        error, target = plugin.error, plugin.target
-        row: dict[str, Any] = {
-            **dict.fromkeys(_DETAILS),
+        target, remark, status = plugin.target, '', 'broken'
+        if target is not None:
+            remark = getattr(target, 'deprecated', '')
+            status = 'deprecated' if remark else 'ok'
+        if plugin.error is not None:
+            remark = f'{plugin.error.cause}. {plugin.error.hint}'
+        doc = (target and target.__doc__) or ''
+        return {
             'name': plugin.name,
+            'kind': target and _kind(target),
             'distribution': distribution,
             'version': version,
             'selected': plugin.name in selected,
-            'capabilities': [],
-            'status': 'broken',
-            'remark': f'{error.cause}. {error.hint}' if error else None,
-            'options': [],
+            'summary': doc.strip().partition('\n')[0] or None,
+            'target': target and f'{target.__module__}:{target.__qualname__}',
+            'contract_version': target and target.contract_version,
+            'capabilities': _capabilities(target) if target else [],
+            'status': status,
+            'remark': remark or None,
+            'options': _options(plugin.name, target) if target else [],
         }
-        if target is not None:
-            deprecated = getattr(target, 'deprecated', '')
-            summary = (target.__doc__ or '').strip().partition('\n')[0]
-            row |= {
-                'kind': _kind(target),
-                'summary': summary or None,
-                'target': f'{target.__module__}:{target.__qualname__}',
-                'contract_version': target.contract_version,
-                'capabilities': _capabilities(target),
-                'status': 'deprecated' if deprecated else 'ok',
-                'remark': row['remark'] or deprecated or None,
-                'options': _options(plugin.name, target),
-            }
-        return row
 
 
 class _List(_OfPlugins, base.Lister):
@@ -174,7 +164,7 @@ class _Show(_OfPlugins, base.ShowOne):
         if parsed_args.name not in known:
             raise errors.unknown(self.word, parsed_args.name, set(known))
         row = self.row(plugins.find(self.group, parsed_args.name))
-        return _DETAILS, [row[key] for key in _DETAILS]
+        return tuple(row), [*row.values()]
 
 
 class ShowPolicy(_Show):

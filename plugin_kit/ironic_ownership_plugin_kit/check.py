@@ -70,8 +70,7 @@ author."""
         'plugin check db --option connection=sqlite:////tmp/members.sqlite',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add(
             'name',
@@ -133,7 +132,6 @@ author."""
             help='for policies: check it on the nodes of the configured '
             'Ironic as well',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership_plugin_kit import runner, time_limit

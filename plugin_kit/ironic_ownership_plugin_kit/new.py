@@ -53,8 +53,7 @@ kinds of policies:
         'plugin new backend consul --directory /tmp/consul',
     )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add('role', choices=('policy', 'backend'), help='what it is to be')
         add(
@@ -75,7 +74,6 @@ kinds of policies:
             help='directory to make (default: ironic-ownership-NAME in the '
             'current one)',
         )
-        return parser
 
     def take_action(
         self, parsed_args: argparse.Namespace

@@ -6,7 +6,7 @@ import argparse
 import logging
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ironic_ownership.api.operation_client import actor
 from ironic_ownership.cli import app, arguments, base, change, errors
@@ -102,8 +102,7 @@ has one row for each code without it."""
     keys = columns.keys(_FINDINGS)
     long = 'name all findings and subjects, and how Nova behaves'
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             '--cell',
             metavar='URL',
@@ -123,7 +122,6 @@ has one row for each code without it."""
             metavar='FILE',
             help='with --cell: write a report in Markdown to this file, too',
         )
-        return parser
 
     def words(self, cell: Any) -> Any:
         return '\n'.join(cell) if isinstance(cell, list) else cell
@@ -195,14 +193,10 @@ To return to stock Nova see "nova return"."""
     nothing = 'No node has to be adopted: the records agree with the cell'
     keys = columns.keys(_ADOPTED)
     examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
+    flags: ClassVar = {'--all': 'show unchanged nodes as well'}
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_confirmation(parser)
-        parser.add_argument(
-            '--all', action='store_true', help='show unchanged nodes as well'
-        )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership_nova.cell import adopt
@@ -266,8 +260,7 @@ after that, the peers take the free nodes of the service."""
     keys = columns.keys(_STATE)
     examples = ('nova return host1 --dry-run', 'nova return host1 --yes')
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         arguments.add_confirmation(parser)
         parser.add_argument(
             'hosts',
@@ -275,7 +268,6 @@ after that, the peers take the free nodes of the service."""
             nargs='+',
             help='host names as in "service list"; case-insensitive',
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership_nova.cell import adopt
