@@ -68,8 +68,7 @@ class BeginPause(change.ChangeOne):
         return super().body(parsed_args)
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
-        until = f' until {proposal["ends_at"]}' if proposal else ''
-        return f'pause automatic changes of owner{until}'
+        return f'pause automatic changes of owner until {proposal["ends_at"]}'
 
 
 class EndPause(change.ChangeCommand, base.Lister):
@@ -79,6 +78,5 @@ class EndPause(change.ChangeCommand, base.Lister):
     examples = ('resume --yes', 'resume --pause req-...')
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
-        if proposal and not proposal['pauses']:
-            return ''
-        return 'resume automatic changes of owner'
+        found = proposal['pauses']
+        return 'resume automatic changes of owner' if found else ''

@@ -89,9 +89,8 @@ class TestRead(unittest.TestCase):
             (json.dumps([{'uuid': _UUID}] * 2), 'node 2 has the uuid of'),
             ('[', 'neither JSON nor YAML'),
         ):
-            with self.assertRaises(errors.UsageError) as caught:
+            with self.assertRaisesRegex(errors.UsageError, part):
                 self.read(text)
-            self.assertIn(part, str(caught.exception))
         missing = str(pathlib.Path(tempfile.gettempdir()) / 'no-such-file')
         with self.assertRaises(errors.UsageError):
             check_input.nodes_of(missing)
