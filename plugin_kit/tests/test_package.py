@@ -1,7 +1,6 @@
 """The packages of ``plugin new``, without writing them."""
 
 import ast
-import configparser
 import keyword
 import pathlib
 import subprocess
@@ -153,9 +152,3 @@ class FilesTest(testtools.TestCase):
                     self.assertLessEqual(len(line), 79, f'{path}: {line}')
                     self.assertEqual(line.rstrip(), line, path)
                 self.assertTrue(not text or text.endswith('\n'), path)
-
-    def test_configuration_of_the_test_runner_is_readable(self) -> None:
-        for made in self.made:
-            parser = configparser.ConfigParser()
-            parser.read_string(made.files()['.stestr.conf'])
-            self.assertEqual('./tests', parser['DEFAULT']['test_path'])

@@ -231,23 +231,6 @@ class TestLaws(unittest.TestCase):
             nodes = case.samples(case.build({}))
             self.assertEqual({given}, {bool(node.extra) for node in nodes})
 
-    def test_speed_and_share_are_reported(self) -> None:
-        noted: list[str] = []
-
-        class Suite(policy.FilterPolicyContract):
-            policy_class = broken.GoodFilter
-            timed_nodes = 100
-
-            def note(self, text: str) -> None:
-                noted.append(text)
-
-        self.assertEqual({}, failed_laws(Suite))
-        self.assertEqual(2, len(noted), noted)
-        self.assertRegex(
-            noted[1], r'^\d+\.\d\d s of processor time per 100,000 nodes$'
-        )
-        self.assertRegex(noted[0], r'^admits \d+ of \d+ sample nodes$')
-
 
 def _add(target: type[contract.Policy], law: str, words: str) -> None:
     """Add a test of its own, so that runners can name and spread them."""

@@ -7,7 +7,6 @@ from unittest import mock
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.api.resources.services import SHORT
-from ironic_ownership.cli import overview
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import NodeMove, NodeState
 from ironic_ownership.contracts.records import Update
@@ -20,7 +19,6 @@ from tests.unit.engine.queries.test_explanation import SeatingPolicy
 from tests.unit.web import app_case
 
 NODES = '/v1/compute-nodes'
-ONE_NODE = {'state': 'ok', 'check_age': 3.0, 'nodes': 1}
 
 
 class SentencesTest(unittest.TestCase):
@@ -36,10 +34,6 @@ class SentencesTest(unittest.TestCase):
                 str(error).partition('gate, ')[2],
             ),
             ('unavailable nodes are unknown: 1 node without', unknown[0]),
-            (
-                'All is well: every node has exactly one live owner. 1 node.',
-                next(overview._lines(ONE_NODE)),
-            ),
         ):
             self.assertEqual(expected, text[: len(expected)])
 

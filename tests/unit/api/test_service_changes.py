@@ -3,17 +3,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from unittest import mock
 
-from ironic_ownership.api.resources import service_changes as shown
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.observe import columns
 from tests.contract.suites import placement
 from tests.unit.engine import world
 from tests.unit.web import app_case
-
-TAIL = ['dry_run', 'request_id', 'warnings']
 
 
 class ChangesCase(app_case.SiteCase):
@@ -29,23 +25,6 @@ class ChangesCase(app_case.SiteCase):
     def patch(self, host: str, status: int = 200, **body: Any) -> Any:
         path = f'/v1/services/{host}'
         return self.ask('PATCH', path, status, json=body)
-
-
-class SetServiceTest(ChangesCase):
-    def test_service_is_set_for_the_client(self) -> None:
-        row = self.patch('NEW', disabled=True, disabled_reason='new fans')
-        self.assertEqual(
-            [*columns.keys(shown.CHANGE), 'services', *TAIL], list(row)
-        )
-        self.assertEqual(
-            ('new', 'disabled', 'new fans', ['disabled', 'disabled_reason']),
-            tuple(
-                row[key]
-                for key in ('host', 'status', 'disabled_reason', 'changed')
-            ),
-        )
-        request_id = self.headers['x-openstack-request-id']
-        self.assertEqual(request_id, row['request_id'])
 
 
 class StandingOrderTest(ChangesCase):

@@ -79,7 +79,7 @@ class AppTest(unittest.TestCase):
 
     def test_error_is_one_line_and_has_its_code(self) -> None:
         for error, expected in (
-            (exceptions.NotFoundError('gone', hint='Look'), 1),
+            (exceptions.NotFoundError('50% %s gone', hint='Look'), 1),
             (errors.UsageError('odd'), 2),
             (KeyError('bug'), 1),
             (KeyboardInterrupt(), 130),

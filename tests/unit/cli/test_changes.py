@@ -71,6 +71,7 @@ class ServicesTest(command_case.ChangeCase):
                 CHANGED,
                 shown={
                     'dry_run': [False],
+                    'status': ['disabled'],
                     'disabled_reason': ['new fans'],
                     'changed': [['disabled', 'disabled_reason']],
                 },

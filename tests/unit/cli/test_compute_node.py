@@ -83,21 +83,6 @@ class ListTest(unittest.TestCase):
             out = self.run_with('-c', 'uuid', *words)
             self.assertEqual(expected, re.findall(r'u\d', out), words)
 
-    def test_filters_are_those_of_the_options(self) -> None:
-        self.run_with(
-            *('--service', 'a', '--shard', 's', '--state', 'orphan', 'owned')
-        )
-        self.assertEqual(
-            {
-                'name': 'compute_node:list',
-                'service': 'a',
-                'shard': 's',
-                'conductor_group': None,
-                'state': ['orphan', 'owned'],
-            },
-            self.queries[0],
-        )
-
     def fails(self, name: str) -> str:
         with self.assertRaises(exceptions.RecordsError):
             self.run_with('-f', name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import unittest
 
@@ -39,16 +38,6 @@ class LineTest(unittest.TestCase):
             self.assertIn('unexpected', errors.line(cfg.Error('x')))
         finally:
             sys.modules['oslo_config.cfg'] = hidden
-
-    def test_log_line_has_no_traceback_unless_asked(self) -> None:
-        error = exceptions.OwnershipError('50% %s broken')
-        for info, lines in ((None, 1), ((type(error), error, None), 2)):
-            record = logging.LogRecord(
-                'x', logging.ERROR, __file__, 1, error, None, info
-            )
-            first, *rest = errors.Formatter().format(record).splitlines()
-            self.assertEqual(lines, 1 + len(rest))
-            self.assertEqual('ironic-ownership: error: 50% %s broken', first)
 
 
 class NearestTest(unittest.TestCase):

@@ -114,18 +114,6 @@ class TestTexts(unittest.TestCase):
         how = args(noindent=noindent)
         self.assert_same(formatters.JSON(), cliffs, rows, how)
 
-    @given(
-        st.lists(st.tuples(st.text(), CELLS), max_size=3),
-        st.sampled_from(sorted(commaseparated.CSVLister.QUOTE_MODES)),
-    )
-    def test_csv_is_that_of_cliff(
-        self, rows: list[tuple[Any, Any]], mode: str
-    ) -> None:
-        cliffs = commaseparated.CSVLister()
-        ours = formatters.of('csv', cliffs, str)
-        flat = formatters.Flat(cliffs)
-        self.assert_same(ours, flat, rows, args(quote_mode=mode))
-
     def test_lists_become_text(self) -> None:
         out = io.StringIO()
         formatters.Flat(commaseparated.CSVLister()).emit_list(

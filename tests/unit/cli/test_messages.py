@@ -155,9 +155,10 @@ class ShownTest(unittest.TestCase):
             (None, 'every node on record'),
             (3.0, 'every node'),
         ):
+            body = {'state': 'ok', 'check_age': age, 'nodes': 1}
             self.assertEqual(
-                f'All is well: {which} has exactly one live owner.',
-                overview._state({'state': 'ok', 'check_age': age}),
+                f'All is well: {which} has exactly one live owner. 1 node.',
+                next(overview._lines(body)),
             )
         row = {'host': 'a', 'alive': 'up', 'status': 'enabled', 'nodes': 1}
         row |= {'of_mean': None, 'forced_down': False}

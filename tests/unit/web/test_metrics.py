@@ -13,8 +13,6 @@ from prometheus_client import parser
 from ironic_ownership.api import background
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.observe import metrics
-from ironic_ownership.web import exposition as resource
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.db import sqlite
 from tests.unit.web import app_case
@@ -82,17 +80,6 @@ class MetricsTest(app_case.SiteCase):
             'UPDATE condition_reports SET reported_at = reported_at + 3600',
         )
         self.assertEqual(0.0, self.samples()['conditions_age_seconds', 'new'])
-
-    def test_text_is_escaped(self) -> None:
-        name = 'a"b\\c\nd'
-        self.assertIn(
-            '# HELP', resource.text_of([metrics.Family('x', 'y')]).decode()
-        )
-        family = metrics.Family('x', 'y', ('service',), [((name,), 1.0)])
-        (read,) = parser.text_string_to_metric_families(
-            resource.text_of([family]).decode()
-        )
-        self.assertEqual({'service': name}, read.samples[0].labels)
 
 
 class GaugesTest(app_case.SiteCase):

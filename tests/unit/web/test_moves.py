@@ -9,11 +9,9 @@ import threading
 from typing import Any
 from unittest import mock
 
-from ironic_ownership.api.resources.move_answers import NODE
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
-from ironic_ownership.observe import columns
 from tests.unit.cli import command_case
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -34,7 +32,6 @@ class MovesTest(app_case.SiteCase):
         self.assertTrue(location.endswith(f'/v1/moves/{request_id}'))
         self.assertEqual([request_id], self.wired.request_ids)
         (row,) = made['nodes']
-        self.assertEqual(list(columns.keys(NODE)), list(row))
         self.assertEqual('moved', row['state'])
         stored = self.get(location)
         self.assertEqual(
@@ -138,20 +135,6 @@ class BackgroundTest(app_case.SiteCase):
         self.assertEqual(('done', 3, 0, None), self.stored(location))
         # One batch is answered with its result.
         self.assertFalse(self.ask_for(201, 4, 5)['background'])
-
-    def test_failure_leaves_a_move_that_can_be_resumed(self) -> None:
-        with (
-            mock.patch.object(SqlMoves, 'carry_out', side_effect=BROKEN),
-            self.assertLogs('ironic_ownership', 'ERROR') as logs,
-        ):
-            answer = self.ask_for(202, 1, 2, 3)
-            location = self.headers['location']
-            command_case.join()
-        self.assertIn(answer['request_id'], logs.output[0])
-        self.assertEqual(('unfinished', 0, 3, None), self.stored(location))
-        self.start(f'{location}/resume')
-        command_case.join()
-        self.assertEqual(('done', 3, 0, None), self.stored(location))
 
     def test_number_of_moves_in_the_background_is_limited(self) -> None:
         go_on = self.hold(1)
