@@ -27,6 +27,10 @@ class Given:
     name: str
     text: str
 
+    def is_of(self, policy: str, declared: options.Option) -> bool:
+        """Tell whether it is this option of this policy."""
+        return self.policy in ('', policy) and self.name in names(declared)
+
 
 def option(words: str) -> Given:
     """Parse ``[HOST:][POLICY.]NAME=VALUE``.
@@ -166,11 +170,7 @@ def _values(
         value = advertised.get(declared.name, declared.default)
         # One for this host counts more than one for all, the last the most.
         for one in sorted(given, key=lambda g: bool(g.host)):
-            if (
-                one.host in ('', member.host)
-                and one.policy in ('', name)
-                and one.name in names(declared)
-            ):
+            if one.host in ('', member.host) and one.is_of(name, declared):
                 value = value_of(declared, one.name, one.text)
         if declared.required and value is None:
             raise refusals.ScenarioError(

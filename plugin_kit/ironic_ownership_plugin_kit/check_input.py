@@ -119,9 +119,8 @@ def _values(
     plugin: plugins.Plugin, declared: options.Option, given: Sequence[Given]
 ) -> Iterator[model.Value]:
     """Yield the values that were given for one option, in order."""
-    names = policy_options.names(declared)
     for one in given:
-        if one.policy in ('', plugin.name) and one.name in names:
+        if one.is_of(plugin.name, declared):
             yield policy_options.value_of(declared, one.name, one.text)
 
 
