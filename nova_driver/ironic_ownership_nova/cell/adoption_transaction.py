@@ -24,7 +24,6 @@ from ironic_ownership_nova.cell.model import Result, State
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
-_services = tables.services.c
 
 REASON = reasons.Reason.ADOPTED.value
 

@@ -21,7 +21,6 @@ from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.companion import Cell
 
 _nodes = tables.compute_nodes.c
-_instances = tables.instances.c
 
 
 _READS_ONLY = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY'

@@ -32,8 +32,6 @@ from tests.unit.cli import command_case
 from tests.unit.db import sqlite
 from tests.unit.engine import world
 
-LOGGER = 'ironic_ownership.cli.base'
-
 
 class MessagesTest(command_case.CommandCase):
     """``old`` is stopped and disabled, and owns nodes 1 to 6."""

@@ -5,8 +5,6 @@ import unittest
 from ironic_ownership.contracts import model
 from ironic_ownership.policies import reservation
 
-NOWHERE = model.Scope()
-
 
 def policy(**settings: model.Value) -> reservation.ReservationPolicy:
     return reservation.ReservationPolicy(settings)
