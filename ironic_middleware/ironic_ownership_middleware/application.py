@@ -66,12 +66,11 @@ class Ownership:
         method = environ['REQUEST_METHOD']
         raw = environ.get('PATH_INFO', '').encode('latin-1')
         path = raw.decode('utf-8', 'replace')
-        change = resources.change(
-            method, path, environ.get('QUERY_STRING', '')
-        )
-        if change is None:
-            return self.application(environ, start_response)
-        refusal = self._refusal(environ, method, path, change)
+        query = environ.get('QUERY_STRING', '')
+        idents = resources.change(method, path, query)
+        refusal = None
+        if idents is not None:
+            refusal = self._refusal(environ, method, path, idents)
         if refusal is None:
             return self.application(environ, start_response)
         LOG.warning(
@@ -89,7 +88,7 @@ class Ownership:
         environ: dict[str, Any],
         method: str,
         path: str,
-        change: resources.Change,
+        idents: resources.Idents,
     ) -> Refusal | None:
         value = environ.get(_HEADER)
         if value is None:
@@ -98,16 +97,13 @@ class Ownership:
         if claim is None:
             return decision.BAD_HEADER
         if claim.node:
-            change = resources.Change(change.idents | {claim.node})
+            idents |= {claim.node}
+        uuids, names = resources.as_recorded(idents)
         try:
-            service, nodes = self.records.read(
-                claim.service, change.uuids, change.names
-            )
+            service, nodes = self.records.read(claim.service, uuids, names)
         except exceptions.RecordsError as exc:
             return self._without_records(claim, exc)
-        return decision.decide(
-            claim, change.uuids | change.names, service, nodes
-        )
+        return decision.decide(claim, uuids | names, service, nodes)
 
     def _claim(self, value: str, method: str, path: str) -> Claim | None:
         """Return the claim of a header, if it is signed for this request."""

@@ -6,7 +6,6 @@ parts of a path, and another method in the query. Pure.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import urllib.parse
 import uuid
@@ -24,28 +23,21 @@ _SUFFIX = '.json'
 _DIGITS = re.compile('[0-9A-Fa-f]{32}')
 
 
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """A request that may change nodes.
-
-    :param idents: uuids or names by which the request itself names nodes.
-    """
-
-    idents: frozenset[str] = frozenset()
-
-    @property
-    def uuids(self) -> frozenset[str]:
-        """The uuids among the idents, as the records have them."""
-        return frozenset(filter(None, map(_uuid, self.idents)))
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names among the idents."""
-        return frozenset(i for i in self.idents if not _uuid(i))
+Idents = frozenset[str]
+"""Uuids or names of nodes."""
 
 
-def change(method: str, path: str, query: str = '') -> Change | None:
-    """Return what a request may change; ``None`` for all other requests.
+def as_recorded(idents: Idents) -> tuple[Idents, Idents]:
+    """Return uuids in the form of the records, and names."""
+    uuids = {ident: _uuid(ident) for ident in idents}
+    names = (ident for ident, uuid in uuids.items() if not uuid)
+    return frozenset(filter(None, uuids.values())), frozenset(names)
+
+
+def change(method: str, path: str, query: str = '') -> Idents | None:
+    """Return how a request names the nodes that it may change.
+
+    ``None`` for a request that changes no node.
 
     A port, a volume connector or target, and an allocation are named by a
     uuid of their own: then no node is known from the request.
@@ -62,7 +54,7 @@ def change(method: str, path: str, query: str = '') -> Change | None:
     if collection == 'chassis' and 'nodes' in rest:
         # Ironic routes it to a node, which any of the parts may name. No
         # client needs such a path, and no service owns a node "nodes".
-        return Change(frozenset(rest))
+        return frozenset(rest)
     if not rest:
         collection = collection.removesuffix(_SUFFIX)
     if collection not in _OF_NODES:
@@ -75,7 +67,7 @@ def change(method: str, path: str, query: str = '') -> Change | None:
             # By its version, Ironic takes the suffix for a part of the name
             # or not. Both nodes have to belong to the service, if both exist.
             idents.add(ident.removesuffix(_SUFFIX))
-    return Change(frozenset(idents))
+    return frozenset(idents)
 
 
 def _parts(path: str) -> list[str]:

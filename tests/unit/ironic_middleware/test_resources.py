@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from ironic_ownership_middleware.resources import change
+from ironic_ownership_middleware.resources import as_recorded, change
 
 UUID = '11111111-2222-4333-8444-55555555aaaa'
 UUIDS = frozenset({UUID})
@@ -18,7 +18,7 @@ class ResourcesTest(unittest.TestCase):
         """Return uuids and names of the nodes that a request changes."""
         found = change(method, path, query)
         assert found is not None, (method, path, query)
-        return frozenset(found.uuids), frozenset(found.names)
+        return as_recorded(found)
 
     def test_reads_and_other_resources_change_no_node(self) -> None:
         for method in ('GET', 'HEAD', 'OPTIONS'):
