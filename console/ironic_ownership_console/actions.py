@@ -25,27 +25,30 @@ Body = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One field of a form.
+    """One field of a form, and of the body.
 
     :param kind: ``text``, ``service``, ``minutes`` or ``flag``.
+    :param key: in the body, if that is not the name.
     """
 
     name: str
     label: str
     kind: str = 'text'
     required: bool = True
+    key: str = ''
+
+    def value(self, form: Form) -> Any:
+        """Return the value in the body; ``None`` leaves it out."""
+        text = form.get(self.name, '')
+        if self.kind == 'flag':
+            return True if self.name in form else None
+        if self.kind == 'minutes':
+            return 60 * int(text if text.isdecimal() and len(text) < 6 else 0)
+        return text or None
 
 
 REASON = Field('reason', 'Reason')
 _SKIP = Field('skip_invalid', 'Leave out what a gate refuses', 'flag', False)
-
-
-def _some(form: Form, *names: str) -> Body:
-    return {name: form[name] for name in names if form.get(name)}
-
-
-def _reason(target: str, form: Form) -> Body:
-    return _some(form, 'reason')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Action:
 
     :param title: with the target in braces.
     :param path: likewise.
-    :param body: makes the body from the target and the form. A deletion has
-        it in the query.
+    :param fixed: returns what the body has besides the fields of the form. A
+        deletion has it in the query.
     :param note: what happens, in one sentence.
     :param page: to which the browser goes afterwards, with the target.
     :param back: the page of the target, if that is another one.
@@ -66,24 +69,16 @@ class Action:
     method: str
     path: str
     fields: tuple[Field, ...] = ()
-    body: Callable[[str, Form], Body] = _reason
+    fixed: Callable[[str], Body] = lambda target: {}
     page: str = '/services/{}'
     dangerous: bool = False
     back: str = ''
 
-
-def _skipping(form: Form) -> Body:
-    found: Body = _some(form, 'reason')
-    return {**found, 'skip_invalid': True} if 'skip_invalid' in form else found
-
-
-def _pause(target: str, form: Form) -> Body:
-    text = form.get('minutes', '')
-    minutes = int(text) if text.isdecimal() and len(text) < 6 else 0
-    return {
-        'seconds': minutes * 60,
-        **_some(form, 'reason', 'shard', 'conductor_group'),
-    }
+    def body(self, target: str, form: Form) -> Body:
+        """Return the body, or query, without ``dry_run``."""
+        values = {one.key or one.name: one.value(form) for one in self.fields}
+        given = {key: v for key, v in values.items() if v is not None}
+        return {**self.fixed(target), **given}
 
 
 BY_NAME = {
@@ -94,10 +89,7 @@ BY_NAME = {
         'POST',
         '/v1/moves',
         (Field('service', 'To the service', 'service'), REASON),
-        lambda uuid, form: {
-            'select': {'uuids': [uuid]},
-            **_some(form, 'service', 'reason'),
-        },
+        lambda uuid: {'select': {'uuids': [uuid]}},
         '/nodes/{}',
     ),
     'release': Action(
@@ -106,7 +98,7 @@ BY_NAME = {
         'POST',
         '/v1/compute-nodes/release',
         (REASON,),
-        lambda uuid, form: {'uuids': [uuid], **_some(form, 'reason')},
+        lambda uuid: {'uuids': [uuid]},
         '/nodes/{}',
     ),
     'delete': Action(
@@ -126,8 +118,7 @@ BY_NAME = {
         'POST',
         '/v1/services/{}/drain',
         (REASON, _SKIP),
-        lambda host, form: _skipping(form),
-        '/moves',
+        page='/moves',
         back='/services/{}',
     ),
     'disable': Action(
@@ -135,13 +126,8 @@ BY_NAME = {
         'It keeps its nodes and gets no others.',
         'PATCH',
         '/v1/services/{}',
-        (REASON,),
-        lambda host, form: {
-            'disabled': True,
-            **(
-                {'disabled_reason': form['reason']} if 'reason' in form else {}
-            ),
-        },
+        (Field('reason', 'Reason', key='disabled_reason'),),
+        lambda host: {'disabled': True},
     ),
     'enable': Action(
         'Enable {}',
@@ -149,7 +135,7 @@ BY_NAME = {
         'PATCH',
         '/v1/services/{}',
         (REASON,),
-        lambda host, form: {'disabled': False, **_some(form, 'reason')},
+        lambda host: {'disabled': False},
     ),
     'down': Action(
         'Force {} down',
@@ -157,7 +143,7 @@ BY_NAME = {
         'PATCH',
         '/v1/services/{}',
         (REASON,),
-        lambda host, form: {'forced_down': True, **_some(form, 'reason')},
+        lambda host: {'forced_down': True},
         dangerous=True,
     ),
     'up': Action(
@@ -166,7 +152,7 @@ BY_NAME = {
         'PATCH',
         '/v1/services/{}',
         (REASON,),
-        lambda host, form: {'forced_down': False, **_some(form, 'reason')},
+        lambda host: {'forced_down': False},
     ),
     'failover': Action(
         'Fail {} over',
@@ -192,15 +178,14 @@ BY_NAME = {
         'POST',
         '/v1/pauses',
         (
-            Field('minutes', 'Minutes', 'minutes'),
+            Field('minutes', 'Minutes', 'minutes', key='seconds'),
             REASON,
             Field('shard', 'Only this shard', required=False),
             Field(
                 'conductor_group', 'Only this conductor group', required=False
             ),
         ),
-        _pause,
-        '/',
+        page='/',
     ),
     'resume-pause': Action(
         'End the pause {}',
@@ -215,8 +200,7 @@ BY_NAME = {
         'POST',
         '/v1/moves/{}/resume',
         (REASON, _SKIP),
-        lambda request_id, form: _skipping(form),
-        '/moves/{}',
+        page='/moves/{}',
     ),
 }
 
