@@ -250,8 +250,7 @@ def send(
         body['dry_run'] = True
     deletes = action.method == 'DELETE'
     path = pages.quoted(action.path, target)
-    answer: dict[str, Any] = pages.service().call(
-        flask.g.session.token,
+    answer: dict[str, Any] = pages.call(
         action.method,
         path,
         query=body if deletes else None,

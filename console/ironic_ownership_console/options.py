@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import flask
-
 from ironic_ownership_console import actions, pages
 from ironic_ownership_console.proposals import Gate, Subject, subjects
 from ironic_ownership_console.service import ServiceError
@@ -52,33 +50,21 @@ def ask(
     title: str, action: str, method: str, path: str, body: Any = None
 ) -> Option:
     """Ask the HTTP service for one proposal."""
-    try:
-        answer = pages.service().call(
-            flask.g.session.token, method, path, body=body
-        )
-    except ServiceError as exc:
-        return _refused(title, action, exc)
-    for one in subjects(answer):
+    answer, error = pages.attempt(method, path, send=pages.call, body=body)
+    for one in subjects(answer or {}):
         return Option(title, action, one.result, one.gates)
-    return Option(title, action)
+    return Option(title, action, error=error)
 
 
 def propose(title: str, action: str, target: str) -> Option:
     """Ask for the proposal of an action, without a reason."""
-    note = actions.BY_NAME[action].note
-    try:
-        answer = actions.send(
-            actions.BY_NAME[action], target, {}, dry_run=True
-        )
-    except ServiceError as exc:
-        return _refused(title, action, exc)
-    return Option(title, action, note, _summed([*subjects(answer)]))
-
-
-def _refused(title: str, action: str, error: ServiceError) -> Option:
-    if error.status == 401:
-        raise error
-    return Option(title, action, error=error)
+    found = actions.BY_NAME[action]
+    answer, error = pages.attempt(
+        found, target, {}, send=actions.send, dry_run=True
+    )
+    if error is not None:
+        return Option(title, action, error=error)
+    return Option(title, action, found.note, _summed([*subjects(answer)]))
 
 
 def _summed(found: Sequence[Subject]) -> tuple[Gate, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import flask
@@ -43,18 +44,17 @@ def quoted(path: str, *names: str) -> str:
     return path.format(*(quote(name, safe='') for name in names))
 
 
-def attempt(
-    path: str, *, body: Any = None, **query: Any
-) -> tuple[Any, ServiceError | None]:
-    """Read a part of a page, which may fail alone.
+def call(method: str, path: str, **more: Any) -> Any:
+    """Send a request as the person who has signed in."""
+    return service().call(flask.g.session.token, method, path, **more)
 
-    :param body: of a question that is posted.
-    """
+
+def attempt(
+    *given: Any, send: Callable[..., Any] = read, **more: Any
+) -> tuple[Any, ServiceError | None]:
+    """Send a request for a part of a page, which may fail alone."""
     try:
-        if body is None:
-            return read(path, **query), None
-        token = flask.g.session.token
-        return service().call(token, 'POST', path, body=body), None
+        return send(*given, **more), None
     except ServiceError as exc:
         if exc.status == 401:
             raise
@@ -72,7 +72,7 @@ def _snapshot() -> tuple[fleet.Snapshot, fleet.Fleet]:
     return kept.read(flask.g.session.token), kept
 
 
-def _arguments(*names: str) -> dict[str, str]:
+def _arguments(*names: str) -> dict[str, Any]:
     return {name: flask.request.args.get(name, '') for name in names}
 
 
@@ -159,10 +159,9 @@ def what_if() -> str:
     if given['without'] or given['with']:
         result, error = attempt('/v1/rings/preview', **given)
     elif lists['b']:
-        result, error = attempt(
-            '/v1/policies/compare',
-            body={**lists, 'options': lists['options'].split()},
-        )
+        body = {**lists, 'options': lists['options'].split()}
+        compare = ('POST', '/v1/policies/compare')
+        result, error = attempt(*compare, send=call, body=body)
     members, _ = attempt('/v1/members')
     return flask.render_template(
         'what_if.html',
