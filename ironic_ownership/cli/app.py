@@ -83,11 +83,11 @@ class App(app.App):
     LOG = logging.getLogger(errors.PROG)
 
     options: argparse.Namespace
+    deadline: deadlines.Deadline | None = None
 
     def __init__(self, argv: Sequence[str] = ()) -> None:
         self.argv = list(argv)
         self.is_remote = _is_remote(self.argv)
-        self.deadline = deadlines.Deadline(lambda: self.__dict__.get('api'))
         self._failure: BaseException | None = None
         super().__init__(
             _DESCRIPTION, program.version(), registry(), deferred_help=True
@@ -189,13 +189,18 @@ class App(app.App):
             root.addHandler(file)
 
     def initialize_app(self, argv: list[str]) -> None:
-        self.deadline.start(self.options.timeout)
+        if (limit := self.options.timeout) is not None:
+            self.deadline = deadlines.Deadline(
+                lambda: self.__dict__.get('api')
+            )
+            self.deadline.start(limit)
 
     def run(self, argv: list[str]) -> int:
         try:
             result = super().run(argv)
         finally:
-            self.deadline.cancel()
+            if self.deadline is not None:
+                self.deadline.cancel()
         if self._failure is not None:
             return errors.exit_code(self._failure)
         return result

@@ -88,9 +88,9 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
         return find_operation(self.operation)
 
     @property
-    def deadline(self) -> deadline.Deadline:
-        """The time limit of this run."""
-        return cast(deadline.Deadline, cast(Any, self.app).deadline)
+    def deadline(self) -> deadline.Deadline | None:
+        """The time limit of this run, if it has one."""
+        return cast(deadline.Deadline | None, cast(Any, self.app).deadline)
 
     def say(self, text: str) -> None:
         """Write one line to standard error."""

@@ -47,15 +47,14 @@ class Deadline:
         self._cancelled = threading.Event()
         self._ending = threading.Lock()
 
-    def start(self, seconds: float | None) -> None:
-        """Begin to count; with ``None`` the time is not limited."""
-        if seconds is not None:
-            threading.Thread(
-                name='time limit',
-                target=self._expire,
-                args=(seconds,),
-                daemon=True,
-            ).start()
+    def start(self, seconds: float) -> None:
+        """Begin to count."""
+        threading.Thread(
+            name='time limit',
+            target=self._expire,
+            args=(seconds,),
+            daemon=True,
+        ).start()
 
     def allow_grace(self) -> None:
         """Let a move that has begun stop by itself."""

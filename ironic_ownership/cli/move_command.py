@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import argparse
 import collections
+import signal
 import sys
+import time
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
 from ironic_ownership.cli.arguments import Options, positive, reason
+from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.observe import columns
@@ -123,7 +127,7 @@ class MoveCommand(base.Lister):
             if planned := _of_state(rows, NodeState.PLANNED):
                 change.confirm(parsed_args, self.question(planned))
         try:
-            answer = move_progress.execute(self, path, body)
+            answer = self._execute(path, body)
         except exceptions.OwnershipError as exc:
             if exc.code != 'gates_failed':
                 raise
@@ -140,6 +144,41 @@ class MoveCommand(base.Lister):
             )
             return self.rows(move_answers.PLAN, found['nodes'])
         return self._show(answer)
+
+    def _execute(self, path: Mapping[str, str], body: Row) -> Any:
+        """Call the operation, and wait for moves that run in the background.
+
+        :returns: the answer, with the nodes as they are in the end.
+        """
+        began = time.monotonic()
+        with Progress(self.app.stderr, self.deadline) as progress:
+            answer = self.api.call(
+                self.operation,
+                path=path,
+                body=body,
+                progress=progress,
+                stopping=progress.is_to_stop,
+            )
+            moves = answer.get('moves', [answer])
+            running = [move for move in moves if move['background']]
+            if running:
+                try:
+                    move_progress.wait(
+                        self.api, running, progress, progress.is_to_stop, began
+                    )
+                except exceptions.OwnershipError:
+                    for move in running:
+                        self.say(
+                            f'"{errors.PROG} move show {move["request_id"]}" '
+                            'shows whether the move goes on'
+                        )
+                    raise
+            elif not progress.begun and (done := sum(map(_done, moves))):
+                # The HTTP service has answered at the end.
+                progress(done, done)
+        for move in running:
+            move_progress.refresh(self.api, move)
+        return answer
 
     def _report_trial(self, rows: Sequence[Row]) -> None:
         """Report which nodes move first, if some do."""
@@ -207,7 +246,10 @@ class MoveCommand(base.Lister):
         self.say(f'{request_id}: to {destination}: {shown}')
         for warning in move['warnings']:
             self.app.LOG.warning('%s: %s', request_id, warning)
-        if counts[NodeState.PLANNED] or move_progress.on_trial(move):
+        on_trial = _in_trial(
+            _of_state(move['nodes'], NodeState.MOVED), Trial.FIRST
+        )
+        if counts[NodeState.PLANNED] or on_trial:
             self.say(
                 f'the move continues in the background: "{errors.PROG} move '
                 f'show {request_id}" shows its progress'
@@ -217,7 +259,7 @@ class MoveCommand(base.Lister):
             )
             self.worsen(
                 errors.ExitCode.DEGRADED
-                if self.deadline.passed
+                if self.deadline and self.deadline.passed
                 else errors.ExitCode.INTERRUPTED
             )
         passed = _in_trial(move['nodes'], Trial.PASSED)
@@ -244,6 +286,65 @@ class MoveCommand(base.Lister):
             self.worsen(errors.ExitCode.REFUSED)
         if move['warnings']:
             self.worsen(errors.ExitCode.DEGRADED)
+
+
+class Progress:
+    """Reports how many nodes are done, and takes the first Ctrl-C.
+
+    Once nodes are moved, that is a request to stop. Before it, and at the
+    second Ctrl-C, the command ends immediately. The time limit, if there is
+    one, is such a request as well.
+
+    :param stream: standard error.
+    :ivar begun: whether nodes are moved.
+    """
+
+    def __init__(self, stream: Any, deadline: Deadline | None) -> None:
+        self.begun = False
+        self._stream = stream
+        self._deadline = deadline
+        self._interrupted = False
+        self._reported_at = time.monotonic()
+
+    def is_to_stop(self) -> bool:
+        """Return whether the move is to stop."""
+        limit = self._deadline
+        return self._interrupted or bool(limit and limit.passed)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Report, if the last time was long ago, and at the end."""
+        now = time.monotonic()
+        if done == 0:  # the nodes are about to be moved: let them complete
+            self.begun = True
+            if self._deadline is not None:
+                self._deadline.allow_grace()
+            self._reported_at = now
+        if now - self._reported_at < move_progress.INTERVAL and done < total:
+            return
+        self._reported_at = now
+        self._stream.write(f'{errors.PROG}: {done} of {total} nodes done\n')
+        self._stream.flush()
+
+    def __enter__(self) -> Progress:
+        """Replace the handler of SIGINT."""
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Restore the handler."""
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, number: int, frame: types.FrameType | None) -> None:
+        if self._interrupted or not self.begun:
+            signal.default_int_handler(number, frame)
+        self._interrupted = True
+
+
+def _done(move: Mapping[str, Any]) -> int:
+    states = [row['state'] for row in move['nodes']]
+    moved = states.count(NodeState.MOVED)
+    refused: int = states.count(NodeState.REFUSED) - move['skipped']
+    return moved + refused
 
 
 def _in_trial(rows: Sequence[Row], part: Trial) -> list[Row]:

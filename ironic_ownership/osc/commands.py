@@ -33,19 +33,18 @@ class UnderOpenStack(command.Command):
     """The differences of one of our commands when ``openstack`` runs it."""
 
     program: ClassVar[str] = plugin.PROGRAM
+    deadline: Deadline | None = None
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         # Before the client authenticates, which may take long.
         options = getattr(self.app, 'options', None)
-        self.deadline.start(getattr(options, 'ownership_timeout', None))
+        limit = getattr(options, 'ownership_timeout', None)
+        if limit is not None:
+            from ironic_ownership.cli import deadline
 
-    @functools.cached_property
-    def deadline(self) -> Deadline:
-        """The time limit of this run."""
-        from ironic_ownership.cli import deadline
-
-        return deadline.Deadline(lambda: self.__dict__.get('api'))
+            self.deadline = deadline.Deadline(lambda: self.__dict__.get('api'))
+            self.deadline.start(limit)
 
     @property
     def auth_required(self) -> bool:
@@ -93,7 +92,8 @@ class UnderOpenStack(command.Command):
             LOG.error('%s', errors.line(exc), exc_info=exc if debug else None)
             return errors.exit_code(exc)
         finally:
-            self.deadline.cancel()
+            if self.deadline is not None:
+                self.deadline.cancel()
             opened = self.__dict__.get('wiring')
             if opened is not None:
                 opened.close()

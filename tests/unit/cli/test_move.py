@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from ironic_ownership.cli import deadline, move, move_progress
+from ironic_ownership.cli.move_command import MoveCommand
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.engine.changes import moves as move_nodes
@@ -53,7 +54,7 @@ def destination_is_disabled(case: RowCase) -> None:
 def passes_again(case: RowCase) -> None:
     """Let the gate that refused node 1 pass when the move is executed."""
     node = case.ironic.nodes.pop(world.uuid(1))
-    execute = move_progress.execute
+    execute = MoveCommand._execute
 
     def refuse(*args: Any) -> Any:
         try:
@@ -61,7 +62,7 @@ def passes_again(case: RowCase) -> None:
         finally:
             case.ironic.nodes[node.uuid] = node
 
-    case.enterContext(mock.patch.object(move_progress, 'execute', refuse))
+    case.enterContext(mock.patch.object(MoveCommand, '_execute', refuse))
 
 
 REFUSED = ('refused: node_exists: 1 of 2 nodes', '1 of 2 nodes refused by a')
@@ -288,7 +289,7 @@ class UnfinishedMovesTest(command_case.CommandCase):
     def test_wait_that_fails_names_the_move(self) -> None:
         self.remote = True
         with (
-            mock.patch.object(move_progress, '_wait', side_effect=BROKEN),
+            mock.patch.object(move_progress, 'wait', side_effect=BROKEN),
             self.assertRaises(exceptions.RecordsUnavailableError),
         ):
             self.move(*self.nodes, '-y')
