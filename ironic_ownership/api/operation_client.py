@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import getpass
+import json
 import os
 import re
 import socket
@@ -90,7 +91,7 @@ class OperationClient(abc.ABC):
             in both cases.
         """
         operation = find_operation(name)
-        given = _checked(operation, path, query)
+        given = _checked(operation, path, query, body)
         if operation.access not in _READING and not _is_trial(given, body):
             self.has_written = True
         sent = Sent(path, given, body, progress, stopping)
@@ -246,14 +247,25 @@ def _marker(link: str) -> str:
 
 
 def _checked(
-    operation: Operation, path: Mapping[str, str], query: Mapping[str, Any]
+    operation: Operation,
+    path: Mapping[str, str],
+    query: Mapping[str, Any],
+    body: Any = None,
 ) -> dict[str, Any]:
     """Return the query that is sent.
 
+    :raises RequestError: for bytes that the command line does not decode.
     :raises NotFoundError: for the first name that no resource can have. The
         HTTP service would not route it, or answer 400.
     """
     sent = {k: v for k, v in query.items() if v is not None}
+    parts = body.values() if isinstance(body, dict) else (body,)
+    for value in (*path.values(), *sent.values(), *parts):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as exc:
+            fault = f'{value!r} is not a text in UTF-8'
+            raise exceptions.RequestError([fault]) from exc
     for parameter in operation.parameters:
         text = path[parameter.name]
         if text in ('.', '..') or not _fits(text, parameter.schema):

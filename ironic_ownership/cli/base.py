@@ -191,8 +191,6 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command and return its exit code; that of cliff is 0."""
-        if self.uses_api:
-            errors.check_texts(vars(parsed_args))
         if (interval := getattr(parsed_args, 'watch', None)) is None:
             self._once(parsed_args)
         else:

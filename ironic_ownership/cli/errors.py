@@ -6,11 +6,9 @@ The codes are public interface, see ``--help``; each error has its own.
 from __future__ import annotations
 
 import enum
-import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine import suggestions
@@ -55,23 +53,6 @@ def no_column(name: str, shown: Sequence[str], long: bool) -> UsageError:
     return UsageError(
         f'there is no column {name!r}', hint=nearest(name, shown)
     )
-
-
-_FILES = frozenset(('file', 'request'))
-"""Arguments that name files, whose names may be any bytes."""
-
-
-def check_texts(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that neither records nor requests can hold.
-
-    :raises UsageError: for bytes that the command line does not decode.
-    """
-    for name, value in arguments.items():
-        try:
-            if name not in _FILES:
-                json.dumps(value, ensure_ascii=False, default=str).encode()
-        except UnicodeEncodeError as exc:
-            raise UsageError(f'{value!r} is not a text in UTF-8') from exc
 
 
 def exit_code(error: BaseException) -> ExitCode:
