@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import logging
 import pathlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -197,11 +198,11 @@ def open_database(
     if is_file:
         # Files have no pool, but oslo.db passes this option on.
         options.pop('pool_timeout', None)
-    with servers.opening(url):
+    with dialects.opening(url):
         engine = engines.create_engine(
             url, sqlite_fk=True, max_retries=0, **options
         )
-    dialects.log_in_one_line(engine)
+    _log_in_one_line(engine)
     if is_file:
         dialects.prepare_sqlite(engine, lock)
     else:
@@ -213,6 +214,29 @@ def open_database(
             sync_wait='mysql_wsrep_sync_wait' not in options,
         )
     return Database(engine, timeout=statement_timeout)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Report a connection that breaks on its way back to the pool in one line.
+
+    The pool drops it and logs a traceback, although nothing else fails: the
+    transaction has ended, and the next one gets a new connection.
+    """
+    if isinstance(record.exc_info, tuple):
+        record.msg = 'A connection is dropped: %s: %s'
+        exc = record.exc_info[1]
+        record.args = (type(exc).__name__, ' '.join(str(exc).split()))
+        record.exc_info = None
+        record.levelno = logging.WARNING
+        record.levelname = logging.getLevelName(logging.WARNING)
+    return True
+
+
+def _log_in_one_line(engine: sqlalchemy.Engine) -> None:
+    """Report each connection that the pool drops in one line."""
+    # A logger knows each filter once, and new pools of an engine share it.
+    if isinstance(engine.pool.logger, logging.Logger):
+        engine.pool.logger.addFilter(_without_traceback)
 
 
 _UNAVAILABLE = (

@@ -8,11 +8,12 @@ it has on it, those of SQLite, too. Must never put a password into a message.
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import os
 import pathlib
 import sqlite3
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy
@@ -190,6 +191,30 @@ def _file_error(path: object, what: str, hint: str) -> exceptions.RecordsError:
     )
 
 
+# Texts in place of those of pymysql: the first one quotes the password.
+_CAUSES: dict[type[Exception], str] = {
+    UnicodeEncodeError: 'its password has characters outside Latin-1',
+    AttributeError: 'its charset is unknown',
+}
+
+
+@contextlib.contextmanager
+def opening(url: sqlalchemy.URL) -> Iterator[None]:
+    """Raise our errors instead of those by which a driver refuses a URL."""
+    try:
+        yield
+    except (OSError, TypeError, ValueError, AttributeError) as exc:
+        kind = exceptions.RecordsError
+        if isinstance(exc, OSError):  # a file, which may come back
+            kind = exceptions.RecordsUnavailableError
+        raise kind(
+            f'database {shown(url)} cannot be opened: '
+            f'{_CAUSES.get(type(exc), exc)}',
+            hint='Correct the options of [database] connection, or the files '
+            'that they name',
+        ) from exc
+
+
 def longest_call(statement: float) -> float:
     """Return the bound of the client for one call, in seconds."""
     # Longer than that of the server, whose error tells more and keeps the
@@ -224,29 +249,6 @@ def with_timeouts(
 def whole(seconds: float) -> str:
     """Return seconds as a server reads them, at least one."""
     return str(max(1, int(seconds)))
-
-
-def _one_line(record: logging.LogRecord) -> bool:
-    """Report a connection that breaks on its way back to the pool in one line.
-
-    The pool drops it and logs a traceback, although nothing else fails: the
-    transaction has ended, and the next one gets a new connection.
-    """
-    if isinstance(record.exc_info, tuple):
-        record.msg = 'A connection is dropped: %s: %s'
-        exc = record.exc_info[1]
-        record.args = (type(exc).__name__, ' '.join(str(exc).split()))
-        record.exc_info = None
-        record.levelno = logging.WARNING
-        record.levelname = logging.getLevelName(logging.WARNING)
-    return True
-
-
-def log_in_one_line(engine: sqlalchemy.Engine) -> None:
-    """Report each connection that the pool drops in one line."""
-    # A logger knows each filter once, and new pools of an engine share it.
-    if isinstance(engine.pool.logger, logging.Logger):
-        engine.pool.logger.addFilter(_one_line)
 
 
 def prepare_sqlite(engine: sqlalchemy.Engine, timeout: float) -> None:

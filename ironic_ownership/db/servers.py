@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy
 from sqlalchemy import event
 
-from ironic_ownership.contracts import exceptions
 from ironic_ownership.db import dialects
 from ironic_ownership.db.dialects import POSTGRESQL, longest_call, whole
 
@@ -75,30 +72,6 @@ def is_galera(cursor: Any) -> bool:
     return row is not None and row[1] == 'ON'
 
 
-# Texts in place of those of pymysql: the first one quotes the password.
-_CAUSES: dict[type[Exception], str] = {
-    UnicodeEncodeError: 'its password has characters outside Latin-1',
-    AttributeError: 'its charset is unknown',
-}
-
-
-@contextlib.contextmanager
-def opening(url: sqlalchemy.URL) -> Iterator[None]:
-    """Raise our errors instead of those by which a driver refuses a URL."""
-    try:
-        yield
-    except (OSError, TypeError, ValueError, AttributeError) as exc:
-        kind = exceptions.RecordsError
-        if isinstance(exc, OSError):  # a file, which may come back
-            kind = exceptions.RecordsUnavailableError
-        raise kind(
-            f'database {dialects.shown(url)} cannot be opened: '
-            f'{_CAUSES.get(type(exc), exc)}',
-            hint='Correct the options of [database] connection, or the files '
-            'that they name',
-        ) from exc
-
-
 def _bound_calls(engine: sqlalchemy.Engine, longest: float) -> None:
     from ironic_ownership.db import watchdog
 
@@ -120,7 +93,7 @@ def _share_tls(engine: sqlalchemy.Engine) -> None:
 
     @event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> object:
-        with opening(engine.url):
+        with dialects.opening(engine.url):
             made = pymysql_class()(*args, **{**options, 'defer_connect': True})
         made.connect()
         return made
