@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -21,7 +21,6 @@ from ironic_ownership.db import (
     service_admin,
     tables,
     transaction,
-    trials,
 )
 from ironic_ownership.db.transaction import Transaction
 
@@ -290,7 +289,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
     stored = [_result(node, locked) for node in done]
     for state in sorted({node.state for node in stored}):
-        trials.write_results(
+        write_results(
             tx,
             move.request_id,
             {node.uuid: node.detail for node in stored if node.state is state},
@@ -312,6 +311,36 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
             )
             for node in moved
         ],
+    )
+
+
+def write_results(
+    tx: Transaction,
+    request_id: str,
+    details: Mapping[str, str | None],
+    *which: sa.ColumnElement[bool],
+    **values: object,
+) -> int:
+    """Write the results of nodes of a move, whose records are locked.
+
+    :param details: by the node's uuid.
+    :param which: those that get one; by default all.
+    :returns: their number.
+    """
+    alike: dict[str | None, list[str]] = {}
+    for uuid, detail in details.items():
+        alike.setdefault(detail, []).append(uuid)
+    # One statement for each result instead of one for each node.
+    return sum(
+        tx.update_rows(
+            _node_moves.node_uuid,
+            uuids,
+            _node_moves.request_id == request_id,
+            *which,
+            detail=detail,
+            **values,
+        )
+        for detail, uuids in sorted(alike.items(), key=str)
     )
 
 

@@ -177,7 +177,7 @@ class SqlMoves(transaction.Port):
         uuids = sa.select(_node_moves.node_uuid).where(*planned)
         # The nodes first, as in every transaction that locks both.
         tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
-        trials.write_results(
+        move_transaction.write_results(
             tx,
             request_id,
             details,

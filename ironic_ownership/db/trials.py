@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import sqlalchemy as sa
-
 from ironic_ownership.contracts.moves import NodeState, Trial
 from ironic_ownership.db import tables
+from ironic_ownership.db.move_transaction import write_results
 from ironic_ownership.db.transaction import Transaction
 
 _node_moves = tables.node_moves.c
@@ -55,36 +54,6 @@ def fail_trial(
         updated_at=tx.now(),
     )
     return failed > 0 or not details
-
-
-def write_results(
-    tx: Transaction,
-    request_id: str,
-    details: Mapping[str, str | None],
-    *which: sa.ColumnElement[bool],
-    **values: object,
-) -> int:
-    """Write the results of nodes of a move, whose records are locked.
-
-    :param details: by the node's uuid.
-    :param which: those that get one; by default all.
-    :returns: their number.
-    """
-    alike: dict[str | None, list[str]] = {}
-    for uuid, detail in details.items():
-        alike.setdefault(detail, []).append(uuid)
-    # One statement for each result instead of one for each node.
-    return sum(
-        tx.update_rows(
-            _node_moves.node_uuid,
-            uuids,
-            _node_moves.request_id == request_id,
-            *which,
-            detail=detail,
-            **values,
-        )
-        for detail, uuids in sorted(alike.items(), key=str)
-    )
 
 
 def against_owner(
