@@ -155,7 +155,7 @@ def _claim(
 
 def _move(ports: Ports, kept: SqlMoves, size: int) -> Timing:
     operation = move_nodes.MoveNodes(
-        ports, kept, sharded=False, permission_lifetime=0.0
+        ports, kept, sharded=lambda: False, permission_lifetime=0.0
     )
     order = Move(new_request_id(), 'new', 'benchmark')
     started = time.perf_counter()

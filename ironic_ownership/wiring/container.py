@@ -325,7 +325,7 @@ class Container:
                     lambda: self.placement_of() if placement else None,
                     self.shared_key if complete else '',
                 ),
-                sharded=self.sharded,
+                sharded=self.sharded(),
             )
         if complete:
             return found
@@ -351,7 +351,6 @@ class Container:
         """
         return self._client_settings.tuning.policies.scope
 
-    @property
     def sharded(self) -> bool:
         """Tell whether nodes may be listed by shard only: law 4."""
         return self.scope.shard is not None

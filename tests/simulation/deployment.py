@@ -254,7 +254,7 @@ class ServiceProcess(Process):
             MoveNodes(
                 context.ports,
                 SqlMoves(database),
-                sharded=False,
+                sharded=lambda: False,
                 permission_lifetime=site.times.ttl / 3,
             ),
             SqlOrderTurn(database),

@@ -141,7 +141,7 @@ def _check_action(request: Request) -> Answer:
         allowed = node_query.check_action(
             ports,
             uuid,
-            lambda: request.context.sharded,
+            request.context.sharded,
             instance=None if named == uuid else named,
             own_scope_only=request.context.own_scope_only,
         )
@@ -154,7 +154,7 @@ def _explained(request: Request, ports: Ports) -> Explanation:
     :raises NotFoundError: if neither Ironic nor the records know it.
     """
     uuid = _uuid_of(request, ports)
-    found = node_query.explain(ports, uuid, lambda: request.context.sharded)
+    found = node_query.explain(ports, uuid, request.context.sharded)
     if found is None:
         recorded = ports.records.compute_nodes()
         raise suggestions.unknown('node', uuid, [r.uuid for r in recorded])

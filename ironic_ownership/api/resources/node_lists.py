@@ -95,7 +95,7 @@ def _list(request: Request) -> Answer:
 def _read(request: Request) -> node_listing.NodeListing:
     context = request.context
     chosen = _chosen(request)
-    host = context.service if context.sharded else ''
+    host = context.service if context.sharded() else ''
     with context.ports() as ports:
         together = node_listing.decides_together(ports)
         scope, whose = node_listing.scope_of(

@@ -178,7 +178,7 @@ class ImportNodes(NodeReader):
         ]
         ironic, hosts = self.ports.ironic, list(services)
         shards: Collection[str | None] = {None}
-        if self.sharded and len(new) > FEW:
+        if len(new) > FEW and self.sharded():
             shards = ironic.shard_counts()
         nodes = self.read_nodes(new, shards)
         return [

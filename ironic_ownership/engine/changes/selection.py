@@ -8,7 +8,13 @@ key set every list names a shard: law 4.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeState
@@ -62,12 +68,13 @@ def scope_of(
 class NodeReader:
     """Reads nodes from Ironic; many of them by lists of their shards.
 
-    :param sharded: whether every list of nodes has to name a shard: law 4.
+    :param sharded: tells whether every list of nodes has to name a shard:
+        law 4. Called only where nodes may be listed.
     """
 
     ports: Ports
     _: dataclasses.KW_ONLY
-    sharded: bool
+    sharded: Callable[[], bool]
 
     def read_nodes(
         self,
@@ -98,7 +105,7 @@ class NodeReader:
             # too.
             scope = model.Scope(shard=node.shard)
             if scope not in scopes and not (
-                self.sharded and node.shard is None
+                self.sharded() and node.shard is None
             ):
                 scopes.append(scope)
                 found.update(self._listed(scope, wanted, summary))
@@ -107,7 +114,7 @@ class NodeReader:
     def _lists(self, shards: Collection[str | None]) -> list[model.Scope]:
         named = sorted(shard for shard in shards if shard is not None)
         partial = len(named) < len(shards) or len(named) > _SHARDS
-        if partial and not self.sharded:
+        if partial and not self.sharded():
             return [model.Scope()]
         return [model.Scope(shard=shard) for shard in named]
 
@@ -238,7 +245,7 @@ class SnapshotReader(NodeReader):
             if record.uuid not in found
             and scope.matches(record.shard, record.conductor_group)
         ]
-        if len(remaining) > FEW and not self.sharded:
+        if len(remaining) > FEW and not self.sharded():
             everywhere = {
                 node.uuid for node in ironic.scan(model.Scope(), summary=True)
             }

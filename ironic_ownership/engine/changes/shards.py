@@ -175,7 +175,7 @@ def _read(
         )
     left: collections.Counter[str] = collections.Counter()
     scopes = [model.Scope()]
-    if operation.sharded:
+    if operation.sharded():
         # Law 4: with a shard key set every list names a shard.
         scopes = [model.Scope(shard=one) for one in sorted({*shards.values()})]
         left[

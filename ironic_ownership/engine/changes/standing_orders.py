@@ -137,10 +137,8 @@ class StandingOrders(Worker):
         """List nodes by shard while the own scope is one, also if reloaded."""
         interpret = self.context.ports.interpret
         policies = interpret(row.settings) if row is not None else None
-        self.moves = dataclasses.replace(
-            self.moves,
-            sharded=policies is None or policies.scope.shard is not None,
-        )
+        sharded = policies is None or policies.scope.shard is not None
+        self.moves = dataclasses.replace(self.moves, sharded=lambda: sharded)
 
     def _interrupted(self) -> bool:
         return (

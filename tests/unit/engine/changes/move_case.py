@@ -52,7 +52,7 @@ class ChangeCase(sqlite.SqliteCase):
     ) -> MoveNodes:
         ports_ = dataclasses.replace(self.ports, placement=fake)
         return MoveNodes(
-            ports_, self.moves, sharded=False, permission_lifetime=0.0
+            ports_, self.moves, sharded=lambda: False, permission_lifetime=0.0
         )
 
     def serve(self, host: str, settings: model.MemberSettings) -> int:

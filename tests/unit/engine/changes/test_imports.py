@@ -19,7 +19,7 @@ def failed(create: bool = False, **values) -> dict[str, str]:
         ports.Ports(None, None, None, world.interpret),  # type: ignore
         None,  # type: ignore
         create=create,
-        sharded=False,
+        sharded=lambda: False,
     )
     case = import_nodes.ImportCase(
         operation,

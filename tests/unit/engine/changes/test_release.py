@@ -60,7 +60,7 @@ class HandOverCase(service.ServiceCase):
         return kind(
             self.source.context.ports,
             self.moves,
-            sharded=False,
+            sharded=lambda: False,
             permission_lifetime=PERMISSION,
             pause=self.pause,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unittest
 from unittest import mock
 
@@ -39,7 +40,8 @@ class TestReadNodes(unittest.TestCase):
                 nodes = [world.node(number, shard=shard) for number in NUMBERS]
                 ironic = fake_bare_metal.FakeBareMetal(nodes)
                 ports = mock.Mock(spec=['ironic'], ironic=ironic)
-                reader = selection.NodeReader(ports, sharded=sharded)
+                law = functools.partial(bool, sharded)
+                reader = selection.NodeReader(ports, sharded=law)
                 found = reader.read_nodes(UUIDS, recorded)
                 self.assertEqual(ironic.nodes, found)
                 self.assertEqual(calls, ironic.calls)
@@ -47,6 +49,6 @@ class TestReadNodes(unittest.TestCase):
     def test_nodes_that_ironic_does_not_have_are_asked_for(self) -> None:
         ironic = fake_bare_metal.FakeBareMetal(())
         ports = mock.Mock(spec=['ironic'], ironic=ironic)
-        reader = selection.NodeReader(ports, sharded=False)
+        reader = selection.NodeReader(ports, sharded=lambda: False)
         found = reader.read_nodes(UUIDS, {'old'})
         self.assertEqual(dict.fromkeys(UUIDS), found)

@@ -119,7 +119,7 @@ class TestOrders(service.ServiceCase):
             MoveNodes(
                 context.ports,
                 self.moves,
-                sharded=False,
+                sharded=lambda: False,
                 permission_lifetime=0.0,
             ),
             SqlOrderTurn(self.database),
@@ -317,13 +317,13 @@ class TestOrders(service.ServiceCase):
         self.give_and_die()
         worker = self.worker(self.host)
         self.step(worker)
-        self.assertFalse(worker.moves.sharded)
+        self.assertFalse(worker.moves.sharded())
         for settings in (world.runs(shard_key='a'), world.NEWER):
             self.records.advertise('host2', self.host.fence.epoch(), settings)
             self.ironic.calls.clear()
             self.step(worker)
             self.assertNotIn('scan', {name for name, _ in self.ironic.calls})
-            self.assertTrue(worker.moves.sharded)
+            self.assertTrue(worker.moves.sharded())
 
     def test_fenced_service_carries_nothing_out(self) -> None:
         self.give_and_die()
