@@ -327,16 +327,15 @@ class MoveNodes(Releaser):
     ) -> Sequence[NodeMove]:
         order, request_id = proposal.order, proposal.order.request_id
         uuids = [node.uuid for node in nodes]
+        refused, given_up = dict[str, str](), dict[str, str]()
         try:
-            refused = self.set_shards(
-                {u: order.shard for u in uuids if u in proposal.resharded}
-            )
-            rest = [node for node in nodes if node.uuid not in refused]
+            if set_on := [u for u in uuids if u in proposal.resharded]:
+                refused = self.set_shards(dict.fromkeys(set_on, order.shard))
+            leaving = proposal.handed_over - refused.keys()
             # Live sources release their nodes; some may stay.
-            given_up = self.release(
-                [node for node in rest if node.uuid in proposal.handed_over],
-                HandOver(request_id, order.actor, reason=order.reason),
-            )
+            if left := [node for node in nodes if node.uuid in leaving]:
+                by = HandOver(request_id, order.actor, reason=order.reason)
+                given_up = self.release(left, by)
             if refused | given_up:
                 self.moves.refuse(request_id, refused | given_up)
             # Those that were given up as well: another process may have
