@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 MODULES: Mapping[str, Sequence[str]] = {
-    'compute_node': ('node_lists', 'compute_nodes', 'node_changes'),
+    'compute_node': ('compute_nodes', 'node_lists', 'node_changes'),
     'compute_node_record': ('node_lists',),
     'instance': ('node_changes',),
     'service': ('services', 'service_changes', 'moves'),
