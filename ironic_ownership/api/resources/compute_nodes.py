@@ -11,7 +11,11 @@ from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, deployment, node_query
 from ironic_ownership.engine.queries.deployment import NodeStatus
-from ironic_ownership.engine.queries.explanation import Candidate, Explanation
+from ironic_ownership.engine.queries.explanation import (
+    Candidate,
+    Explanation,
+    explain_node,
+)
 from ironic_ownership.observe import columns
 from ironic_ownership.observe.columns import Column, Columns, cells
 
@@ -154,7 +158,7 @@ def _explained(request: Request, ports: Ports) -> Explanation:
     :raises NotFoundError: if neither Ironic nor the records know it.
     """
     uuid = _uuid_of(request, ports)
-    found = node_query.explain(ports, uuid, request.context.sharded)
+    found = explain_node(ports, uuid, request.context.sharded)
     if found is None:
         recorded = ports.records.compute_nodes()
         raise suggestions.unknown('node', uuid, [r.uuid for r in recorded])

@@ -3,14 +3,16 @@
 Every known service is a candidate, including those that cannot own nodes: most
 questions are about why a service does not own a node.
 
-A pure function of what all processes share, without the local configuration,
-so that the explanation is the same on every machine. Law 6.
+It follows from what all processes share, without the local configuration, so
+that it is the same on every machine. Law 6. The node is asked for by its uuid,
+without any filter, because it may have left the scope of its owner.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Callable, Collection
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.reasons import Decision
@@ -20,9 +22,16 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroups,
     assigner_name,
     is_registered,
+    tolerant,
     why_unreadable,
 )
-from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
+from ironic_ownership.engine.ports import Ports
+from ironic_ownership.engine.queries.deployment import (
+    Deployment,
+    NodeStatus,
+    conductors_of,
+    read_services,
+)
 
 AWAY = 'was stopped and is expected back'
 
@@ -137,6 +146,60 @@ class Explanation:
         return self.preferred.owner if self.preferred else None
 
 
+def explain_node(
+    ports: Ports, uuid: str, sharded: Callable[[], bool] = lambda: False
+) -> Explanation | None:
+    """Explain the decision for one compute node.
+
+    Other nodes are listed only if they are decided together with it.
+
+    :param sharded: tells whether nodes may be listed by shard only (law 4);
+        called only if there is anything to list.
+    :returns: ``None`` if neither Ironic nor the records have it.
+    :raises OwnershipError: if anything can't be read.
+    """
+    policy_set.prepare(ports.records.services(), ports.interpret)
+    records = _records(ports, [uuid])
+    node = ports.ironic.get(uuid)
+    seen = Deployment(
+        ports.interpret,
+        *read_services(ports),
+        records,
+        pauses=ports.records.pauses(),
+        on_fault=tolerant(),
+    )
+    if node is None:
+        return explain(uuid, seen) if records else None
+    nodes = {uuid: node}
+    group = _deciding(node, seen.peer_groups)
+    if group is not None and not group.policies.node_by_node:
+        policies = group.policies
+        if policies.scope.shard is None and sharded():
+            raise exceptions.OwnershipError(
+                f'node {uuid} is decided together with other nodes, which '
+                'may not be listed with a shard key set',
+                hint='Use a configuration without shard_key',
+            )
+        found = ports.ironic.scan(policies.scope)
+        nodes = {one.uuid: one for one in found} | nodes
+        if policies.reads_owners:
+            records = _records(ports, nodes) | records
+    seen = dataclasses.replace(
+        seen,
+        nodes=nodes,
+        records=records,
+        conductors=conductors_of(ports.ironic),
+    )
+    return explain(uuid, seen)
+
+
+def _records(
+    ports: Ports, uuids: Collection[str]
+) -> dict[str, model.ComputeNode]:
+    found = ports.records.compute_nodes_by_uuid(uuids)
+    return {one.uuid: one for one in found}
+
+
 def explain(uuid: str, deployment: Deployment) -> Explanation:
     """Explain who owns a node, and why.
 
@@ -172,19 +235,6 @@ def explain(uuid: str, deployment: Deployment) -> Explanation:
         owner=deployment.services.get(status.owner or ''),
         paused=any(one.covers(*status.place) for one in deployment.pauses),
     )
-
-
-def decided_together(
-    node: model.Node, peer_groups: PeerGroups
-) -> policy_set.PolicySet | None:
-    """Return policies that decide a node together with those of a scope.
-
-    :returns: ``None`` if the node is decided by itself.
-    """
-    group = _deciding(node, peer_groups)
-    if group is None or group.policies.node_by_node:
-        return None
-    return group.policies
 
 
 def _deciding(node: model.Node, peer_groups: PeerGroups) -> PeerGroup | None:

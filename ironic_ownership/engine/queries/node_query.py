@@ -6,74 +6,13 @@ it may have left the scope of its owner.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine import availability, suggestions
-from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports, Records
 from ironic_ownership.engine.queries import explanation
-from ironic_ownership.engine.queries.deployment import (
-    Deployment,
-    NodeStatus,
-    conductors_of,
-    read_services,
-)
-
-
-def explain(
-    ports: Ports, uuid: str, sharded: Callable[[], bool] = lambda: False
-) -> explanation.Explanation | None:
-    """Explain the decision for one compute node.
-
-    Other nodes are listed only if they are decided together with it.
-
-    :param sharded: tells whether nodes may be listed by shard only (law 4);
-        called only if there is anything to list.
-    :returns: ``None`` if neither Ironic nor the records have it.
-    :raises OwnershipError: if anything can't be read.
-    """
-    policy_set.prepare(ports.records.services(), ports.interpret)
-    records = _records(ports, [uuid])
-    node = ports.ironic.get(uuid)
-    seen = Deployment(
-        ports.interpret,
-        *read_services(ports),
-        records,
-        pauses=ports.records.pauses(),
-        on_fault=tolerant(),
-    )
-    if node is None:
-        return explanation.explain(uuid, seen) if records else None
-    nodes = {uuid: node}
-    policies = explanation.decided_together(node, seen.peer_groups)
-    if policies is not None:
-        if policies.scope.shard is None and sharded():
-            raise exceptions.OwnershipError(
-                f'node {uuid} is decided together with other nodes, which '
-                'may not be listed with a shard key set',
-                hint='Use a configuration without shard_key',
-            )
-        found = ports.ironic.scan(policies.scope)
-        nodes = {one.uuid: one for one in found} | nodes
-        if policies.reads_owners:
-            records = _records(ports, nodes) | records
-    seen = dataclasses.replace(
-        seen,
-        nodes=nodes,
-        records=records,
-        conductors=conductors_of(ports.ironic),
-    )
-    return explanation.explain(uuid, seen)
-
-
-def _records(
-    ports: Ports, uuids: Collection[str]
-) -> dict[str, model.ComputeNode]:
-    found = ports.records.compute_nodes_by_uuid(uuids)
-    return {one.uuid: one for one in found}
+from ironic_ownership.engine.queries.deployment import NodeStatus
 
 
 def check_action(
@@ -100,7 +39,7 @@ def check_action(
         ``own_scope_only``.
     :raises OwnershipError: if anything can't be read.
     """
-    found = explain(ports, uuid, sharded)
+    found = explanation.explain_node(ports, uuid, sharded)
     if found is None or found.status.node is None:
         raise exceptions.NotFoundError(f'Ironic does not have the node {uuid}')
     status, node = found.status, found.status.node

@@ -14,7 +14,7 @@ from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import (
     deployment,
     deployment_reader,
-    node_query,
+    explanation,
 )
 from tests.unit.engine import service, world
 
@@ -77,7 +77,9 @@ class TestCost(service.CountedCase, OverviewCase):
             runner.check(self.read())
 
         def explain() -> None:
-            self.assertIsNotNone(node_query.explain(ports, world.uuid(1)))
+            self.assertIsNotNone(
+                explanation.explain_node(ports, world.uuid(1))
+            )
 
         for work, few, many, requests in (
             # As many as are on one page of the records.
@@ -150,7 +152,10 @@ class TestReading(OverviewCase):
 
         for name, read in (
             ('scan', self.read),
-            ('get', lambda: node_query.explain(ports, world.uuid(1)).owner),
+            (
+                'get',
+                lambda: explanation.explain_node(ports, world.uuid(1)).owner,
+            ),
         ):
             self.backend.join('host1', 'one', world.ALL)
             self.epoch = self.records.register('host1', world.ALL)

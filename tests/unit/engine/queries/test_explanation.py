@@ -10,7 +10,7 @@ from ironic_ownership.contracts import model, policy
 from ironic_ownership.contracts.records import Pause
 from ironic_ownership.engine.decision.peer_groups import tolerant
 from ironic_ownership.engine.ports import Ports
-from ironic_ownership.engine.queries import advice, explanation, node_query
+from ironic_ownership.engine.queries import advice, explanation
 from ironic_ownership.engine.queries.deployment import Deployment
 from tests.unit.engine import service, world
 
@@ -405,7 +405,9 @@ class TestDecidedTogether(service.ServiceCase):
         for host in ('host1', 'host2'):
             member = service.Service(host, runs, self.shared)
             member.backend.join(host, host, runs)
-        return node_query.explain(ports, world.uuid(number), lambda: sharded)
+        return explanation.explain_node(
+            ports, world.uuid(number), lambda: sharded
+        )
 
     def setUp(self) -> None:
         super().setUp()

@@ -12,7 +12,7 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine import ports, suggestions
 from ironic_ownership.engine.decision import peer_groups
-from ironic_ownership.engine.queries import deployment, node_query
+from ironic_ownership.engine.queries import deployment, explanation, node_query
 from tests.contract.suites import fake_bare_metal
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -105,21 +105,23 @@ class QueryCase(sqlite.SqliteCase):
 class NodeQueryTest(QueryCase):
     def test_one_node_is_asked_for_by_its_uuid_alone(self) -> None:
         self.ironic.put(node('a', shard='s9'))
-        found = node_query.explain(self.ports, node('a').uuid)
+        found = explanation.explain_node(self.ports, node('a').uuid)
         assert found is not None
         self.assertEqual(deployment.State.UNOWNED, found.status.state)
         self.assertEqual(
             [('get', node('a').uuid), ('conductors', None)], self.ironic.calls
         )
-        self.assertIsNone(node_query.explain(self.ports, node('b').uuid))
+        self.assertIsNone(explanation.explain_node(self.ports, node('b').uuid))
 
     def test_policies_of_another_service_that_fail_hide_no_node(self) -> None:
         self.ironic.put(node('a'), node('theirs', shard='s2'))
         for where in ('admits', 'peers'):
             self.join_failing(where)
             with self.assertLogs(peer_groups.__name__, 'WARNING') as logged:
-                mine = node_query.explain(self.ports, node('a').uuid)
-                found = node_query.explain(self.ports, node('theirs').uuid)
+                mine = explanation.explain_node(self.ports, node('a').uuid)
+                found = explanation.explain_node(
+                    self.ports, node('theirs').uuid
+                )
             self.assertIn('h2 fail', logged.output[-1])
             assert found is not None
             assert mine is not None
