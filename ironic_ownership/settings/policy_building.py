@@ -23,7 +23,8 @@ from ironic_ownership.contracts.calls import (
 )
 from ironic_ownership.contracts.member_settings import is_value
 from ironic_ownership.contracts.policy import FilterPolicy, Policy
-from ironic_ownership.engine.decision import plugin_guard, policy_set
+from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.decision import policy_set
 
 if TYPE_CHECKING:
     from ironic_ownership.engine.host.tuning import Snapshots

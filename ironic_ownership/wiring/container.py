@@ -18,7 +18,7 @@ from ironic_ownership.conf.configuration import backend, database_url
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Companion
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.membership.backend_guard import GuardedBackend
+from ironic_ownership.engine.plugin_guard import GuardedBackend
 from ironic_ownership.engine.ports import BareMetal, Placement, Ports
 from ironic_ownership.settings import (
     Settings,

@@ -25,7 +25,8 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts import policy as contract
-from ironic_ownership.engine.decision import plugin_guard, policy_set
+from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.decision import policy_set
 from ironic_ownership_plugin_kit import (
     determinism_laws,
     option_values,

@@ -31,10 +31,10 @@ from ironic_ownership.engine.host import health
 from ironic_ownership.engine.host.action_guard import Permission
 from ironic_ownership.engine.host.process import Host
 from ironic_ownership.engine.host.tuning import Intervals, Tuning
-from ironic_ownership.engine.membership.backend_guard import GuardedBackend
 from ironic_ownership.engine.membership.fence import Fence
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.service_context import ServiceContext
+from ironic_ownership.engine.plugin_guard import GuardedBackend
 from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.reservations.candidates import CandidateFinder
 from ironic_ownership.engine.reservations.eligibility import ServiceReader

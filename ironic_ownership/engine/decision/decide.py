@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, reasons
 from ironic_ownership.contracts.reasons import Contest, Decision
-from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine import plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 
 Decisions = Mapping[str, Decision]

@@ -8,7 +8,8 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ironic_ownership.contracts import exceptions, model, policy, texts
-from ironic_ownership.engine.decision import plugin_guard, policy_set
+from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.decision import policy_set
 
 BATCH = 1000
 """Nodes that are decided together, where some can be after others."""

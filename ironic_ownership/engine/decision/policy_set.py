@@ -22,7 +22,7 @@ from typing import Any
 
 from ironic_ownership.contracts import exceptions, model, policy, texts
 from ironic_ownership.contracts.reasons import Decision, Reason
-from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine import plugin_guard
 
 _OWN = f'{__name__.partition(".")[0]}.'
 MAX_REASON = 100

@@ -19,9 +19,8 @@ from oslo_log import log
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import PendingCalls
 from ironic_ownership.contracts.conditions import Condition, Loop
-from ironic_ownership.engine import conditions
+from ironic_ownership.engine import conditions, plugin_guard
 from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.decision import plugin_guard
 from ironic_ownership.engine.host.operator_log import Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember

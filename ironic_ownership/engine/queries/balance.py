@@ -9,8 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ironic_ownership.contracts import exceptions, model, texts
-from ironic_ownership.engine import availability
-from ironic_ownership.engine.decision import plugin_guard
+from ironic_ownership.engine import availability, plugin_guard
 from ironic_ownership.engine.decision.peer_groups import PeerGroup, PeerGroups
 from ironic_ownership.engine.queries.deployment import Deployment, Part
 from ironic_ownership.engine.queries.service_status import ServiceStatus

@@ -8,8 +8,8 @@ from unittest import mock
 
 from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine.membership import backend_guard
-from ironic_ownership.engine.membership.backend_guard import GuardedBackend
+from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.plugin_guard import GuardedBackend
 from ironic_ownership_plugin_kit import backend
 from ironic_ownership_plugin_kit.fakes import FakeClock as Clock
 from ironic_ownership_plugin_kit.fakes import MemoryCase
@@ -135,14 +135,14 @@ class TestFaults(unittest.TestCase):
 
     def test_view_that_does_not_return_is_a_fault_until_it_does(self) -> None:
         end = self.hang('view')
-        with mock.patch.object(backend_guard, 'GRACE', -4.9):
+        with mock.patch.object(plugin_guard, 'GRACE', -4.9):
             for _ in range(2):
                 self.assert_fault(self.guard.view, 'view()')
         end()
         self.assertEqual(model.View(), self.guard.view())
 
     def test_close_neither_hangs_nor_raises(self) -> None:
-        self.enterContext(mock.patch.object(backend_guard, 'GRACE', 0.1))
+        self.enterContext(mock.patch.object(plugin_guard, 'GRACE', 0.1))
         self.hang('close')
         for _ in range(2):
             with self.assertLogs('ironic_ownership', 'WARNING') as logged:

@@ -7,7 +7,8 @@ import unittest
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reasons
-from ironic_ownership.engine.decision import decide, plugin_guard, policy_set
+from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.decision import decide, policy_set
 from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.unit.engine import world
