@@ -16,7 +16,7 @@ from oslo_config import cfg
 from ironic_ownership import program
 from ironic_ownership.conf.configuration import database_url, new
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, purge, schema
+from ironic_ownership.db import connection, purge, schema, tables
 from ironic_ownership.observe import columns
 
 PROG = 'ironic-ownership-dbsync'
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             '--revision',
             default='head',
-            help=f'revision to go to (default: head, which is {schema.HEAD})',
+            help=f'revision to go to (default: head, which is {tables.HEAD})',
         )
     purging = commands.add_parser(
         'purge',
@@ -156,7 +156,7 @@ def _run(args: argparse.Namespace) -> int:
         **connection.engine_options(conf.database),
     )
     commands: dict[str, Callable[[], str | None]] = {
-        'version': lambda: schema.version(database),
+        'version': database.revision,
         'upgrade': lambda: schema.upgrade(database, args.revision),
         'stamp': lambda: schema.stamp(database, args.revision),
         'purge': lambda: _purge(database, args),

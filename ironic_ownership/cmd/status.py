@@ -19,7 +19,13 @@ from ironic_ownership.conf.configuration import (
 )
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.reservations import METHOD
-from ironic_ownership.db import connection, moves, reservations, schema
+from ironic_ownership.db import (
+    connection,
+    moves,
+    reservations,
+    schema,
+    tables,
+)
 from ironic_ownership.wiring import unknown_options
 
 Result = upgradecheck.Result
@@ -32,11 +38,11 @@ def _failure(exc: Exception) -> Result:
 
 def _check_schema(database: connection.Database) -> Result:
     """Check that this release can use the schema."""
-    found = schema.version(database)
-    if found != schema.HEAD and database.is_file:
+    found = database.revision()
+    if found != tables.HEAD and database.is_file:
         schema.check_known(database, found)
         return Result(
-            Code.SUCCESS, f'Is upgraded to {schema.HEAD} at the first start'
+            Code.SUCCESS, f'Is upgraded to {tables.HEAD} at the first start'
         )
     schema.ensure(database)
     return Result(Code.SUCCESS)
@@ -110,7 +116,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 **connection.engine_options(self._conf.database),
             )
             with contextlib.closing(database):
-                known = schema.version(database) == schema.HEAD
+                known = database.is_current
                 if known or check is _check_schema:
                     return check(database)
                 return Result(Code.SUCCESS, 'Not read on this schema')

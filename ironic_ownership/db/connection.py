@@ -1,7 +1,8 @@
 """Open a database through oslo.db and run transactions on it.
 
 Every transaction of this package goes through :class:`Database`, which
-retries it and translates its errors. Must not know any table.
+retries it and translates its errors. Must not know any table but that of the
+revision.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sqlalchemy import exc as sa_exc
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.db import dialects, servers
+from ironic_ownership.db import dialects, servers, tables
 from ironic_ownership.db.dialects import SQLITE
 
 T = TypeVar('T')
@@ -86,6 +87,18 @@ class Database:
             or name.startswith('file:')
             or pathlib.Path(name).exists()
         )
+
+    def revision(self) -> str | None:
+        """Return the revision of the schema, or ``None`` without a schema.
+
+        A file that does not exist is not created.
+        """
+        return self.read(revision_of) if self.exists else None
+
+    @property
+    def is_current(self) -> bool:
+        """True if it has the schema of this release."""
+        return self.revision() == tables.HEAD
 
     def read(self, work: Work[T]) -> T:
         """Run a transaction that only reads."""
@@ -151,6 +164,13 @@ class Database:
     def close(self) -> None:
         """Close the connections that are not in use. Idempotent."""
         self.engine.dispose()
+
+
+def revision_of(conn: sqlalchemy.Connection) -> str | None:
+    """Return the revision of the schema, or ``None`` without a schema."""
+    if not sqlalchemy.inspect(conn).has_table(tables.VERSIONS.name):
+        return None
+    return conn.scalar(sqlalchemy.select(tables.VERSIONS.c.version_num))
 
 
 def chunks(

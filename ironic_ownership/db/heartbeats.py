@@ -22,7 +22,7 @@ from ironic_ownership.contracts import backend, exceptions, model
 from ironic_ownership.contracts.backend import Capability
 from ironic_ownership.contracts.calls import Call, Clock, monotonic
 from ironic_ownership.contracts.options import Option, OptionType
-from ironic_ownership.db import connection, dialects, rows, schema, tables
+from ironic_ownership.db import connection, dialects, rows, tables
 
 _table = tables.members
 _members = tables.members.c
@@ -339,7 +339,11 @@ class DatabaseBackend(backend.MembershipBackend):
                 )
                 if not create and not database.exists:
                     return database
-                schema.ensure(database)
+                if not database.is_current:
+                    # Imported where it is called: few find another one.
+                    from ironic_ownership.db import schema
+
+                    schema.ensure(database)
                 self._database = database
             return self._database
 

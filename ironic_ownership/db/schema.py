@@ -4,8 +4,8 @@ An SQLite file is created by a service and upgraded by the first process that
 opens it, a server database only by its operator. Migrations only add: what the
 release before needs goes one release later. So a release also runs on the
 schema of the next one, which names the oldest revision that still works.
-alembic is imported only when there is work: every start of a command calls
-:func:`ensure`.
+This is imported only where a database has another schema: every start of a
+command reads the revision. So is alembic, only when there is work.
 
 One process at a time changes it. MariaDB's own locks belong to one server: on
 a Galera cluster the lock is a row, since of two insertions, through any nodes,
@@ -35,25 +35,7 @@ if TYPE_CHECKING:
 # Not oslo.log, which no command needs to import.
 LOG = logging.getLogger(__name__)
 
-HEAD = '0023'
-"""The newest revision of ``migrations``; a unit test compares them."""
-
-_VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
 _MIGRATIONS = pathlib.Path(__file__).parent / 'migrations'
-
-
-def version(database: connection.Database) -> str | None:
-    """Return the revision of the schema, or ``None`` without a schema.
-
-    A file that does not exist is not created.
-    """
-    return database.read(_version) if database.exists else None
-
-
-def _version(conn: sa.Connection) -> str | None:
-    if not sa.inspect(conn).has_table(_VERSIONS.name):
-        return None
-    return conn.scalar(sa.select(_VERSIONS.c.version_num))
 
 
 def ensure(database: connection.Database, *, create: bool = True) -> None:
@@ -63,8 +45,8 @@ def ensure(database: connection.Database, *, create: bool = True) -> None:
         command its path is a mistake.
     :raises SchemaError: if it cannot, and the schema cannot be upgraded here.
     """
-    found = version(database)
-    if found == HEAD:
+    found = database.revision()
+    if found == tables.HEAD:
         return
     if found is None and database.is_file and not create:
         raise exceptions.SchemaError(
@@ -102,7 +84,7 @@ def upgrade(
     import alembic.command
 
     def work(conn: sa.Connection) -> None:
-        found = _version(conn)
+        found = connection.revision_of(conn)
         check_known(database, found)
         if found is None:
             _check_empty(database, conn)
@@ -140,7 +122,7 @@ def _change(
             hint=f'It knows: {", ".join(revisions())}, head',
         )
     database.write(locked)
-    return version(database)
+    return database.revision()
 
 
 def _config(conn: sa.Connection | None = None) -> alembic.config.Config:
@@ -188,17 +170,17 @@ def check_known(database: connection.Database, found: str | None) -> None:
     raise exceptions.SchemaError(
         f'database {database.where} has the schema {found!r}, which is from a '
         'newer release or from another program',
-        hint=f'Upgrade ironic-ownership (this one knows up to {HEAD}), or '
-        'correct [database] connection',
+        hint='Upgrade ironic-ownership (this one knows up to '
+        f'{tables.HEAD}), or correct [database] connection',
     )
 
 
 def _check_empty(database: connection.Database, conn: sa.Connection) -> None:
     foreign = set(sa.inspect(conn).get_table_names())
-    if _VERSIONS.name in foreign:
+    if tables.VERSIONS.name in foreign:
         # MariaDB keeps what an upgrade made before it was killed.
         foreign -= tables.metadata.tables.keys()
-    foreign -= {_VERSIONS.name, TABLE.name}
+    foreign -= {tables.VERSIONS.name, TABLE.name}
     if foreign:
         raise exceptions.SchemaError(
             f'database {database.where} has tables of another program, such '

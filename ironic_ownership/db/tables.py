@@ -10,6 +10,11 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+HEAD = '0023'
+"""The newest revision of ``migrations``; a unit test compares them."""
+
+VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
+
 metadata = sa.MetaData(
     naming_convention={
         'fk': 'fk_%(table_name)s_%(column_0_name)s',

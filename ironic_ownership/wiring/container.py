@@ -124,9 +124,10 @@ class Container:
         :param create: also creates one: for a service, and not for commands.
         :raises RecordsError: if the database can't be used.
         """
-        from ironic_ownership.db import schema
+        if not self.database.is_current:
+            from ironic_ownership.db import schema
 
-        schema.ensure(self.database, create=create)
+            schema.ensure(self.database, create=create)
 
     def _open(self, store: Callable[..., T]) -> T:
         companion = self.companion

@@ -46,7 +46,7 @@ class OnDatabase(unittest.TestCase):
 
     def prepare(self) -> None:
         """Create the schema, unless the database has it."""
-        if schema.version(self.database) != schema.HEAD:
+        if self.database.revision() != tables.HEAD:
             schema.upgrade(self.database)
 
     def setUp(self) -> None:

@@ -74,7 +74,7 @@ class TestDbsyncOnSqlite(_Case):
             )
         )
         for command in ('upgrade', 'version', 'upgrade'):
-            self.assert_done(schema.HEAD, command)
+            self.assert_done(tables.HEAD, command)
         schema.ensure(database)
         (service,) = records.SqlRecords(database).services()
         self.assertEqual(('host1', 7), (service.host, service.epoch))
@@ -124,7 +124,7 @@ class TestCommands(_Case):
             self.assert_done('none', 'version')
         run(self.url, 'upgrade')
         # The older release may still use the first one.
-        for oldest in (schema.HEAD, 'f00'):
+        for oldest in (tables.HEAD, 'f00'):
             newer_schema.mark(self.open(), 'f00', oldest)
             self.assert_refused(('f00', 'newer release'), 'upgrade')
             self.assert_done('f00', 'version')
@@ -139,10 +139,10 @@ class TestDbsyncOnPostgreSQL(TestDbsyncOnSqlite):
         with self.assertRaises(exceptions.SchemaError) as caught:
             schema.ensure(database)
         self.assertIn('ironic-ownership-dbsync upgrade', str(caught.exception))
-        self.assertIsNone(schema.version(database))
+        self.assertIsNone(database.revision())
 
     def test_change_of_a_table_waits_briefly_for_its_lock(self) -> None:
-        self.assert_done(schema.HEAD, 'upgrade')
+        self.assert_done(tables.HEAD, 'upgrade')
         reader = self.open()
         writer = self.open(statement_timeout=3600, lock_timeout=1)
         writer.read(lambda conn: conn.execute(sa.text(f'SELECT {self.slow}')))

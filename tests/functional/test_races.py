@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, moves
 from ironic_ownership.contracts.records import Release, Update
-from ironic_ownership.db import connection, heartbeats, schema
+from ironic_ownership.db import connection, heartbeats, schema, tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from tests.contract import database
@@ -91,7 +91,7 @@ def upgrade_schema(url: str, revision: str = 'head') -> str | None:
 def ensure_schema(url: str) -> str | None:
     database = connection.open_database(url)
     schema.ensure(database)
-    return schema.version(database)
+    return database.revision()
 
 
 class Processes:
@@ -277,7 +277,7 @@ class Schemas:
                 if revision:
                     upgrade_schema(url, revision)
                 found = list(pool.map(work, [url] * WORKERS))
-                self.assertEqual([schema.HEAD] * WORKERS, found)
+                self.assertEqual([tables.HEAD] * WORKERS, found)
 
     def test_processes_that_create_or_upgrade_it_all_succeed(self) -> None:
         self.assert_all_succeed(upgrade_schema)
@@ -338,11 +338,11 @@ class TestSchemasOnMariaDB(_OnMariaDB, Schemas, unittest.TestCase):
 
         def look(_conn, _cursor, statement, *_more) -> None:
             if 'release_lock' in statement:
-                seen.append(schema.version(other))
+                seen.append(other.revision())
 
         sa.event.listen(sa.Engine, 'before_cursor_execute', look)
         self.addCleanup(
             sa.event.remove, sa.Engine, 'before_cursor_execute', look
         )
         schema.upgrade(database)
-        self.assertEqual([schema.HEAD], seen)
+        self.assertEqual([tables.HEAD], seen)

@@ -8,7 +8,7 @@ import multiprocessing
 import unittest
 
 from ironic_ownership.contracts import model
-from ironic_ownership.db import connection, records, schema
+from ironic_ownership.db import connection, records, schema, tables
 from tests.functional.support import databases
 
 
@@ -35,7 +35,7 @@ class TestGaleraSchema(unittest.TestCase):
                 if start:
                     schema.upgrade(self.open(urls[0]), start)
                 found = list(processes.map(upgrade, urls))
-                self.assertEqual([schema.HEAD] * 3, found)
+                self.assertEqual([tables.HEAD] * 3, found)
 
     def test_read_sees_what_another_node_has_committed(self) -> None:
         """Unless an operator does not want that; the node applies late."""

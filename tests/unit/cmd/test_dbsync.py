@@ -18,9 +18,10 @@ class TestBounds(unittest.TestCase):
         with (
             tempfile.NamedTemporaryFile('w', suffix='.conf') as file,
             mock.patch.object(dbsync.connection, 'open_database') as opened,
-            mock.patch.object(dbsync.schema, command, return_value='0011'),
+            mock.patch.object(dbsync.schema, 'upgrade', return_value='0011'),
             contextlib.redirect_stdout(io.StringIO()),
         ):
+            opened.return_value.revision.return_value = '0011'
             file.write(f'[database]\nconnection = sqlite:///{os.devnull}\n')
             file.flush()
             self.assertEqual(

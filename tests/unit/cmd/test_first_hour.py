@@ -11,7 +11,7 @@ from collections.abc import Callable
 from unittest import mock
 
 from ironic_ownership.cmd import cli, dbsync, status
-from ironic_ownership.db import connection, schema
+from ironic_ownership.db import connection, tables
 from tests.unit.output import captured
 
 Main = Callable[[list[str]], int]
@@ -146,4 +146,4 @@ class TestNewDatabase(FirstHourCase):
         self.assertIn('no services are registered', self.err)
         database = connection.open_database(self.url)
         self.addCleanup(database.close)
-        self.assertEqual(schema.HEAD, schema.version(database))
+        self.assertEqual(tables.HEAD, database.revision())

@@ -12,7 +12,7 @@ from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.db import connection, dialects, schema, tables
+from ironic_ownership.db import connection, dialects, tables
 from tests.unit.db import sqlite
 
 PATIENCE = 60.0
@@ -198,7 +198,7 @@ class TestSqlite(sqlite.SqliteCase):
         lost.engine.dispose()
         (self.directory / 'sub.sqlite').mkdir()
         with self.assertRaises(exceptions.RecordsError) as caught:
-            schema.version(lost)
+            lost.revision()
         self.assertNotIn('\n', str(caught.exception))
 
     def test_errors_are_one_short_line_without_sql(self) -> None:
@@ -244,7 +244,7 @@ class TestOptions(sqlite.SqliteCase):
             'postgresql+psycopg2://u:hunter2@127.0.0.1:1/x'
         )
         with self.assertRaises(exceptions.RecordsUnavailableError) as caught:
-            schema.version(database)
+            database.revision()
         self.assertNotIn('hunter2', str(caught.exception))
 
     def test_options_in_the_url_win(self) -> None:
