@@ -15,11 +15,11 @@ from typing import Any
 
 from oslo_log import log
 
+from ironic_ownership import metrics
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Call
 from ironic_ownership.engine.checks import overview, runner
 from ironic_ownership.engine.queries.deployment import Deployment
-from ironic_ownership.observe import metrics
 
 PATIENCE = 5.0
 """Seconds for which one scraper waits for fresh metrics. The default time-out

@@ -25,7 +25,13 @@ from collections.abc import (
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ironic_ownership.api import resources
-from ironic_ownership.api.schemas import IN_PATH, Parameter, Schema
+from ironic_ownership.api.schemas import (
+    IN_PATH,
+    Column,
+    Parameter,
+    Schema,
+    cells,
+)
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.gates import (
     Progress,
@@ -33,7 +39,6 @@ from ironic_ownership.engine.gates import (
     never_stopping,
     no_progress,
 )
-from ironic_ownership.observe.columns import Column, cells
 
 if TYPE_CHECKING:
     from ironic_ownership.api.background import BackgroundWork, Gauges

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ironic_ownership.api import schemas
+from ironic_ownership.api import schemas, validation
 from ironic_ownership.api.operation import (
     UNLIMITED,
     Access,
@@ -160,7 +160,7 @@ class LocalClient(OperationClient):
         self, operation: Operation, sent: Sent, size: int = UNLIMITED
     ) -> Page:
         if operation.body is not None:
-            schemas.check(sent.body, operation.body, 'body')
+            validation.check(sent.body, operation.body, 'body')
         answer = operation.handler(
             Request(
                 operation,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from cliff import display, lister, show
 from cliff.formatters import base
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Operation, find_operation
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.cli import deadline, errors, formatters, watch
 from ironic_ownership.cli.arguments import Options, add, body_of, query_of
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import nodes_of
-from ironic_ownership.observe import columns
 
 if TYPE_CHECKING:
     from ironic_ownership.wiring import Wiring
@@ -132,7 +132,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def words(self, cell: Any) -> Any:
         """Put a cell of a table into words."""
-        return columns.readable(cell)
+        return formatters.readable(cell)
 
     def get_epilog(self) -> str:
         """Return notes and examples.
@@ -146,7 +146,7 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
 
     def long_keys(self) -> Sequence[str]:
         """Return the keys of all columns of the operation, if it has one."""
-        return columns.keys(self.described.columns) if self.operation else ()
+        return schemas.keys(self.described.columns) if self.operation else ()
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -235,8 +235,8 @@ class Shown(display.DisplayCommandBase[base.FormatterT]):
                     raise errors.no_column(name, column_names, long)
         chosen, shown = parsed_args.formatter, column_names
         if chosen == 'table':
-            shown = [columns.heading(name) for name in column_names]
-        bar = columns.heading(self.bar)
+            shown = [formatters.heading(name) for name in column_names]
+        bar = formatters.heading(self.bar)
         self.formatter = formatters.of(chosen, self.formatter, self.words, bar)
         return super().produce_output(parsed_args, shown, data)  # type: ignore[safe-super]
 
@@ -256,7 +256,7 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         keys = self.keys
         more: Sequence[str] = ()
         if self.operation and not keys:
-            keys = columns.keys(self.described.short) or self.long_keys()
+            keys = schemas.keys(self.described.short) or self.long_keys()
             more = [k for k in self.long_keys() if k not in keys]
         text = f'columns: {", ".join(keys)}'
         if more:
@@ -272,23 +272,23 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
 
     def chosen(
         self, parsed_args: argparse.Namespace
-    ) -> Sequence[columns.Column[Any]]:
+    ) -> Sequence[schemas.Column[Any]]:
         """Return the columns to show."""
         one = self.described
         return one.short if one.short and not parsed_args.long else one.columns
 
     @staticmethod
     def table(
-        shown: Sequence[columns.Column[T]], things: Iterable[T]
+        shown: Sequence[schemas.Column[T]], things: Iterable[T]
     ) -> Table:
-        return columns.keys(shown), [columns.row(shown, t) for t in things]
+        return schemas.keys(shown), [schemas.row(shown, t) for t in things]
 
     @staticmethod
     def rows(
-        shown: Iterable[columns.Column[Any]],
+        shown: Iterable[schemas.Column[Any]],
         items: Iterable[Mapping[str, Any]],
     ) -> Table:
-        keys = columns.keys(shown)
+        keys = schemas.keys(shown)
         # A service of an earlier release does not send what is newer.
         return keys, ([item.get(key) for key in keys] for item in items)
 
@@ -322,11 +322,11 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
 
     @staticmethod
     def cells(
-        shown: Iterable[columns.Column[Any]],
+        shown: Iterable[schemas.Column[Any]],
         body: Mapping[str, Any],
         *more: str,
     ) -> Record:
-        keys = (*dict.fromkeys((*columns.keys(shown), *more)),)
+        keys = (*dict.fromkeys((*schemas.keys(shown), *more)),)
         return keys, [body[key] for key in keys]
 
 

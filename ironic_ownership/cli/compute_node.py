@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import find_operation
 from ironic_ownership.cli import arguments, base, errors, formatters
 from ironic_ownership.engine.queries import deployment
-from ironic_ownership.observe import columns
 
 _STATES = 'states:\n' + '\n'.join(
     f'  {state:<14}  {state.help}'
@@ -127,7 +127,7 @@ done. The node is found in any shard and conductor group."""
                     '--graph has a format of its own',
                     hint='Leave out --graph, or -f and -c',
                 )
-            self.text = '\n'.join(_dot(columns.printable(body)))
+            self.text = '\n'.join(_dot(formatters.printable(body)))
         return self.cells(self.described.columns, body)
 
     def words(self, cell: Any) -> Any:
@@ -153,7 +153,7 @@ not known."""
     operation = 'compute_node:check_action'
 
 
-def readable(cell: columns.Cell) -> str | int | float:
+def readable(cell: schemas.Cell) -> str | int | float:
     """Return a cell as text for people, one line for each thing."""
     if isinstance(cell, Mapping):
         return '\n'.join(_pairs(cell))
@@ -164,7 +164,7 @@ def readable(cell: columns.Cell) -> str | int | float:
             return '\n'.join(_wrap(text, '* ') for text in cell)
     if isinstance(cell, str) and len(cell) > _WIDTH:
         return _wrap(cell, '')
-    return columns.readable(cell)
+    return formatters.readable(cell)
 
 
 def _lines(member: Mapping[str, Any]) -> Sequence[str]:
@@ -179,8 +179,8 @@ def _lines(member: Mapping[str, Any]) -> Sequence[str]:
 
 def _policy(result: Mapping[str, Any]) -> str:
     # A service of another release may not know the values.
-    values = columns.text(result.get('member_values', {}))
-    said = [columns.text(result['options'])]
+    values = formatters.text(result.get('member_values', {}))
+    said = [formatters.text(result['options'])]
     if values:
         said.append(f'for itself {values}')
     shown = '; '.join(filter(None, said))
@@ -233,7 +233,7 @@ def _want(shown: _Row) -> list[str]:
         found = [want['service'] or 'no service', want['reason']]
         found += [want['note']] if want['note'] else []
     if shown['assigner']:
-        peers = columns.readable(shown['live_peers'])
+        peers = formatters.readable(shown['live_peers'])
         found.append(f'{shown["assigner"]} over {peers}')
     return found
 
@@ -249,7 +249,7 @@ def _record(record: _Row | None) -> list[str]:
 def _pairs(inputs: _Row) -> list[str]:
     # The empty conductor group is a value and has to be visible.
     return [
-        f'{key}: {repr(cell) if cell == "" else columns.readable(cell)}'
+        f'{key}: {repr(cell) if cell == "" else formatters.readable(cell)}'
         for key, cell in inputs.items()
     ]
 

@@ -7,8 +7,8 @@ import datetime
 from typing import ClassVar
 
 from ironic_ownership.cli import base
+from ironic_ownership.contracts import texts
 from ironic_ownership.contracts.events import EventKind
-from ironic_ownership.observe import columns
 
 _KINDS = 'kinds:\n' + '\n'.join(
     f'  {kind:<20}  {kind.help}' for kind in EventKind
@@ -22,10 +22,10 @@ happened to it, or to a node that it lost or got: who fenced it, and why.
 
 def _moment(text: str) -> str:
     """Return a date, a time or an age as a time with its offset."""
-    age = columns.parse_duration(text)
+    age = texts.parse_duration(text)
     try:
         if age is None:
-            at = columns.parse_moment(text)
+            at = texts.parse_moment(text)
         else:
             now = datetime.datetime.now(datetime.UTC)
             at = now - datetime.timedelta(seconds=age)

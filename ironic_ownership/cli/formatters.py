@@ -13,13 +13,20 @@ import io
 import json
 import logging
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 from cliff import utils
 from cliff.formatters import json_format, table
 
-from ironic_ownership.observe import columns
+from ironic_ownership.api.schemas import Cell
+from ironic_ownership.contracts import texts
 
 LOG = logging.getLogger(__name__)
 
@@ -29,6 +36,7 @@ _BORDER = 3
 """Characters beside the text of each column; one more ends the line."""
 
 _NESTED = (list, dict)
+_ACRONYMS = {'uuid': 'UUID', 'id': 'ID', 'pid': 'PID'}
 _encode = json.JSONEncoder().encode
 _indented = json.JSONEncoder(indent=2).encode
 
@@ -122,7 +130,7 @@ class Table(table.TableFormatter):
         super().emit_one(column_names, row, stdout, _unlimited(parsed_args))
 
     def _cells(self, row: Row) -> Row:
-        return [self._words(columns.printable(cell)) for cell in row]
+        return [self._words(printable(cell)) for cell in row]
 
 
 class Flat:
@@ -176,8 +184,8 @@ class JSON(json_format.JSONFormatter):
 
 
 def _flat(row: Row) -> Row:
-    cells = map(columns.printable, row)
-    return [columns.text(c) if isinstance(c, _NESTED) else c for c in cells]
+    cells = map(printable, row)
+    return [text(c) if isinstance(c, _NESTED) else c for c in cells]
 
 
 def _item(keys: Sequence[str], row: Row) -> str:
@@ -305,3 +313,68 @@ def _with_bar(number: float | None) -> str | None:
     parts = Console(file=io.StringIO()).render(bar)
     text = ''.join(part.text for part in parts).rstrip().ljust(2 * _HALF)
     return f'{number:.2f} {text[:_HALF]}│{text[_HALF:]}'.rstrip()
+
+
+def heading(key: str) -> str:
+    """Return the key as the heading of a table."""
+    return ' '.join(
+        _ACRONYMS.get(word, word.capitalize()) for word in key.split('_')
+    )
+
+
+def printable(cell: Cell) -> Cell:
+    """Return a cell whose texts no terminal takes for commands.
+
+    Tenants choose some of them, such as the resource class of their node.
+    """
+    if isinstance(cell, str):
+        return texts.printable(cell)
+    if isinstance(cell, Mapping):
+        return {printable(k): printable(v) for k, v in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [*map(printable, cell)]
+    return cell
+
+
+def readable(cell: Cell) -> str | int | float:
+    """Return a cell for people: one text, or a number."""
+    if cell is None:
+        return '-'
+    if isinstance(cell, bool):
+        return 'yes' if cell else 'no'
+    if isinstance(cell, int | float):
+        return cell
+    return text(_in_words(cell)) or '-'
+
+
+def _in_words(cell: Cell) -> Cell:
+    """Return a cell without what rows inside it leave open."""
+    if isinstance(cell, Mapping):
+        return {key: _in_words(value) for key, value in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [
+            _in_words(
+                {k: v for k, v in one.items() if v is not None}
+                if isinstance(one, Mapping)
+                else one
+            )
+            for one in cell
+        ]
+    return readable(cell) if cell is None or isinstance(cell, bool) else cell
+
+
+def text(cell: Cell) -> str:
+    """Return a list or dictionary as text; anything else unchanged."""
+    if isinstance(cell, Mapping):
+        return ', '.join(f'{k}={_value(v)}' for k, v in cell.items())
+    if isinstance(cell, Sequence) and not isinstance(cell, str):
+        separator = '\n' if any(isinstance(c, Mapping) for c in cell) else ', '
+        return separator.join(map(text, cell))
+    return str(cell)
+
+
+def _value(value: Cell) -> str:
+    """Return one setting; an empty value has to be visible."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f'[{", ".join(map(_value, value))}]'
+    return repr(value) if value == '' else str(value)

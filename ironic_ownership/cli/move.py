@@ -7,6 +7,7 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import arguments, base, change, errors, input_file
@@ -16,7 +17,6 @@ from ironic_ownership.contracts.refusals import EmptySelectionError
 from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import MOVE
-from ironic_ownership.observe import columns
 
 _GATES = f"""\
 gates, all of them evaluated for every node:
@@ -211,7 +211,7 @@ class ResumeMove(MoveCommand):
         rows = list(rows)
         if not rows:
             self.say(f'{parsed_args.request_id}: nothing remains to be moved')
-            keys = columns.keys(move_answers.NODE)
+            keys = schemas.keys(move_answers.NODE)
         return keys, rows
 
 

@@ -15,13 +15,13 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.cli import base, change, errors, move_progress
 from ironic_ownership.cli.arguments import Options, positive, reason
 from ironic_ownership.cli.deadline import Deadline
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.observe import columns
 
 Row = Mapping[str, Any]
 
@@ -65,9 +65,9 @@ class MoveCommand(base.Lister):
     """A command that moves nodes."""
 
     options = OPTIONS
-    plan: ClassVar[columns.Columns[Any]] = move_answers.PLAN
-    node: ClassVar[columns.Columns[Any]] = move_answers.NODE
-    keys = (*columns.keys(move_answers.NODE), 'gates (with --dry-run)')
+    plan: ClassVar[schemas.Columns[Any]] = move_answers.PLAN
+    node: ClassVar[schemas.Columns[Any]] = move_answers.NODE
+    keys = (*schemas.keys(move_answers.NODE), 'gates (with --dry-run)')
 
     def summarize(self, answer: Row) -> None:
         """Report what a proposal has beyond its nodes."""

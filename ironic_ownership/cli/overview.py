@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources.check import COUNTS
 from ironic_ownership.cli import base, errors, formatters
 from ironic_ownership.contracts import texts
-from ironic_ownership.observe import columns
 
 _MORE = 'read_at', 'check_age', 'warnings'
 _FULL = 12
@@ -47,16 +47,16 @@ not be read."""
         if body['state'] != 'ok':
             self.exit_code = errors.ExitCode.DEGRADED
         if parsed_args.formatter == 'table' and not parsed_args.columns:
-            self.text = '\n'.join(_lines(columns.printable(body)))
+            self.text = '\n'.join(_lines(formatters.printable(body)))
         return self.cells(self.described.columns, body, *self.more)
 
 
 def _lines(body: _Row) -> Iterator[str]:
     yield f'{_state(body)} {texts.counted(body["nodes"], "node")}.'
     yield ''
-    for key in columns.keys(COUNTS):
+    for key in schemas.keys(COUNTS):
         number = '?' if body[key] is None else body[key]
-        yield f'  {columns.heading(key):20}{number:>7}'
+        yield f'  {formatters.heading(key):20}{number:>7}'
     age = body['check_age']
     yield (
         '  Ironic was not read: nodes without a record are not counted'

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from ironic_ownership.api.resources.pauses import DAY, LONGEST
 from ironic_ownership.cli import arguments, base, change, errors
 from ironic_ownership.cli.change import Body
-from ironic_ownership.observe import columns
+from ironic_ownership.contracts import texts
 
 
 def _seconds(text: str) -> int:
-    seconds = columns.parse_duration(text)
+    seconds = texts.parse_duration(text)
     if not seconds:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not a duration such as 90m, 2h or 1d'

@@ -11,10 +11,10 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 from ironic_ownership import plugins
-from ironic_ownership.cli import base, errors
+from ironic_ownership.api import schemas
+from ironic_ownership.cli import base, errors, formatters
 from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import policy
-from ironic_ownership.observe import columns
 
 _PLAIN = (
     *('default', 'required', 'secret', 'minimum', 'maximum', 'regex'),
@@ -52,7 +52,7 @@ def _options(name: str, target: type[Any]) -> list[dict[str, Any]]:
             'name': option.name,
             'group': configuration.group_of(name, target, option),
             'type': option.type.value,
-            **{key: columns.plain(getattr(option, key)) for key in _PLAIN},
+            **{key: schemas.plain(getattr(option, key)) for key in _PLAIN},
         }
         for option in target.options
     ]
@@ -64,7 +64,7 @@ def _in_words(option: dict[str, Any]) -> str:
     if option['required']:
         said.append('required')
     elif default is not None:
-        said.append(f'default {columns.text(default) or "empty"}')
+        said.append(f'default {formatters.text(default) or "empty"}')
     if option['secret']:
         said.append('secret')
     head = f'[{option["group"]}] {option["name"]} ({", ".join(said)})'

@@ -82,11 +82,11 @@ class CreateReservation(base.ShowOne):
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Record:
         # Imported late: only commands with a body pay for its library.
-        from ironic_ownership.api import schemas
+        from ironic_ownership.api import validation
 
         body = _body(parsed_args)
         _check_required(body)
-        if faults := schemas.faults(body, reservations.BODY, 'request'):
+        if faults := validation.faults(body, reservations.BODY, 'request'):
             raise errors.UsageError('; '.join(dict.fromkeys(faults)))
         wanted = Request.from_mapping(body)
         proposes = body.get('dry_run')

@@ -10,12 +10,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.api import policy_options
+from ironic_ownership.api import policy_options, schemas
 from ironic_ownership.api.resources.rings import FLOW, NODE
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import model, refusals
 from ironic_ownership.contracts.texts import counted
-from ironic_ownership.observe import columns
 
 _WHOLE = frozenset(('json', 'yaml'))
 _NODES = (
@@ -48,8 +47,8 @@ class Comparison(base.Lister):
     """A command that shows which nodes would change owner."""
 
     keys = (
-        *columns.keys(FLOW)[:-1],
-        f'share; with --nodes {", ".join(columns.keys(NODE))}',
+        *schemas.keys(FLOW)[:-1],
+        f'share; with --nodes {", ".join(schemas.keys(NODE))}',
     )
     options: ClassVar = {'nodes': {'help': _NODES}}
     _outcome: dict[str, Any]

@@ -7,11 +7,11 @@ import collections
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import shards
 from ironic_ownership.cli import base
 from ironic_ownership.cli.move_command import OPTIONS, MoveCommand, Row
 from ironic_ownership.contracts import texts
-from ironic_ownership.observe import columns
 
 
 def _weight(text: str) -> tuple[str, float]:
@@ -42,7 +42,7 @@ class PlanShard(MoveCommand):
     operation = 'shard:plan'
     flags: ClassVar = {'--apply': 'carry the plan out'}
     plan, node = shards.PLAN, shards.NODE
-    keys = (*columns.keys(shards.NODE), 'gates (without --apply)')
+    keys = (*schemas.keys(shards.NODE), 'gates (without --apply)')
     options: ClassVar = {
         **OPTIONS,
         'weights': {

@@ -15,9 +15,8 @@ from oslo_config import cfg
 
 from ironic_ownership import program
 from ironic_ownership.conf.configuration import database_url, new
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.db import connection, purge, schema, tables
-from ironic_ownership.observe import columns
 
 PROG = 'ironic-ownership-dbsync'
 
@@ -119,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _moment(text: str) -> float:
     try:
-        return columns.parse_moment(text).timestamp()
+        return texts.parse_moment(text).timestamp()
     except (ValueError, OverflowError) as exc:
         raise argparse.ArgumentTypeError(
             f'{text!r} is not a date such as 2025-01-31'

@@ -1,8 +1,10 @@
-"""Texts: codes with their phrases, texts of others, lists and counts."""
+"""Texts: codes with their phrases, texts of others, lists, counts, times."""
 
 from __future__ import annotations
 
+import datetime
 import enum
+import functools
 import re
 from collections.abc import Sequence
 from typing import Self
@@ -26,6 +28,8 @@ class DescribedEnum(enum.StrEnum):
 
 _UUID = re.compile('[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.I | re.A)
 _CREDENTIALS = re.compile(r'(\w://)\S+@')
+_DURATION = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
+_SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
 
 
 def printable(text: str) -> str:
@@ -114,3 +118,30 @@ def canonical_uuid(text: str) -> str | None:
 def is_uuid(text: str) -> bool:
     """Tell whether a text is a uuid in Ironic's form, in any case."""
     return _UUID.fullmatch(text) is not None
+
+
+@functools.lru_cache(maxsize=64)
+def moment(seconds: float | None) -> str | None:
+    """Return a time as ISO 8601 in UTC.
+
+    :param seconds: since the epoch; ``None`` stays ``None``.
+    """
+    if seconds is None:
+        return None
+    at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return at.isoformat(timespec='seconds')
+
+
+def parse_moment(text: str) -> datetime.datetime:
+    """Return a date or time in ISO 8601, in UTC unless it has an offset.
+
+    :raises ValueError: if the text is neither.
+    """
+    at = datetime.datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=datetime.UTC)
+
+
+def parse_duration(text: str) -> int | None:
+    """Return the seconds of a duration such as 90m; ``None`` for others."""
+    match = _DURATION.fullmatch(text)
+    return int(match[1]) * _SECONDS[match[2]] if match else None

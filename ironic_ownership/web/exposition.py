@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import prometheus_client
 from prometheus_client import core, registry
 
-from ironic_ownership.observe import metrics
+from ironic_ownership import metrics
 
 MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 

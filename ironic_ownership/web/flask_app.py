@@ -27,13 +27,8 @@ from ironic_ownership.api import operation
 from ironic_ownership.api.background import BackgroundWork, Gauges
 from ironic_ownership.api.operation import Answer, Request
 from ironic_ownership.api.operation_client import encoded
-from ironic_ownership.api.schemas import (
-    Parameter,
-    Schema,
-    check,
-    faults,
-    refuse,
-)
+from ironic_ownership.api.schemas import Parameter, Schema
+from ironic_ownership.api.validation import check, faults, refuse
 from ironic_ownership.conf import api
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.web import errors, policies, routes

@@ -19,9 +19,9 @@ from typing import Any
 from oslo_log import log
 from waitress import server, wasyncore
 
+from ironic_ownership import metrics as observed
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.host.health import Health
-from ironic_ownership.observe import metrics as observed
 from ironic_ownership.web.exposition import MEDIA_TYPE, text_of
 
 LOG = log.getLogger(__name__)

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ironic_ownership import plugins
+from ironic_ownership.api import schemas
 from ironic_ownership.cli import base, errors
 from ironic_ownership.contracts import backend, exceptions, model, texts
-from ironic_ownership.observe import columns
 from ironic_ownership_plugin_kit import check_input
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ Row = tuple[plugins.Plugin, 'runner.Finding']
 
 
 _COLUMNS = (
-    columns.Column[Row]('plugin', lambda row: row[0].name),
-    columns.Column[Row]('distribution', lambda row: row[0].distribution),
-    columns.Column[Row]('law', lambda row: row[1].law),
-    columns.Column[Row]('result', lambda row: row[1].result),
-    columns.Column[Row]('detail', lambda row: row[1].detail or None),
+    schemas.Column[Row]('plugin', lambda row: row[0].name),
+    schemas.Column[Row]('distribution', lambda row: row[0].distribution),
+    schemas.Column[Row]('law', lambda row: row[1].law),
+    schemas.Column[Row]('result', lambda row: row[1].result),
+    schemas.Column[Row]('detail', lambda row: row[1].detail or None),
 )
 
 
@@ -44,7 +44,7 @@ class CheckPlugin(base.Lister):
     """
 
     uses_api = False
-    keys = columns.keys(_COLUMNS)
+    keys = schemas.keys(_COLUMNS)
     notes = """\
 Options that are not given have their defaults; the configuration is not read.
 A law that says nothing about the plugin is "skipped".

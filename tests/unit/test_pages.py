@@ -12,9 +12,9 @@ import shlex
 import unittest
 from collections.abc import Callable, Iterable, Iterator
 
+from ironic_ownership import metrics
 from ironic_ownership.cli import app
 from ironic_ownership.cmd import dbsync
-from ironic_ownership.observe import metrics
 from tests.unit.checkout import PAGES, ROOT
 
 _PAGES = sorted(

@@ -7,13 +7,12 @@ import dataclasses
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, pauses, services
+from ironic_ownership.api.schemas import Column, Columns, cells
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.engine.checks import node_validation, overview, runner
 from ironic_ownership.engine.checks import problem as problems
 from ironic_ownership.engine.queries.deployment import Part
 from ironic_ownership.engine.queries.service_status import ServiceStatus
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 COLUMNS: Columns[problems.Problem] = (
     schemas.code('severity', problems.Severity),
@@ -161,7 +160,7 @@ SERVICE: Columns[ServiceStatus] = (
         help='Nodes without an instance that nothing can be scheduled to, by '
         'the records.',
     ),
-    Column('of_mean', lambda s: columns.rounded(s.of_mean), schemas.OF_MEAN),
+    Column('of_mean', lambda s: schemas.rounded(s.of_mean), schemas.OF_MEAN),
     Column('standbys', type=schemas.NUMBER),
 )
 FINDING: Columns[problems.Problem] = (
@@ -249,7 +248,7 @@ def _overview(request: Request) -> Answer:
     return Answer(
         {
             **cells(OVERVIEW, found),
-            'read_at': columns.moment(context.records.now()),
+            'read_at': texts.moment(context.records.now()),
             'check_age': None if age is None else round(age, 1),
             'warnings': warnings,
         }

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
-from ironic_ownership.api.schemas import FLAG_OR_NULL, TEXT_OR_NULL, TEXTS
+from ironic_ownership.api.schemas import (
+    FLAG_OR_NULL,
+    TEXT_OR_NULL,
+    TEXTS,
+    Column,
+    Columns,
+    cells,
+)
 from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.events import EventFilter
 from ironic_ownership.engine import suggestions
@@ -16,8 +23,6 @@ from ironic_ownership.engine.queries.explanation import (
     Explanation,
     explain_node,
 )
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 _UNAVAILABLE = (
     'Why nothing can be scheduled to the node; null if it can be. A code, '
@@ -199,9 +204,9 @@ _OF_EVENT = (
 )
 
 
-def _event_cell(event: model.Event) -> dict[str, columns.Cell]:
+def _event_cell(event: model.Event) -> dict[str, schemas.Cell]:
     """Return an event as a dictionary without empty values."""
-    row = {'at': columns.moment(event.at)} | {
+    row = {'at': texts.moment(event.at)} | {
         name: getattr(event, name) for name in _OF_EVENT
     }
     return {key: value for key, value in row.items() if value is not None}
@@ -216,7 +221,7 @@ _MEMBER = (
     *('host', 'considered', 'why', 'alive', 'disabled'),
     *('forced_down', 'readable', 'admits'),
 )
-_Row = dict[str, columns.Cell]
+_Row = dict[str, schemas.Cell]
 
 
 def _inputs(explanation: Explanation) -> _Row:
@@ -247,7 +252,7 @@ def _member(candidate: Candidate) -> _Row:
 
 
 def _plain(settings: model.PolicySettings) -> _Row:
-    return {name: columns.plain(value) for name, value in settings.options}
+    return {name: schemas.plain(value) for name, value in settings.options}
 
 
 def _record_cell(explanation: Explanation) -> _Row | None:
@@ -263,7 +268,7 @@ def _record_cell(explanation: Explanation) -> _Row | None:
         'conductor_group': record.conductor_group,
         'reason': record.reason.value,
         'unavailable': record.unavailable,
-        'updated_at': columns.moment(record.updated_at),
+        'updated_at': texts.moment(record.updated_at),
     }
 
 

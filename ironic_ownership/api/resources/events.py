@@ -6,7 +6,7 @@ import re
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
-from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.api.schemas import TEXT_OR_NULL, Column, Columns
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.events import (
     EventFilter,
@@ -16,13 +16,11 @@ from ironic_ownership.contracts.events import (
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.ports import Records
 from ironic_ownership.engine.queries import node_query
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns
 
 SHORT: Columns[model.Event] = (
     Column(
         'at',
-        lambda e: columns.moment(e.at),
+        lambda e: texts.moment(e.at),
         help='When, by the clock of the database; ISO 8601, UTC.',
     ),
     Column('kind', help='A code, stable; a later release may have more.'),
@@ -153,7 +151,7 @@ def _seconds(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        return columns.parse_moment(text).timestamp()
+        return texts.parse_moment(text).timestamp()
     except (ValueError, OverflowError) as exc:
         # As for a name: it fits the schema, and cannot exist.
         raise exceptions.NotFoundError(

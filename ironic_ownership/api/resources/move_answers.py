@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership.api import schemas
-from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.api.schemas import TEXT_OR_NULL, Column, Columns, cells
 from ironic_ownership.contracts import refusals, texts
 from ironic_ownership.contracts.moves import (
     Move,
@@ -19,8 +19,6 @@ from ironic_ownership.engine.changes import gates
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.gates import GateResult, Outcome
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 _TRIAL = {
     'type': ['string', 'null'],
@@ -55,10 +53,10 @@ STORED_NODE: Columns[NodeMove] = (
 """One node of a stored move."""
 
 
-def _gate_cell(result: GateResult) -> columns.Cell:
+def _gate_cell(result: GateResult) -> schemas.Cell:
     unknown = result.outcome is Outcome.UNKNOWN
     outcome = Outcome.FAILED if unknown else result.outcome
-    cell: dict[str, columns.Cell] = {
+    cell: dict[str, schemas.Cell] = {
         'gate': result.gate,
         'result': outcome.value,
     }

@@ -10,6 +10,7 @@ from oslo_log import log
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers
+from ironic_ownership.api.schemas import Columns, cells, keys
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.moves import Move
 from ironic_ownership.engine import suggestions
@@ -17,7 +18,6 @@ from ironic_ownership.engine.changes import drain, selection
 from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
-from ironic_ownership.observe.columns import Columns, cells, keys
 
 LOG = log.getLogger(__name__)
 

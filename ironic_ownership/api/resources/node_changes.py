@@ -17,7 +17,7 @@ from ironic_ownership.api.resources.refusals import (
     refuse,
     result,
 )
-from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.api.schemas import TEXT_OR_NULL, Column, Columns, cells
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import HandOver
 from ironic_ownership.engine import gates
@@ -29,7 +29,6 @@ from ironic_ownership.engine.changes.release import NodeRelease, ReleaseNodes
 from ironic_ownership.engine.deletion.gates import GATES as ALL
 from ironic_ownership.engine.deletion.remover import NodeDeletion
 from ironic_ownership.engine.gates import Gate, GateResult, Outcome, Result
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 _MAX_NODES = 2_000
 _MAX_RELEASED = 500

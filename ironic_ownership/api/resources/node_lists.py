@@ -8,12 +8,11 @@ import itertools
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.compute_nodes import LONG, SHORT
-from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.api.schemas import TEXT_OR_NULL, Column, Columns
 from ironic_ownership.contracts.records import NodeFilter
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision.peer_groups import BATCH
 from ironic_ownership.engine.queries import deployment, node_listing
-from ironic_ownership.observe.columns import Column, Columns
 
 _PLACE = (
     schemas.host(

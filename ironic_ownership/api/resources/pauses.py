@@ -7,10 +7,9 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.api.schemas import Column, Columns
+from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.records import NodeFilter, Pause, nodes_of
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns
 
 DAY = 86_400
 """Seconds of the longest pause that needs no ``force``."""
@@ -29,7 +28,7 @@ PAUSE: Columns[Pause] = (
     ),
     Column(
         'ends_at',
-        lambda pause: columns.moment(pause.ends_at),
+        lambda pause: texts.moment(pause.ends_at),
         help='By the clock of the database; ISO 8601, UTC.',
     ),
     Column('actor', help='Who began it.'),
@@ -117,7 +116,7 @@ def _begin(request: Request) -> Answer:
         pause = records.begin_pause(
             request.origin, seconds, reason, shard=shard, conductor_group=group
         )
-    return request.changed(columns.cells(PAUSE, pause), warnings)
+    return request.changed(schemas.cells(PAUSE, pause), warnings)
 
 
 def _check_scope(
@@ -189,5 +188,5 @@ def _end(request: Request) -> Answer:
             )
         ]
     return request.changed(
-        {'pauses': [columns.cells(PAUSE, pause) for pause in ended]}
+        {'pauses': [schemas.cells(PAUSE, pause) for pause in ended]}
     )

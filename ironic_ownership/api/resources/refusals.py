@@ -7,9 +7,9 @@ from typing import Any, NoReturn, TypeVar
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Request
+from ironic_ownership.api.schemas import Column, Columns, cells
 from ironic_ownership.contracts import refusals, texts
 from ironic_ownership.engine.gates import GateResult, Item, Result
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 T = TypeVar('T', bound=Item)
 

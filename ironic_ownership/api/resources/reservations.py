@@ -6,7 +6,7 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
-from ironic_ownership.api.schemas import TEXT_OR_NULL
+from ironic_ownership.api.schemas import TEXT_OR_NULL, Column, Columns, cells
 from ironic_ownership.contracts import (
     exceptions,
     flavor_specs,
@@ -21,7 +21,6 @@ from ironic_ownership.contracts.reservations import (
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.reservations.reserver import unknown
 from ironic_ownership.engine.reservations.selection import Choice
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 MAX_AMOUNT = 2**31 - 1
 """No node has more of anything, and no database column holds more."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from ironic_ownership.api import policy_options, schemas
 from ironic_ownership.api.operation import Access, Answer, Operation, Request
 from ironic_ownership.api.resources.services import advertised
+from ironic_ownership.api.schemas import Column, Columns, cells
 from ironic_ownership.contracts import model, refusals, texts
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import policy_set
@@ -27,8 +28,6 @@ from ironic_ownership.engine.decision.what_if import (
 )
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +57,12 @@ SHORT: Columns[Peer] = (
     Column('nodes', type=schemas.NUMBER),
     Column(
         'share',
-        lambda p: columns.rounded(p.nodes / p.total) if p.total else None,
+        lambda p: schemas.rounded(p.nodes / p.total) if p.total else None,
         {'type': ['number', 'null'], 'minimum': 0},
     ),
     Column(
         'of_mean',
-        lambda p: columns.rounded(p.spread.of_mean(p.host)),
+        lambda p: schemas.rounded(p.spread.of_mean(p.host)),
         schemas.OF_MEAN,
     ),
 )
@@ -116,7 +115,7 @@ FLOW: Columns[Flow] = (
     Column('to_service', 'after', schemas.TEXT_OR_NULL),
     Column('nodes', type=schemas.NUMBER),
     Column('instances', type=schemas.NUMBER),
-    Column('share', lambda f: columns.rounded(f.share), {'type': 'number'}),
+    Column('share', lambda f: schemas.rounded(f.share), {'type': 'number'}),
 )
 """Nodes that would move, by service before and after."""
 
@@ -133,7 +132,7 @@ NODE: Columns[NodeChange] = (
 
 
 def _share(found: Difference) -> float | None:
-    return columns.rounded(len(found.of(Kind.MOVES)) / (found.compared or 1))
+    return schemas.rounded(len(found.of(Kind.MOVES)) / (found.compared or 1))
 
 
 DIFFERENCE: Columns[Difference] = (
@@ -366,6 +365,6 @@ def _answer(
     return Answer(body)
 
 
-def changes(found: Difference) -> list[dict[str, columns.Cell]]:
+def changes(found: Difference) -> list[dict[str, schemas.Cell]]:
     """Return each node that would change, in the order of the kinds."""
     return [cells(NODE, one) for kind in Kind for one in found.of(kind)]

@@ -9,6 +9,7 @@ from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources.refusals import refuse
 from ironic_ownership.api.resources.services import standing_order
+from ironic_ownership.api.schemas import Column, Columns, cells
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.engine.changes.services import (
     SETTINGS,
@@ -25,7 +26,6 @@ from ironic_ownership.engine.changes.standing_orders import (
 )
 from ironic_ownership.engine.gates import GateResult
 from ironic_ownership.engine.ports import Placement
-from ironic_ownership.observe.columns import Column, Columns, cells
 
 _EXAMPLES = 5
 """The number of remaining things that a refusal names."""

@@ -9,17 +9,16 @@ from typing import Any
 
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
-from ironic_ownership.contracts import model
+from ironic_ownership.api.schemas import Column, Columns, cells
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.conditions import Condition
 from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.membership.member_listing import Reading
 from ironic_ownership.engine.queries import service_status
 from ironic_ownership.engine.queries.service_status import ServiceStatus
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column, Columns, cells
 
-_Row = dict[str, columns.Cell]
+_Row = dict[str, schemas.Cell]
 
 
 def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
@@ -29,7 +28,7 @@ def _by_name(policies: Sequence[model.PolicySettings]) -> _Row:
     before it.
     """
     found = [
-        (policy.name, name, columns.plain(value))
+        (policy.name, name, schemas.plain(value))
         for policy in policies
         for name, value in policy.options
         if value is not None
@@ -87,11 +86,11 @@ def standing_order(path: str) -> Column[Any]:
     """
     of = operator.attrgetter(path)
 
-    def cell(one: Any) -> columns.Cell:
+    def cell(one: Any) -> schemas.Cell:
         row: model.Service = of(one)
         if row.order is None:
             return None
-        due_at = columns.moment(row.order_due_at)
+        due_at = texts.moment(row.order_due_at)
         return {**dataclasses.asdict(row.order), 'due_at': due_at}
 
     return Column(
@@ -152,7 +151,7 @@ LONG: Columns[ServiceStatus] = (
         help='Nodes that could not be given to a client now; null if that is '
         'not known.',
     ),
-    Column('of_mean', lambda s: columns.rounded(s.of_mean), schemas.OF_MEAN),
+    Column('of_mean', lambda s: schemas.rounded(s.of_mean), schemas.OF_MEAN),
     *_REST,
 )
 DETAILS: Columns[ServiceStatus] = (
@@ -189,7 +188,7 @@ _WITH_LOAD = schemas.Parameter(
 
 
 # The long columns are optional.
-_LISTED = {**schemas.thing(LONG), 'required': list(columns.keys(SHORT))}
+_LISTED = {**schemas.thing(LONG), 'required': list(schemas.keys(SHORT))}
 
 
 @Operation(

@@ -7,10 +7,10 @@ from typing import Any
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Answer, Operation, Request
 from ironic_ownership.api.resources import move_answers, moves
+from ironic_ownership.api.schemas import Column, Columns
 from ironic_ownership.contracts import texts
 from ironic_ownership.engine.changes import shards
 from ironic_ownership.engine.changes.case import PlannedNode
-from ironic_ownership.observe.columns import Column, Columns
 
 _SHARDS: Columns[PlannedNode] = (
     schemas.nullable('shard_before', 'The shard in Ironic; null for none.'),

@@ -8,13 +8,13 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.operation_client import actor
+from ironic_ownership.api.schemas import Column
 from ironic_ownership.cli import app, arguments, base, change, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.texts import counted
-from ironic_ownership.observe import columns
-from ironic_ownership.observe.columns import Column
 
 if TYPE_CHECKING:
     from ironic_ownership.wiring import Wiring
@@ -99,7 +99,7 @@ has one row for each code without it."""
         'nova check -f json',
     )
     nothing = 'No problems found'
-    keys = columns.keys(_FINDINGS)
+    keys = schemas.keys(_FINDINGS)
     long = 'name all findings and subjects, and how Nova behaves'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -191,7 +191,7 @@ the reason; the exit code is then 3, and the others are adopted. Without
 
 To return to stock Nova see "nova return"."""
     nothing = 'No node has to be adopted: the records agree with the cell'
-    keys = columns.keys(_ADOPTED)
+    keys = schemas.keys(_ADOPTED)
     examples = ('nova adopt --dry-run', 'nova adopt --yes', 'nova adopt --all')
     flags: ClassVar = {'--all': 'show unchanged nodes as well'}
 
@@ -257,7 +257,7 @@ class ReturnNova(base.Lister):
 A service with a live process is refused, and the exit code is then 3. Under a
 policy with a ring run it within [membership] restart_grace after the stop:
 after that, the peers take the free nodes of the service."""
-    keys = columns.keys(_STATE)
+    keys = schemas.keys(_STATE)
     examples = ('nova return host1 --dry-run', 'nova return host1 --yes')
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ironic_ownership.api.schemas import Column
 from ironic_ownership.contracts.texts import counted, listed
-from ironic_ownership.observe.columns import Column
 from ironic_ownership_nova.cell.check import Finding
 from ironic_ownership_nova.doctor.advice import ADVICE
 from ironic_ownership_nova.doctor.examination import Examination

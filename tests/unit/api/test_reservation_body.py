@@ -8,7 +8,7 @@ import unittest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ironic_ownership.api import schemas
+from ironic_ownership.api import validation
 from ironic_ownership.api.resources import reservations
 from ironic_ownership.contracts import exceptions, flavor_specs
 from ironic_ownership.contracts.reservations import AMOUNTS, Request
@@ -59,7 +59,7 @@ _bodies = st.fixed_dictionaries(
 
 
 def read(**body) -> Request:
-    schemas.check({**LEAST, **body}, reservations.BODY, 'request')
+    validation.check({**LEAST, **body}, reservations.BODY, 'request')
     return Request.from_mapping({**LEAST, **body})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 from unittest import mock
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import move_answers
 from ironic_ownership.api.resources.services import SHORT
 from ironic_ownership.contracts import exceptions, model
@@ -13,7 +14,6 @@ from ironic_ownership.contracts.records import Update
 from ironic_ownership.engine.changes.case import PlannedNode
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
-from ironic_ownership.observe import columns
 from tests.unit.engine import world
 from tests.unit.engine.queries.test_explanation import SeatingPolicy
 from tests.unit.web import app_case
@@ -157,7 +157,7 @@ class ServicesTest(app_case.SiteCase):
         self.assertEqual(['new'], [row['host'] for row in page['services']])
         page = self.get(page['next'])
         (row,) = page['services']
-        self.assertEqual(list(columns.keys(SHORT)), list(row))
+        self.assertEqual(list(schemas.keys(SHORT)), list(row))
         self.assertEqual(
             ('old', 'down', 6),
             tuple(row[key] for key in ('host', 'alive', 'nodes')),

@@ -10,9 +10,9 @@ import sys
 import unittest
 from unittest import mock
 
+from ironic_ownership.api import schemas
 from ironic_ownership.cli import app, base, errors, tasks
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.observe import columns
 from tests.unit.output import captured
 
 
@@ -24,7 +24,7 @@ class ThingLister(base.Lister):
     def take_action(self, parsed_args):
         if self.error is not None:
             raise self.error
-        column = columns.Column
+        column = schemas.Column
         return self.table(
             (
                 column('uuid', lambda t: t),

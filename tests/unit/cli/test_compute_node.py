@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import compute_nodes, node_lists
 from ironic_ownership.cli import compute_node
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.records import Update
-from ironic_ownership.observe import columns
 from tests.unit.cli import command_case
 from tests.unit.engine import world
 
@@ -47,7 +47,7 @@ class ListTest(unittest.TestCase):
 
     def row(self, number: int) -> dict[str, Any]:
         shown = (*compute_nodes.LONG, *node_lists.RECORD)
-        cells = dict.fromkeys(columns.keys(shown))
+        cells = dict.fromkeys(schemas.keys(shown))
         return {**cells, 'uuid': f'u{number}', 'name': f'n{9 - number}'}
 
     def run_with(self, *words: str) -> str:

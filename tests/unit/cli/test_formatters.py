@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ironic_ownership.cli import formatters, watch
-from ironic_ownership.observe import columns
 
 NAMES = ('uuid', 'cell "1"')
 CELLS = st.recursive(
@@ -132,9 +131,9 @@ class TestTexts(unittest.TestCase):
         for name, formatter in kinds.items():
             for cell in (bad, [bad, 'x'], {bad: bad}, [{'a': bad}]):
                 out = io.StringIO()
-                formatters.of(name, formatter(), columns.readable).emit_list(
-                    ('name',), [(cell,)], out, how
-                )
+                formatters.of(
+                    name, formatter(), formatters.readable
+                ).emit_list(('name',), [(cell,)], out, how)
                 for line in out.getvalue().splitlines():
                     self.assertTrue(line.isprintable(), (name, line))
                 self.assertIn('52;c;eA==', out.getvalue())
@@ -151,7 +150,9 @@ def terminal(encoding: str = 'utf-8', is_one: bool = True) -> io.StringIO:
 
 class BarTest(unittest.TestCase):
     def shown(self, stdout: Any, name: str = 'Of Mean') -> str:
-        formatter = formatters.of('table', None, columns.readable, 'Of Mean')
+        formatter = formatters.of(
+            'table', None, formatters.readable, 'Of Mean'
+        )
         rows = [(name, share) for share in (None, 0.0, 0.5, 1.0, 1.9, 7.0)]
         formatter.emit_list(('Host', name), rows, stdout, args())
         return str(stdout.getvalue())
@@ -242,3 +243,37 @@ class TableTest(unittest.TestCase):
         self.assertIn(f'| {UUID} | {HINT} | {HINT} |', lines)
         row = (UUID, 5, 'text')
         self.assertEqual(self.shown(row, width=0), self.shown(row))
+
+
+class WordsTest(unittest.TestCase):
+    @given(CELLS)
+    def test_every_cell_is_readable(self, cell: Any) -> None:
+        said = formatters.readable(cell)
+        self.assertIsInstance(said, str | int | float)
+        self.assertNotEqual('', said)
+
+    def test_words_for_people(self) -> None:
+        for cell, said in (
+            (None, '-'),
+            ([], '-'),
+            ('', '-'),
+            (True, 'yes'),
+            (False, 'no'),
+            (0, 0),
+            (['a', 'b'], 'a, b'),
+            ({'a': 'x', 'b': ['y', 'z'], 'c': ''}, "a=x, b=[y, z], c=''"),
+            ([{'a': 1}, {'b': 2}], 'a=1\nb=2'),
+            # Rows in a cell leave out what is open.
+            (
+                [
+                    {'loop': 'beat', 'code': None, 'ended': False},
+                    {'loop': 'epoch', 'code': 'late', 'ended': True},
+                ],
+                'loop=beat, ended=no\nloop=epoch, code=late, ended=yes',
+            ),
+            (
+                {'shard': None, 'on': True, 'of': [None, False]},
+                'shard=-, on=yes, of=[-, no]',
+            ),
+        ):
+            self.assertEqual(said, formatters.readable(cell))

@@ -8,6 +8,7 @@ import re
 import unittest
 from unittest import mock
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import rings
 from ironic_ownership.api.resources.check import COLUMNS
 from ironic_ownership.cli import (
@@ -27,7 +28,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine.checks.problem import Kind, Problem, Severity
 from ironic_ownership.engine.decision import what_if
-from ironic_ownership.observe import columns
 from tests.unit.cli import command_case
 from tests.unit.db import sqlite
 from tests.unit.engine import world
@@ -126,7 +126,7 @@ class HelpTest(unittest.TestCase):
             command = entry.load()(None, None)
             if not isinstance(command, base.Lister) or not command.operation:
                 continue
-            shown = columns.keys(command.described.columns)
+            shown = schemas.keys(command.described.columns)
             self.assertIn(command.bar, {*shown, ''})
             text = f'{command.get_description()} {command.get_epilog()}'
             for column in re.findall(r'column\s+"(\w+)"', text):
@@ -212,7 +212,7 @@ class ShownTest(unittest.TestCase):
             *('unowned', Severity.ERROR, 'what', Kind.NODE),
             *(tuple('abcde'), tuple('vwxyz')),
         )
-        long = columns.cells(COLUMNS, found)
+        long = schemas.cells(COLUMNS, found)
         short = check._shortened(long)
         self.assertEqual(
             (5, ['a', 'b', 'c'], ['v', 'w', 'x']),
@@ -239,7 +239,7 @@ class ShownTest(unittest.TestCase):
             )
         )
         outcome = what_if.Difference(4, [left, moved])
-        sums = columns.cells(rings.DIFFERENCE, outcome)
+        sums = schemas.cells(rings.DIFFERENCE, outcome)
         flow = {'nodes': 1, 'instances': 1, 'share': 0.25}
         self.assertEqual(
             {

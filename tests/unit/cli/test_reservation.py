@@ -8,9 +8,9 @@ import unittest
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import reservations
 from ironic_ownership.cli import errors, reservation
-from ironic_ownership.observe import columns
 
 INSTANCE = '00000000-0000-4000-8000-000000000901'
 LEAST = ('--instance', INSTANCE, '--service', 'Rack1')
@@ -109,7 +109,7 @@ class TestInput(unittest.TestCase):
 class TestChange(unittest.TestCase):
     def test_change_shows_the_reservation_first(self) -> None:
         """Change what is shown: an instance may have another by then."""
-        cells = dict.fromkeys(columns.keys(reservations.DETAILED))
+        cells = dict.fromkeys(schemas.keys(reservations.DETAILED))
         show = mock.call('reservation:show', path={'id': 'instance'})
         for command, name in (
             (reservation.ConfirmReservation, 'reservation:confirm'),

@@ -36,3 +36,15 @@ class CredentialsTest(unittest.TestCase):
     def test_other_texts_stay(self) -> None:
         for text in ('mary@p1', 'http://ironic:6385/v1 of mary@p1', ''):
             self.assertEqual(text, texts.without_credentials(text))
+
+
+class TimesTest(unittest.TestCase):
+    def test_moment_is_in_utc_and_durations_have_one_unit(self) -> None:
+        self.assertEqual('1970-01-01T00:00:00+00:00', texts.moment(0.4))
+        self.assertIsNone(texts.moment(None))
+        for text, seconds in (
+            *(('90m', 5400), ('2h', 7200), ('1d', 86400), ('1w', 604800)),
+            *(('0s', 0), ('9', None), ('1h30m', None), ('-1h', None)),
+            *(('2025-01-31', None), ('1234567890s', None), ('', None)),
+        ):
+            self.assertEqual(seconds, texts.parse_duration(text), text)

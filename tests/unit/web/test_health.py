@@ -17,8 +17,8 @@ from unittest import mock
 from prometheus_client import parser
 from waitress.trigger import trigger
 
+from ironic_ownership import metrics as observed
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.observe import metrics as observed
 from ironic_ownership.web import health as web
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 

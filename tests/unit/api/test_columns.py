@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import unittest
-from typing import Any
 
-import hypothesis
-from hypothesis import strategies as st
-
+from ironic_ownership.api import schemas
 from ironic_ownership.api.resources import compute_nodes, services
+from ironic_ownership.cli import formatters
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.reasons import Decision
 from ironic_ownership.engine.membership import member_listing
 from ironic_ownership.engine.queries import deployment, service_status
-from ironic_ownership.observe import columns
 
 KINDS = (
     (compute_nodes.SHORT, compute_nodes.LONG, compute_nodes.DETAILS),
     (services.SHORT, services.LONG, services.DETAILS),
     (services.MEMBERS,),
-)
-cells = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text(min_size=1), inner)
-    ),
 )
 
 
@@ -33,60 +24,18 @@ class ColumnsTest(unittest.TestCase):
     def test_keys_are_unique_and_lead_from_the_heading(self) -> None:
         for kinds in KINDS:
             for of in kinds:
-                keys = tuple(columns.keys(of))
+                keys = tuple(schemas.keys(of))
                 self.assertEqual(len(keys), len(set(keys)))
                 # Longer lists begin with the shorter.
                 self.assertEqual(
-                    columns.keys(kinds[0]), keys[: len(columns.keys(kinds[0]))]
+                    schemas.keys(kinds[0]), keys[: len(schemas.keys(kinds[0]))]
                 )
                 for key in keys:
                     self.assertRegex(key, '^[a-z]+(_[a-z]+)*$')
                     # cliff finds a column by its heading or by its key.
-                    heading = columns.heading(key)
+                    heading = formatters.heading(key)
                     self.assertEqual(key, heading.lower().replace(' ', '_'))
-        self.assertEqual('Instance UUID', columns.heading('instance_uuid'))
-
-    @hypothesis.given(cells)
-    def test_every_cell_is_readable(self, cell: Any) -> None:
-        said = columns.readable(cell)
-        self.assertIsInstance(said, str | int | float)
-        self.assertNotEqual('', said)
-
-    def test_words_for_people(self) -> None:
-        for cell, said in (
-            (None, '-'),
-            ([], '-'),
-            ('', '-'),
-            (True, 'yes'),
-            (False, 'no'),
-            (0, 0),
-            (['a', 'b'], 'a, b'),
-            ({'a': 'x', 'b': ['y', 'z'], 'c': ''}, "a=x, b=[y, z], c=''"),
-            ([{'a': 1}, {'b': 2}], 'a=1\nb=2'),
-            # Rows in a cell leave out what is open.
-            (
-                [
-                    {'loop': 'beat', 'code': None, 'ended': False},
-                    {'loop': 'epoch', 'code': 'late', 'ended': True},
-                ],
-                'loop=beat, ended=no\nloop=epoch, code=late, ended=yes',
-            ),
-            (
-                {'shard': None, 'on': True, 'of': [None, False]},
-                'shard=-, on=yes, of=[-, no]',
-            ),
-        ):
-            self.assertEqual(said, columns.readable(cell))
-
-    def test_moment_is_in_utc_and_durations_have_one_unit(self) -> None:
-        self.assertEqual('1970-01-01T00:00:00+00:00', columns.moment(0.4))
-        self.assertIsNone(columns.moment(None))
-        for text, seconds in (
-            *(('90m', 5400), ('2h', 7200), ('1d', 86400), ('1w', 604800)),
-            *(('0s', 0), ('9', None), ('1h30m', None), ('-1h', None)),
-            *(('2025-01-31', None), ('1234567890s', None), ('', None)),
-        ):
-            self.assertEqual(seconds, columns.parse_duration(text), text)
+        self.assertEqual('Instance UUID', formatters.heading('instance_uuid'))
 
 
 class ComputeNodeTest(unittest.TestCase):
@@ -111,13 +60,13 @@ class ComputeNodeTest(unittest.TestCase):
                 ['u1', 'old', 'h', 'orphan', 'i', 't', '', 'node_gone', None],
             ),
         ):
-            row = columns.cells(
+            row = schemas.cells(
                 compute_nodes.DETAILS,
                 deployment.NodeStatus(
                     'u1', state, found, record, decision, None
                 ),
             )
-            short = [row[key] for key in columns.keys(compute_nodes.SHORT)]
+            short = [row[key] for key in schemas.keys(compute_nodes.SHORT)]
             self.assertEqual(expected, short)
             self.assertEqual('i', row['recorded_instance_uuid'])
         for key in ('decided_owner', 'provision_state', 'maintenance'):
@@ -150,7 +99,7 @@ class ServiceTest(unittest.TestCase):
         ):
             settings = model.MemberSettings(policies)
             member = model.Member('h', 'i', 0.0, settings)
-            row = columns.cells(services.advertised('settings'), member)
+            row = schemas.cells(services.advertised('settings'), member)
             self.assertEqual(expected, row['settings'])
 
     def test_values_that_a_member_advertises_for_itself_are_shown(
@@ -173,7 +122,7 @@ class ServiceTest(unittest.TestCase):
             (services.LONG, status),
             (services.MEMBERS, reading),
         ):
-            found = columns.cells(shown, thing)
+            found = schemas.cells(shown, thing)
             self.assertEqual({'key': 'zone'}, found['settings'])
             self.assertEqual(
                 {'weight': 3, 'zone': 'a'}, found['member_values']
