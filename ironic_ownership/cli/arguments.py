@@ -1,16 +1,22 @@
-"""Arguments of commands, made of the parameters of their operations."""
+"""Arguments of commands, made of the parameters of their operations.
+
+Those that name nodes are resolved to uuids before the operation is called.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ironic_ownership import program
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation import Operation
+from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.schemas import Parameter
+from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
 
 Options = Mapping[str, Mapping[str, Any] | None]
 """What argparse needs for a parameter beyond its schema, and the name of the
@@ -20,6 +26,9 @@ _APART = ('marker', 'dry_run', 'uuids')
 """Parameters that the commands have in another way, if at all."""
 
 _MAX_REASON = 255
+NODE = 'compute node'
+_CHUNK = 2_000
+"""References in one request: they fit the default limit of HTTP bodies."""
 
 positive = program.within(int, 1, 10**9)
 """The type of an argument: up to a billion, more than any request takes."""
@@ -142,3 +151,37 @@ def _of_body(one: Operation) -> Iterator[tuple[Parameter, bool]]:
     for name, schema in known.items():
         required = all(name in part.get('required', ()) for part in parts)
         yield Parameter(name, schema.get('description', ' '), schema), required
+
+
+def uuids_of(
+    api: OperationClient, names: Sequence[str], thing: str = NODE
+) -> Sequence[str]:
+    """Return the uuids of things; the records are read for names only.
+
+    :param names: uuids, and names of nodes.
+    :param thing: of which the uuids are; others may be on record as well.
+    :raises NotFoundError: listing all that are unknown.
+    """
+    words = [canonical_uuid(text) or text for text in names]
+    if all(map(is_uuid, words)):
+        return words
+    found = resolved(
+        api, (w for w in words if thing == NODE or not is_uuid(w))
+    )
+    faults = [node['fault'] for node in found.values() if node['fault']]
+    if faults:
+        raise exceptions.NotFoundError('; '.join(faults))
+    return [found[word]['uuid'] if word in found else word for word in words]
+
+
+def resolved(
+    api: OperationClient, references: Iterable[str]
+) -> dict[str, Any]:
+    """Return the compute node on record, or the fault, of each reference."""
+    found = {}
+    distinct = list(dict.fromkeys(references))
+    for start in range(0, len(distinct), _CHUNK):
+        body = {'nodes': distinct[start : start + _CHUNK]}
+        answer = api.call('compute_node:resolve', body=body)
+        found.update({one['text']: one for one in answer['nodes']})
+    return found

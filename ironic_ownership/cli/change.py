@@ -10,22 +10,17 @@ import abc
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from ironic_ownership.api.operation_client import OperationClient, actor
-from ironic_ownership.cli import base, errors
+from ironic_ownership.api.operation_client import actor
+from ironic_ownership.cli import arguments, base, errors
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
-from ironic_ownership.contracts.texts import canonical_uuid, is_uuid
 
 LOG = logging.getLogger(__name__)
 
 Body = Mapping[str, Any]
-
-_NODE = 'compute node'
-_CHUNK = 2_000
-"""References in one request: they fit the default limit of HTTP bodies."""
 
 _YES = ('y', 'yes')
 _REFUSED = frozenset(('gates_failed', 'provider_in_use', 'service_in_use'))
@@ -111,14 +106,16 @@ class ItemsCommand(ChangeCommand, base.Lister):
 
     always_proposes = False
     verb: ClassVar[str]
-    thing: ClassVar[str] = _NODE
+    thing: ClassVar[str] = arguments.NODE
     given: ClassVar[str] = 'uuid of a node, or its name on record'
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_names(parser, self.given)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        parsed_args.uuids = uuids_of(self.api, parsed_args.names, self.thing)
+        parsed_args.uuids = arguments.uuids_of(
+            self.api, parsed_args.names, self.thing
+        )
         rows = base.items_of(self.read(parsed_args))
         if any(row['result'] == 'refused' for row in rows):
             self.exit_code = errors.ExitCode.REFUSED
@@ -160,40 +157,6 @@ def one_each(cell: Any) -> Any:
 def add_names(parser: argparse.ArgumentParser, text: str) -> None:
     """Add the arguments that name things."""
     parser.add_argument('names', metavar='UUID|NAME', nargs='+', help=text)
-
-
-def uuids_of(
-    api: OperationClient, names: Sequence[str], thing: str = _NODE
-) -> Sequence[str]:
-    """Return the uuids of things; the records are read for names only.
-
-    :param names: uuids, and names of nodes.
-    :param thing: of which the uuids are; others may be on record as well.
-    :raises NotFoundError: listing all that are unknown.
-    """
-    words = [canonical_uuid(text) or text for text in names]
-    if all(map(is_uuid, words)):
-        return words
-    found = resolved(
-        api, (w for w in words if thing == _NODE or not is_uuid(w))
-    )
-    faults = [node['fault'] for node in found.values() if node['fault']]
-    if faults:
-        raise exceptions.NotFoundError('; '.join(faults))
-    return [found[word]['uuid'] if word in found else word for word in words]
-
-
-def resolved(
-    api: OperationClient, references: Iterable[str]
-) -> dict[str, Any]:
-    """Return the compute node on record, or the fault, of each reference."""
-    found = {}
-    distinct = list(dict.fromkeys(references))
-    for start in range(0, len(distinct), _CHUNK):
-        body = {'nodes': distinct[start : start + _CHUNK]}
-        answer = api.call('compute_node:resolve', body=body)
-        found.update({one['text']: one for one in answer['nodes']})
-    return found
 
 
 def confirm(args: argparse.Namespace, question: str) -> None:

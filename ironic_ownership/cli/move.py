@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ironic_ownership.api import schemas
 from ironic_ownership.api.operation_client import OperationClient
 from ironic_ownership.api.resources import move_answers
-from ironic_ownership.cli import arguments, base, change, errors, input_file
+from ironic_ownership.cli import arguments, base, errors, input_file
 from ironic_ownership.cli.move_command import OPTIONS, MoveCommand, Row
 from ironic_ownership.contracts.moves import NodeState
 from ironic_ownership.contracts.refusals import EmptySelectionError
@@ -257,7 +257,7 @@ def of_words(api: OperationClient, words: Sequence[str]) -> Named:
         for n, word in enumerate(words, start=1)
     }
     names = (text for text in entries.values() if not is_uuid(text))
-    return _named(entries, change.resolved(api, names))
+    return _named(entries, arguments.resolved(api, names))
 
 
 def of_file(api: OperationClient, path: str) -> Named:
@@ -267,7 +267,7 @@ def of_file(api: OperationClient, path: str) -> Named:
     :raises UsageError: if it cannot be read.
     """
     entries = read_file(path)
-    resolved = change.resolved(api, filter(is_uuid, entries.values()))
+    resolved = arguments.resolved(api, filter(is_uuid, entries.values()))
     for text in entries.values():
         fault = {'uuid': None, 'fault': f'{text[:80]!r} is not a uuid'}
         resolved.setdefault(text, fault)

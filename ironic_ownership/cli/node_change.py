@@ -6,7 +6,7 @@ import argparse
 from typing import ClassVar
 
 from ironic_ownership.api.resources.node_changes import OUTCOME
-from ironic_ownership.cli import base, change, errors
+from ironic_ownership.cli import arguments, base, change, errors
 from ironic_ownership.engine import gates
 from ironic_ownership.engine.changes.gates import RELEASE
 from ironic_ownership.engine.deletion.gates import GATES
@@ -40,7 +40,7 @@ class CheckDeleteComputeNode(base.Lister):
         change.add_names(parser, change.ItemsCommand.given)
 
     def take_action(self, parsed_args: argparse.Namespace) -> base.Table:
-        uuids = change.uuids_of(self.api, parsed_args.names)
+        uuids = arguments.uuids_of(self.api, parsed_args.names)
         answer = self.api.call(self.operation, body={'uuids': uuids})
         outcomes = [Outcome(gate[OUTCOME]) for gate in answer['gates']]
         if not all(outcome.passed for outcome in outcomes):
