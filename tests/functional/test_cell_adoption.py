@@ -12,6 +12,7 @@ from unittest import mock
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model, moves, records
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.db import connection, linked_tables, schema, tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
@@ -25,13 +26,14 @@ from tests.functional.support import cells, databases
 
 ADOPTED, UNCHANGED = cell.State.ADOPTED, cell.State.UNCHANGED
 REFUSED = cell.State.REFUSED
+BY = Origin('operator', 'req-1')
 
 
 def checked(found: port.SqlCell) -> list[check.Finding]:
     """Return what the check of a cell without services finds."""
     records, backend = mock.Mock(), mock.Mock()
     records.services.return_value = []
-    return check.CheckCell(found, records, backend).run()
+    return check.of_cell(found, records, backend)
 
 
 class AdoptionCase(test_cell.WithCell, suite.RecordsContract):
@@ -46,7 +48,7 @@ class AdoptionCase(test_cell.WithCell, suite.RecordsContract):
         nodes = {
             suite.uuid(n): None if n == 9 else suite.node(n) for n in numbers
         }
-        found = self.port.adopt(nodes, 'operator', 'req-1')
+        found = self.port.adopt(nodes, BY)
         self.details = {node.uuid: str(node.detail) for node in found}
         return {
             n: node.state
@@ -206,8 +208,8 @@ class AdoptionTest(AdoptionCase):
         epoch = self.register('host3')
         self.assertGreater(epoch, 0)
         self.applied('host3', suite.claim(8, seen_host='host3'))
-        self.assertTrue(self.port.return_service('host3', 'operator'))
-        self.assertFalse(self.port.return_service('host3', 'operator'))
+        self.assertTrue(self.port.return_service('host3', BY))
+        self.assertFalse(self.port.return_service('host3', BY))
         found = self.service('host3')
         self.assertTrue(found.never_registered and found.fenced)
         self.assert_fenced('host3', epoch)
@@ -217,7 +219,7 @@ class AdoptionTest(AdoptionCase):
         self.give(8, 'stock')
         self.assertEqual({8: ADOPTED}, self.adopt(8))
         with self.assertRaises(exceptions.NotFoundError):
-            self.port.return_service('nosuch', 'operator')
+            self.port.return_service('nosuch', BY)
         self.assertGreater(self.register('host3'), found.epoch)
         self.assertFalse(self.service('host3').never_registered)
 
@@ -409,7 +411,7 @@ class GrantsTest(unittest.TestCase):
         self.cell.add_nodes('host1', uuids)
         self.cell.add_instances('host1', {uuids[0]: str(uuid_.uuid4())})
         nodes = {u: suite.node(n) for n, u in enumerate(uuids, start=1)}
-        states = {n.state for n in self.port.adopt(nodes, 'operator')}
+        states = {n.state for n in self.port.adopt(nodes, BY)}
         self.assertEqual({ADOPTED}, states)
         stored = SqlRecords(self.database, self.companion)
         epoch = stored.register('host2', suite.SETTINGS)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.backend import MembershipBackend
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.ports import BareMetal, Records
 from ironic_ownership_nova.cell import check
@@ -19,22 +20,6 @@ from ironic_ownership_nova.cell.port import SqlCell
 
 BATCH = 500
 """Nodes of one transaction."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Adoption:
-    """The nodes of a cell, and what becomes of each.
-
-    :param findings: what stands in the way of some nodes, or is to be known.
-    """
-
-    nodes: Sequence[Result]
-    findings: Sequence[check.Finding] = ()
-
-    @property
-    def refused(self) -> list[Result]:
-        """The nodes that stay as they are."""
-        return [n for n in self.nodes if n.state is State.REFUSED]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,47 +38,49 @@ class AdoptCell:
     ironic: BareMetal
     scope: model.Scope
 
-    def propose(self) -> Adoption:
-        """Return what an adoption would do now. Writes nothing.
+    def propose(self) -> list[Result]:
+        """Return what an adoption would do with each node. Writes nothing.
 
         :raises OwnershipError: if the cell or the records can't be read.
         """
         found = self.cell.read()
-        findings = check.of_snapshot(found)
-        owners = {n.uuid: n for n in self.records.compute_nodes()}
+        records = {n.uuid: n for n in self.records.compute_nodes()}
         services = {s.host: s for s in self.records.services()}
         running = {one.node: one.uuid for one in found.instances}
         faults = {
             subject: finding
-            for finding in findings
+            for finding in check.of_snapshot(found)
             if finding.prevents_adoption
             for subject in finding.subjects
         }
-        return Adoption(
-            [
-                _proposed(
-                    node,
-                    faults.get(node.name),
-                    owners.get(node.name),
-                    running.get(node.name),
-                    services,
-                )
-                for node in sorted(found.nodes, key=lambda node: node.name)
-            ],
-            findings,
-        )
+
+        def proposed(node: CellNode) -> Result:
+            name, host = node.name, model.canonical_host(node.host or '')
+            fault, record = faults.get(name), records.get(name)
+            if fault is not None:
+                detail = f'{fault.code}: {fault.what}'
+                return Result(name, host, State.REFUSED, detail)
+            owner = record.host if record else None
+            known = None, record.instance_uuid if record else None
+            service = services.get(owner or '')
+            follows = service is None or service.never_registered
+            if owner == host and (running.get(name) in known or not follows):
+                return Result(name, host, State.UNCHANGED)
+            if follows:
+                return Result(name, host, State.ADOPTED)
+            detail = f'owned: {owner} owns it on record, its row names '
+            return Result(name, host, State.REFUSED, f'{detail}{node.host}')
+
+        return [
+            proposed(node)
+            for node in sorted(found.nodes, key=lambda node: node.name)
+        ]
 
     def execute(
-        self,
-        proposed: Adoption,
-        actor: str,
-        *,
-        request_id: str | None = None,
-        progress: gates.Progress = gates.no_progress,
-    ) -> Adoption:
+        self, proposed: Sequence[Result], origin: Origin
+    ) -> list[Result]:
         """Adopt the nodes; those that do not agree are refused.
 
-        :param progress: receives how many nodes are done, and of how many.
         :raises OwnershipError: if the database or Ironic fails; the batches
             before stay adopted.
         """
@@ -102,13 +89,13 @@ class AdoptCell:
             for scope in self._scopes()
             for node in self.ironic.scan(scope)
         }
-        uuids = [node.uuid for node in proposed.nodes if node.uuid]
+        uuids = [node.uuid for node in proposed if node.uuid]
         results: list[Result] = []
-        for batch in gates.batches(uuids, BATCH, progress):
+        for batch in gates.batches(uuids, BATCH):
             results += self.cell.adopt(
-                {uuid: known.get(uuid) for uuid in batch}, actor, request_id
+                {uuid: known.get(uuid) for uuid in batch}, origin
             )
-        return dataclasses.replace(proposed, nodes=results)
+        return results
 
     def _scopes(self) -> list[model.Scope]:
         # The services of a cell have other shards and groups than this one.
@@ -116,29 +103,6 @@ class AdoptCell:
             return [model.Scope()]
         shards = sorted(filter(None, self.ironic.shard_counts()))
         return [model.Scope(shard=shard) for shard in shards]
-
-
-def _proposed(
-    node: CellNode,
-    fault: check.Finding | None,
-    record: model.ComputeNode | None,
-    instance: str | None,
-    services: dict[str, model.Service],
-) -> Result:
-    host = model.canonical_host(node.host or '')
-    if fault is not None:
-        detail = f'{fault.code}: {fault.what}'
-        return Result(node.name, host, State.REFUSED, detail)
-    owner = record.host if record else None
-    known = record.instance_uuid if record else None
-    service = services.get(owner or '')
-    follows = service is None or service.never_registered
-    if owner == host and (instance in (None, known) or not follows):
-        return Result(node.name, host, State.UNCHANGED)
-    if not follows:
-        detail = f'owned: {owner} owns it on record, its row names {node.host}'
-        return Result(node.name, host, State.REFUSED, detail)
-    return Result(node.name, host, State.ADOPTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,10 +130,7 @@ class ReturnServices:
         return [_returned(rows[name], alive) for name in sorted(names)]
 
     def execute(
-        self,
-        proposed: Sequence[Result],
-        actor: str,
-        request_id: str | None = None,
+        self, proposed: Sequence[Result], origin: Origin
     ) -> list[Result]:
         """Return the proposed services, each in one transaction.
 
@@ -178,31 +139,22 @@ class ReturnServices:
         :raises OwnershipError: if the database fails; the services before
             stay returned.
         """
-        alive = self.backend.view().hosts
-        results = [
-            _alive(one.host)
-            if one.state is State.RETURNED and one.host in alive
-            else one
-            for one in proposed
-        ]
-        for one in results:
+        hosts = [str(o.host) for o in proposed if o.state is State.RETURNED]
+        now = {one.host: one for one in self.propose(hosts)}
+        for one in now.values():
             if one.host and one.state is State.RETURNED:
-                self.cell.return_service(one.host, actor, request_id)
-        return results
+                self.cell.return_service(one.host, origin)
+        return [now.get(one.host, one) for one in proposed]
 
 
 def _returned(row: model.Service, alive: frozenset[str]) -> Result:
     if row.host in alive:
-        return _alive(row.host)
+        return Result(
+            None,
+            row.host,
+            State.REFUSED,
+            'alive: a process of it is a member; stop its nova-compute first, '
+            'or after a crash wait for [membership] member_ttl',
+        )
     state = State.UNCHANGED if row.never_registered else State.RETURNED
     return Result(None, row.host, state)
-
-
-def _alive(host: str) -> Result:
-    return Result(
-        None,
-        host,
-        State.REFUSED,
-        'alive: a process of it is a member; stop its nova-compute first, or '
-        'after a crash wait for [membership] member_ttl',
-    )

@@ -1,6 +1,6 @@
 """Check a Nova cell: what has to be right before its nodes are adopted.
 
-Pure, except for :class:`CheckCell`, which reads.
+Pure, except for :func:`of_cell`, which reads.
 """
 
 from __future__ import annotations
@@ -8,17 +8,14 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.backend import MembershipBackend
 from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership.engine.ports import Records
 from ironic_ownership_nova.cell import problems
-from ironic_ownership_nova.cell.model import (
-    CellNode,
-    CellSnapshot,
-)
+from ironic_ownership_nova.cell.model import CellNode, CellSnapshot, Drift
 from ironic_ownership_nova.cell.nova_options import NovaConfiguration
 from ironic_ownership_nova.cell.port import SqlCell
 
@@ -47,65 +44,63 @@ class Finding:
     prevents_adoption: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class CheckCell:
-    """Check one cell, its permissions, and a nova.conf if there is one."""
+def of_cell(
+    cell: SqlCell,
+    records: Records,
+    backend: MembershipBackend,
+    configuration: NovaConfiguration | None = None,
+) -> list[Finding]:
+    """Check one cell, its permissions, and a nova.conf if there is one.
 
-    cell: SqlCell
-    records: Records
-    backend: MembershipBackend
-    configuration: NovaConfiguration | None = None
+    Without permission to read, nothing else is checked.
 
-    def run(self) -> list[Finding]:
-        """Return all findings; none if all is well.
+    :raises RecordsError: if the cell can't be read for another reason.
+    """
+    missing = cell.missing_grants()
+    found = [
+        Finding(
+            'grant_missing',
+            'the user of [database] connection lacks a permission',
+            (grant.what,),
+            f'As an administrator of the database: {grant.statement}',
+        )
+        for grant in missing
+    ]
+    if any(grant.what.startswith('SELECT') for grant in missing):
+        return found
+    snapshot = cell.read()
+    return [
+        *found,
+        *of_configuration(configuration, snapshot),
+        *of_snapshot(snapshot),
+        *_of_drift(cell.drift(), records, backend),
+    ]
 
-        Without permission to read, nothing else is checked.
 
-        :raises RecordsError: if the cell can't be read for another reason.
-        """
-        missing = self.cell.missing_grants()
-        found = [
-            Finding(
-                'grant_missing',
-                'the user of [database] connection lacks a permission',
-                (grant.what,),
-                f'As an administrator of the database: {grant.statement}',
-            )
-            for grant in missing
-        ]
-        if any(grant.what.startswith('SELECT') for grant in missing):
-            return found
-        snapshot = self.cell.read()
-        return [
-            *found,
-            *of_configuration(self.configuration, snapshot),
-            *of_snapshot(snapshot),
-            *self._of_drift(),
-        ]
-
-    def _of_drift(self) -> Iterator[Finding]:
-        """Return the nodes whose row names another host than the record."""
-        drift = self.cell.drift()
-        if not drift:
-            return
-        services = {row.host: row for row in self.records.services()}
-        alive: Collection[str] = services
-        # If the members are unknown, no service is called dead.
-        with contextlib.suppress(exceptions.MembershipError):
-            alive = self.backend.view().hosts
-        for one in drift:
-            deployed = one.instance_uuid is not None
-            what = (
-                f'; its row and its instance {one.instance_uuid} name'
-                if deployed
-                else ', and no instance is on it; its row names'
-            )
-            yield Finding(
-                'row_drifted_deployed' if deployed else 'row_drifted',
-                f'{one.owner} owns it on record{what} {one.host or "no host"}',
-                (one.uuid,),
-                problems.hint(one, services, alive, one.uuid),
-            )
+def _of_drift(
+    drift: Sequence[Drift], records: Records, backend: MembershipBackend
+) -> Iterator[Finding]:
+    """Return the nodes whose row names another host than the record."""
+    if not drift:
+        return
+    services = {row.host: row for row in records.services()}
+    alive: Collection[str] = services
+    # If the members are unknown, no service is called dead.
+    with contextlib.suppress(exceptions.MembershipError):
+        alive = backend.view().hosts
+    for one in drift:
+        deployed = one.instance_uuid is not None
+        what = (
+            f'; its row and its instance {one.instance_uuid} name'
+            if deployed
+            else ', and no instance is on it; its row names'
+        )
+        yield Finding(
+            'row_drifted_deployed' if deployed else 'row_drifted',
+            f'{one.owner} owns it on record{what} {one.host or "no host"}',
+            (one.uuid,),
+            problems.hint(one, services, alive, one.uuid),
+        )
 
 
 def of_snapshot(cell: CellSnapshot) -> list[Finding]:

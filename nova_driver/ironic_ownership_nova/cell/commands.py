@@ -14,6 +14,7 @@ from ironic_ownership.api.schemas import Column
 from ironic_ownership.cli import app, arguments, base, change, errors
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import new_request_id
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership.contracts.texts import counted
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def _cell(wiring: Wiring) -> SqlCell:
     return found.port
 
 
-def _announced(what: str) -> str:
-    """Log a change under a new request id, for its events."""
+def _announced(what: str) -> Origin:
+    """Log a change under a new request id; return what its events name."""
     new_id = new_request_id()
     change.announce(new_id, what)
-    return new_id
+    return Origin(actor(), new_id)
 
 
 class CheckNova(base.Lister):
@@ -137,12 +138,12 @@ has one row for each code without it."""
         if configuration is not None:
             text = configuration.summary()
             self.app.stderr.write(f'{errors.PROG}: {text}\n')
-        found = check.CheckCell(
+        found = check.of_cell(
             _cell(self.wiring),
             self.wiring.records,
             self.wiring.backend,
             configuration,
-        ).run()
+        )
         if found:
             self.exit_code = errors.ExitCode.DEGRADED
         return self.table(_FINDINGS, found)
@@ -150,15 +151,10 @@ has one row for each code without it."""
     def _examine(self, parsed_args: argparse.Namespace) -> base.Table:
         from ironic_ownership_nova.doctor import examination, report, sources
 
-        conf = self.wiring.conf
-        opened = [
-            sources.open_cell(place, conf.nova.service_down_time)
-            for place in parsed_args.cell
-        ]
         done = examination.examine(
             sources.of_options(
-                opened,
-                conf,
+                parsed_args.cell,
+                self.wiring.conf,
                 parsed_args.cloud,
                 app.reading_progress(self.app.stderr),
             ),
@@ -210,7 +206,7 @@ To return to stock Nova see "nova return"."""
             wiring.scope,
         )
         found = operation.propose()
-        new = [n for n in found.nodes if n.state is State.ADOPTED]
+        new = [n for n in found if n.state is State.ADOPTED]
         if not parsed_args.dry_run and new:
             hosts = {node.host for node in new}
             change.confirm(
@@ -219,15 +215,13 @@ To return to stock Nova see "nova return"."""
                 f'{counted(len(hosts), "service")}',
             )
         if not parsed_args.dry_run:
-            found = operation.execute(
-                found, actor(), request_id=_announced('adopt nodes')
-            )
-        if found.refused:
-            self.exit_code = errors.ExitCode.REFUSED
+            found = operation.execute(found, _announced('adopt nodes'))
         counts = {
-            state: sum(node.state is state for node in found.nodes)
+            state: sum(node.state is state for node in found)
             for state in (State.ADOPTED, State.UNCHANGED, State.REFUSED)
         }
+        if counts[State.REFUSED]:
+            self.exit_code = errors.ExitCode.REFUSED
         LOG.info(
             '%s',
             ', '.join(f'{number} {state}' for state, number in counts.items()),
@@ -236,7 +230,7 @@ To return to stock Nova see "nova return"."""
             _ADOPTED,
             [
                 node
-                for node in found.nodes
+                for node in found
                 if parsed_args.all or node.state is not State.UNCHANGED
             ],
         )
@@ -283,9 +277,7 @@ after that, the peers take the free nodes of the service."""
             change.confirm(
                 parsed_args, f'Return {", ".join(map(str, new))} to stock Nova'
             )
-            found = operation.execute(
-                found, actor(), _announced('return services')
-            )
+            found = operation.execute(found, _announced('return services'))
         if any(one.state is State.REFUSED for one in found):
             self.exit_code = errors.ExitCode.REFUSED
         return self.table(_STATE, found)

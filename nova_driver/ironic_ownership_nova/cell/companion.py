@@ -106,26 +106,6 @@ class Cell(linked_tables.LinkedTables):
             other_types,
         )
 
-    def strays(
-        self, conn: sa.Connection, uuids: Collection[str]
-    ) -> dict[str, list[str | None]]:
-        """Return the uuids of rows that are not those of their nodes.
-
-        Reads all rows: no index begins with the name of a node.
-
-        :returns: by the name of the node.
-        """
-        node = self.tables.compute_nodes.c
-        found: dict[str, list[str | None]] = {}
-        for some in connection.chunks(sorted(uuids)):
-            for row in conn.execute(
-                sa.select(node.hypervisor_hostname, node.uuid).where(
-                    self.tables.is_stray, node.hypervisor_hostname.in_(some)
-                )
-            ):
-                found.setdefault(row.hypervisor_hostname, []).append(row.uuid)
-        return found
-
     def _instances(
         self, conn: sa.Connection, uuids: Collection[str], *, lock: bool
     ) -> dict[str, list[Row]]:

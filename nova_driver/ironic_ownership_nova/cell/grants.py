@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,94 +20,61 @@ def missing(conn: sa.Connection, tables: CellTables) -> Sequence[MissingGrant]:
     """Return the missing permissions, in the order of the tables."""
     user = conn.scalar(sa.select(sa.literal_column('CURRENT_USER')))
     account = _account(conn, str(user))
-    lacks, found = _is_denied, []
-    if conn.dialect.name == _POSTGRESQL:
-        lacks = _lacks
-        if not _may_use(conn, tables.schema):
-            # Without it the server tells nothing about the tables.
-            lacks = _is_unknown
-            name = conn.dialect.identifier_preparer.quote(tables.schema)
-            found.append(
-                MissingGrant(
-                    f'USAGE on schema {tables.schema}',
-                    f'GRANT USAGE ON SCHEMA {name} TO {account}',
-                )
-            )
-    return [
-        *found,
-        *(
+    preparer = conn.dialect.identifier_preparer
+    is_postgresql = conn.dialect.name == _POSTGRESQL
+    found = []
+    may_use = True
+    if is_postgresql:
+        usage = sa.func.has_schema_privilege(tables.schema, 'USAGE')
+        may_use = bool(conn.scalar(sa.select(usage)))
+    if not may_use:
+        found.append(
             MissingGrant(
-                f'{one.privilege} on {one.table.fullname}',
-                f'GRANT {one.privilege} ON {_quoted(conn, one.table)} '
+                f'USAGE on schema {tables.schema}',
+                f'GRANT USAGE ON SCHEMA {preparer.quote(tables.schema)} '
                 f'TO {account}',
             )
-            for one in _needed(tables)
-            if lacks(conn, one)
-        ),
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Needed:
-    """One permission.
-
-    :param column: ``None`` to read the whole table.
-    """
-
-    table: sa.Table
-    column: sa.Column[Any] | None = None
-
-    @property
-    def privilege(self) -> str:
-        if self.column is None:
-            return 'SELECT'
-        return f'UPDATE ({self.column.name})'
-
-    @property
-    def attempt(self) -> sa.Executable:
-        """A statement that needs it, and changes no row."""
-        column = self.column
-        if column is None:
-            return sa.select(self.table).where(sa.false())
-        value = sa.null() if column.nullable else column
-        return (
-            sa.update(self.table)
-            .where(sa.false())
-            .values({column.name: value})
         )
-
-
-def _needed(tables: CellTables) -> Iterator[_Needed]:
+    lacks = _lacks if is_postgresql else _is_denied
     for table in (tables.services, tables.compute_nodes, tables.instances):
-        yield _Needed(table)
-        for name in WRITTEN[table.name]:
-            yield _Needed(table, table.c[name])
+        name = preparer.format_table(table)
+        for written in (None, *WRITTEN[table.name]):
+            # Without the schema the server tells nothing about its tables.
+            if may_use and not lacks(conn, table, written):
+                continue
+            privilege = f'UPDATE ({written})' if written else 'SELECT'
+            found.append(
+                MissingGrant(
+                    f'{privilege} on {table.fullname}',
+                    f'GRANT {privilege} ON {name} TO {account}',
+                )
+            )
+    return found
 
 
-def _may_use(conn: sa.Connection, schema: str) -> bool:
-    usage = sa.func.has_schema_privilege(schema, 'USAGE')
-    return bool(conn.scalar(sa.select(usage)))
-
-
-def _is_unknown(conn: sa.Connection, one: _Needed) -> bool:
-    return True
-
-
-def _lacks(conn: sa.Connection, one: _Needed) -> bool:
+def _lacks(conn: sa.Connection, table: sa.Table, written: str | None) -> bool:
     """Ask PostgreSQL: oslo.db would log each attempt that fails there."""
-    name = _quoted(conn, one.table)
+    name = conn.dialect.identifier_preparer.format_table(table)
     function = (
-        sa.func.has_table_privilege(name, 'SELECT')
-        if one.column is None
-        else sa.func.has_column_privilege(name, one.column.name, 'UPDATE')
+        sa.func.has_column_privilege(name, written, 'UPDATE')
+        if written
+        else sa.func.has_table_privilege(name, 'SELECT')
     )
     return not conn.scalar(sa.select(function))
 
 
-def _is_denied(conn: sa.Connection, one: _Needed) -> bool:
+def _is_denied(
+    conn: sa.Connection, table: sa.Table, written: str | None
+) -> bool:
+    """Try a statement that needs the permission, and changes no row."""
+    attempt: sa.Executable = sa.select(table).where(sa.false())
+    if written:
+        column = table.c[written]
+        value = sa.null() if column.nullable else column
+        attempt = sa.update(table).where(sa.false()).values({written: value})
     try:
         with conn.begin_nested():
-            conn.execute(one.attempt)
+            conn.execute(attempt)
     except (db_exc.DBError, sa_exc.DBAPIError) as exc:
         if _says_denied(exc):
             return True
@@ -125,10 +91,6 @@ def _says_denied(exc: BaseException) -> bool:
             cause, 'orig', None
         )
     return False
-
-
-def _quoted(conn: sa.Connection, table: sa.Table) -> str:
-    return str(conn.dialect.identifier_preparer.format_table(table))
 
 
 def _account(conn: sa.Connection, user: str) -> str:

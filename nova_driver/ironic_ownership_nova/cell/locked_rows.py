@@ -17,6 +17,9 @@ from ironic_ownership_nova.cell.tables import CellTables
 Row = Any
 """A row of a result; its columns depend on the statement."""
 
+_Strays = dict[str, list[str | None]]
+"""Uuids of rows, by the name of their node."""
+
 
 @dataclasses.dataclass(frozen=True)
 class LockedRows(linked_tables.LockedNodes):
@@ -34,7 +37,7 @@ class LockedRows(linked_tables.LockedNodes):
     instances: Mapping[str, Sequence[Row]]
     services: Mapping[str, Row]
     other_types: Mapping[str, str]
-    _strays: dict[str, Mapping[str, str]] = dataclasses.field(
+    _strays: dict[str, _Strays] = dataclasses.field(
         default_factory=dict, init=False
     )
 
@@ -55,36 +58,21 @@ class LockedRows(linked_tables.LockedNodes):
             return None
         if host not in self.services:
             return f'cell_service: the cell has no nova-compute service {host}'
-        strays = self._strays_of(host)
-        if uuid in strays:
+        # Once for all nodes that go to it.
+        spelled = self.services[host].host
+        if host not in self._strays:
+            self._strays[host] = strays(
+                self.conn, self.tables, self.nodes, spelled
+            )
+        if found := self._strays[host].get(uuid):
             # Nova has a unique index by host and name: to write this row
             # would end the transaction, with all its other nodes.
             return (
                 f'cell_row: another row of the cell, with the uuid '
-                f'{strays[uuid]}, gives the node to {host}; see '
+                f'{found[0]}, gives the node to {host}; see '
                 '"ironic-ownership nova check"'
             )
         return None
-
-    def _strays_of(self, host: str) -> Mapping[str, str]:
-        """Return the uuids of stray rows of a host, by the name of the node.
-
-        Read once for a host, whose rows an index finds.
-        """
-        if host not in self._strays:
-            node = self.tables.compute_nodes.c
-            self._strays[host] = {
-                row.hypervisor_hostname: row.uuid
-                for some in connection.chunks(sorted(self.nodes))
-                for row in self.conn.execute(
-                    sa.select(node.hypervisor_hostname, node.uuid).where(
-                        self.tables.is_stray,
-                        node.host == self.services[host].host,
-                        node.hypervisor_hostname.in_(some),
-                    )
-                )
-            }
-        return self._strays[host]
 
     def against_release(self, uuid: str) -> str | None:
         for instance in self.instances.get(uuid, ()):
@@ -192,6 +180,31 @@ class LockedRows(linked_tables.LockedNodes):
                     f'{done.rowcount} written: nothing was changed',
                     hint='Run ironic-ownership nova check',
                 )
+
+
+def strays(
+    conn: sa.Connection,
+    tables: CellTables,
+    names: Collection[str],
+    host: str | None = None,
+) -> _Strays:
+    """Return the uuids of rows that are not those of their nodes.
+
+    :param names: of the nodes.
+    :param host: whose rows are read, by an index, in the spelling of the cell;
+        otherwise all are, as no index begins with the name of a node.
+    """
+    node = tables.compute_nodes.c
+    found: _Strays = {}
+    for some in connection.chunks(sorted(names)):
+        chosen = tables.is_stray & node.hypervisor_hostname.in_(some)
+        if host is not None:
+            chosen &= node.host == host
+        for name, uuid in conn.execute(
+            sa.select(node.hypervisor_hostname, node.uuid).where(chosen)
+        ):
+            found.setdefault(name, []).append(uuid)
+    return found
 
 
 def utc_now() -> datetime:

@@ -102,10 +102,6 @@ def read(path: str) -> NovaConfiguration | None:
             hint='Name the nova.conf of a nova-compute, which this user may '
             'read',
         ) from exc
-    return _converted(path, conf)
-
-
-def _converted(path: str, conf: cfg.ConfigOpts) -> NovaConfiguration:
     options = conf.ironic
     derived = derive(options.shard, options.conductor_group)
     peers = tuple(options.peer_list) if derived.uses_peer_list else ()

@@ -125,8 +125,7 @@ class SqlCell(transaction.Port):
         self,
         tx: Transaction,
         nodes: Mapping[str, model.Node | None],
-        actor: str,
-        request_id: str | None = None,
+        origin: Origin,
     ) -> Sequence[cell.Result]:
         """Make the hosts of some rows owners on record, as one transaction.
 
@@ -137,12 +136,13 @@ class SqlCell(transaction.Port):
 
         :param nodes: as Ironic has them, by uuid; ``None`` for one that
             Ironic does not have: it is adopted, and its owner deletes it.
-        :param actor: user and place, for the events.
-        :param request_id: of the operator's request, for the events.
+        :param origin: for the events.
         """
-        return adoption_transaction.adopt(
-            tx, self._cell, nodes, actor, request_id
-        )
+        if not nodes:
+            return ()
+        return adoption_transaction.Adoption(
+            tx, self._cell, nodes, origin
+        ).run()
 
     def drift(self, host: str | None = None) -> Sequence[cell.Drift]:
         """Return the nodes whose row names another host than the record.
@@ -260,18 +260,14 @@ class SqlCell(transaction.Port):
 
     @transaction.writes
     def return_service(
-        self,
-        tx: Transaction,
-        host: str,
-        actor: str,
-        request_id: str | None = None,
+        self, tx: Transaction, host: str, origin: Origin
     ) -> bool:
         """Treat a service like one that was adopted and never registered.
 
         Its records stay, and no other service takes them. A process that
         holds its place may not write any more. Repeated, it changes nothing.
 
-        :param actor: user and place, for the events.
+        :param origin: for the events.
         :returns: whether it was registered.
         :raises NotFoundError: if the service is not on record.
         """
@@ -289,7 +285,7 @@ class SqlCell(transaction.Port):
         )
         tx.add_event(
             EventKind.SERVICE_CHANGED,
-            Origin(actor, request_id),
+            origin,
             from_host=host,
             reason='returned to Nova',
         )

@@ -6,6 +6,7 @@ Pure functions of a snapshot.
 from __future__ import annotations
 
 import collections
+import re
 from collections.abc import Iterator
 
 from ironic_ownership.contracts.model import canonical_host
@@ -24,6 +25,7 @@ _TWO_CELLS = (
     'groups. Then, in the database of the cell that it leaves: UPDATE '
     "compute_nodes SET deleted = id WHERE uuid = '{node}'"
 )
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.IGNORECASE)
 _MOST_MISSING = 0.5
 """Share of the rows without a node from which on the list of Ironic is taken
 for incomplete: credentials of a project see only its own nodes."""
@@ -46,7 +48,8 @@ def of_snapshot(seen: Snapshot) -> list[Finding]:
         *_providers(seen),
     ]
     if seen.nodes is not None:
-        if _is_incomplete(seen):
+        missing = sum(name not in seen.nodes for name in seen.rows)
+        if missing > _MOST_MISSING * len(seen.rows):
             found.append(_incomplete(seen, len(seen.nodes)))
         else:
             found += [*_missing_nodes(seen), *_unserved(seen)]
@@ -108,11 +111,6 @@ def _dead_services(seen: Snapshot) -> Iterator[Finding]:
             'down and move each node: nova-manage db '
             'ironic_compute_node_move',
         )
-
-
-def _is_incomplete(seen: Snapshot) -> bool:
-    missing = sum(name not in (seen.nodes or {}) for name in seen.rows)
-    return missing > _MOST_MISSING * max(len(seen.rows), 1)
 
 
 def _incomplete(seen: Snapshot, listed: int) -> Finding:
@@ -221,7 +219,8 @@ def _instances(seen: Snapshot) -> Iterator[Finding]:
 def _providers(seen: Snapshot) -> Iterator[Finding]:
     if seen.providers is None:
         return
-    own = seen.bare_metal_providers
+    # Nova gives those of nodes the uuid of the node as name.
+    own = {u: n for u, n in seen.providers.items() if _UUID.fullmatch(n)}
     by_name: dict[str, list[str]] = collections.defaultdict(list)
     for uuid, name in own.items():
         by_name[name.lower()].append(uuid)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import re
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
@@ -18,8 +17,6 @@ from ironic_ownership_nova.cell.model import (
 
 Key = tuple[str | None, str]
 """The shard and the conductor group of a node: what services select by."""
-
-_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.IGNORECASE)
 
 
 def key_of(node: model.Node) -> Key:
@@ -90,15 +87,6 @@ class Snapshot:
         return frozenset(
             canonical_host(one.host) for one in self.cell.services if one.is_up
         )
-
-    @functools.cached_property
-    def bare_metal_providers(self) -> Mapping[str, str]:
-        """Providers of nodes: Nova gives them the uuid of the node as name."""
-        return {
-            uuid: name
-            for uuid, name in (self.providers or {}).items()
-            if _UUID.fullmatch(name)
-        }
 
 
 def changed(before: CellSnapshot, after: CellSnapshot) -> frozenset[str]:

@@ -6,7 +6,6 @@ from writing, the others by GET.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
@@ -38,19 +37,10 @@ _HINT = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class OpenedCell:
-    """One cell.
-
-    :param where: its URL without the password, for people.
-    """
-
-    where: str
-    port: SqlCell
-
-
-def open_cell(place: str, down_time: float) -> OpenedCell:
-    """Return a cell; nothing connects yet.
+def _open_cell(
+    place: str, down_time: float
+) -> tuple[str, Callable[[], CellSnapshot]]:
+    """Return a cell, and its URL without the password; nothing connects yet.
 
     :param place: the URL of its database, or a nova.conf that has it.
     :param down_time: ``service_down_time``, unless the nova.conf has it.
@@ -74,16 +64,16 @@ def open_cell(place: str, down_time: float) -> OpenedCell:
     is_mysql = read.get_backend_name() in dialects.MYSQL
     schema = read.database if is_mysql else _POSTGRESQL_SCHEMA
     port = SqlCell(opened, companion.Cell(schema, down_time))
-    return OpenedCell(opened.where, port)
+    return opened.where, functools.partial(_read, port)
 
 
 def _of_cell(text: str) -> str:
     return text.replace('[database] connection', '--cell')
 
 
-def _read(cell: OpenedCell) -> CellSnapshot:
+def _read(port: SqlCell) -> CellSnapshot:
     try:
-        return cell.port.read()
+        return port.read()
     except exceptions.RecordsError as exc:
         raise type(exc)(exc.args[0], hint=_of_cell(exc.hint)) from exc
 
@@ -180,17 +170,20 @@ def providers_of(adapter: ksa_adapter.Adapter) -> dict[str, str]:
 
 
 def of_options(
-    cells: Sequence[OpenedCell],
+    places: Sequence[str],
     conf: cfg.ConfigOpts,
     cloud: str | None,
     on_read: Callable[[int], object],
 ) -> examination.Sources:
-    """Return the sources; Ironic and Placement connect when they are read.
+    """Return the sources; each connects when it is read.
 
+    :param places: of the cells: URLs of databases, or files as nova.conf.
     :param conf: its ``[ironic]`` and ``[placement]`` count without a cloud.
     :param cloud: of clouds.yaml; the variables OS_* name one, too.
     :param on_read: receives the number of nodes after each page of Ironic.
+    :raises ConfigurationError: if a place does not lead to a database server.
     """
+    down_time = conf.nova.service_down_time
     if cloud or 'OS_AUTH_URL' in os.environ or 'OS_ENDPOINT' in os.environ:
         ironic, placement = (
             functools.partial(_of_cloud, cloud, transport.SERVICE_TYPES[group])
@@ -200,7 +193,7 @@ def of_options(
         ironic = functools.partial(_ironic_of, conf)
         placement = functools.partial(_placement_of, conf)
     return examination.Sources(
-        {one.where: functools.partial(_read, one) for one in cells},
+        dict(_open_cell(place, down_time) for place in places),
         lambda: nodes_of(ironic(), on_read),
         lambda: providers_of(placement()),
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts.events import Origin
 from ironic_ownership_nova.cell import adopt, check
 from ironic_ownership_nova.cell import model as cell
 from ironic_ownership_nova.cell.nova_options import NovaConfiguration
@@ -15,6 +16,7 @@ from tests.unit.engine import world
 
 ADOPTED, REFUSED = cell.State.ADOPTED, cell.State.REFUSED
 UNCHANGED, RETURNED = cell.State.UNCHANGED, cell.State.RETURNED
+BY = Origin('operator', 'req-1')
 
 
 def row(number: int, host: str | None = 'Stock') -> cell.CellNode:
@@ -42,14 +44,13 @@ class TestAdoption(unittest.TestCase):
     def adopt(
         self,
         nodes: Mapping[str, model.Node | None],
-        actor: str,
-        request_id: str | None = None,
+        origin: Origin,
     ) -> Sequence[cell.Result]:
-        self.received, self.request_id = dict(nodes), request_id
+        self.received, self.origin = dict(nodes), origin
         return [cell.Result(u, 'stock', ADOPTED) for u in nodes]
 
     def states(self) -> list[cell.State]:
-        return [node.state for node in self.operation.propose().nodes]
+        return [node.state for node in self.operation.propose()]
 
     def test_proposal_knows_records_and_faults(self) -> None:
         self.put(row(2), row(1), row(3), row(4, 'gone'))
@@ -91,17 +92,11 @@ class TestAdoption(unittest.TestCase):
 
     def test_nodes_go_in_batches_with_what_ironic_has(self) -> None:
         self.put(*map(row, range(1, adopt.BATCH + 3)))
-        steps: list[tuple[int, int]] = []
-        done = self.operation.execute(
-            self.operation.propose(),
-            'operator',
-            request_id='req-1',
-            progress=lambda done, total: steps.append((done, total)),
-        )
-        self.assertEqual(adopt.BATCH + 2, len(done.nodes))
-        self.assertEqual([(500, 502), (502, 502)], steps)
+        done = self.operation.execute(self.operation.propose(), BY)
+        self.assertEqual(adopt.BATCH + 2, len(done))
+        self.assertEqual(2, self.cell.adopt.call_count)
         self.assertEqual({None}, set(self.received.values()))
-        self.assertEqual('req-1', self.request_id)
+        self.assertIs(BY, self.origin)
 
     def test_nodes_of_every_shard_and_group_are_described(self) -> None:
         self.put(row(1), row(2))
@@ -117,7 +112,7 @@ class TestAdoption(unittest.TestCase):
             model.Scope(conductor_group='d'),
         ):
             operation = dataclasses.replace(self.operation, scope=scope)
-            operation.execute(operation.propose(), 'operator')
+            operation.execute(operation.propose(), BY)
             self.assertNotIn(None, self.received.values(), scope)
 
     def test_ironic_that_fails_adopts_nothing(self) -> None:
@@ -127,7 +122,7 @@ class TestAdoption(unittest.TestCase):
             side_effect=exceptions.IronicUnavailableError('down')
         )
         with self.assertRaises(exceptions.IronicUnavailableError):
-            self.operation.execute(proposed, 'operator')
+            self.operation.execute(proposed, BY)
         self.cell.adopt.assert_not_called()
 
 
@@ -156,12 +151,8 @@ class TestReturn(unittest.TestCase):
         self.assertIn('alive', found[0].detail or '')
         self.assertIn('member_ttl', found[0].detail or '')
         self.cell.return_service.assert_not_called()
-        self.assertEqual(
-            found, self.operation.execute(found, 'operator', 'req-1')
-        )
-        self.cell.return_service.assert_called_once_with(
-            'host2', 'operator', 'req-1'
-        )
+        self.assertEqual(found, self.operation.execute(found, BY))
+        self.cell.return_service.assert_called_once_with('host2', BY)
 
     def test_service_that_was_started_meanwhile_is_not_fenced(self) -> None:
         found = self.operation.propose(['host2'])
@@ -169,7 +160,7 @@ class TestReturn(unittest.TestCase):
         self.operation.backend.view.return_value = model.View.of(
             [world.member('host2', world.ALL)]
         )
-        (result,) = self.operation.execute(found, 'operator')
+        (result,) = self.operation.execute(found, BY)
         self.assertIs(REFUSED, result.state)
         self.cell.return_service.assert_not_called()
 
@@ -201,7 +192,7 @@ class TestCheck(unittest.TestCase):
         port.missing_grants.return_value = [
             cell.MissingGrant('SELECT on nova.services', 'GRANT SELECT ...')
         ]
-        (found,) = check.CheckCell(port, self.records, self.backend).run()
+        (found,) = check.of_cell(port, self.records, self.backend)
         self.assertEqual('grant_missing', found.code)
         self.assertIn('GRANT SELECT ...', found.hint)
         port.read.assert_not_called()
@@ -226,7 +217,7 @@ class TestCheck(unittest.TestCase):
             model.Service('host2', registered_at=1.0),
             model.Service('stock'),
         ]
-        return check.CheckCell(port, self.records, self.backend).run()
+        return check.of_cell(port, self.records, self.backend)
 
     def test_hint_of_a_free_drift_depends_on_its_owner(self) -> None:
         owners = 'host1', 'host2', 'stock'
