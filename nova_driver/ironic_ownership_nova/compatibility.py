@@ -50,7 +50,7 @@ CALLED: tuple[tuple[Any, str], ...] = (
 """Functions of Nova that the driver calls, with their owners."""
 TRACKER = (
     *('compute_nodes', 'old_resources', 'provider_tree'),
-    *('remove_node', 'service_ref', 'stats'),
+    *('remove_node', 'reportclient', 'service_ref', 'stats'),
 )
 """Names of the resource tracker."""
 CLIENT = ('invalidate_resource_provider',)
@@ -72,13 +72,14 @@ _READ_BY = ('list_instance_uuids', 'get_available_resource', 'get_info')
 class Shortcuts:
     """Internals of Nova that may be used to save work.
 
-    :param tracker: the resource tracker, its compute nodes.
-    :param skip: a pass ends for a node of which ``node_is_available`` says
-        no, before it costs anything; and what Placement has can be read.
+    :param tracker: the resource tracker.
+    :param read_tree: reads what Placement has of a node, where a pass ends
+        for a node of which ``node_is_available`` says no, before it costs
+        anything: then a pass can be skipped.
     """
 
-    tracker: bool = True
-    skip: bool = True
+    tracker: Any = None
+    read_tree: Callable[..., Any] | None = None
 
 
 def missing() -> list[str]:
@@ -142,26 +143,27 @@ def shortcuts(virtapi: Any, wanted: bool) -> Shortcuts:
     """
     if not wanted:
         LOG.info('shortcuts are switched off: each pass updates all nodes')
-        return Shortcuts(tracker=False, skip=False)
-    tracker = tracker_of(virtapi) is not None
-    skip = tracker and skips_early() and tree_reader(virtapi) is not None
-    if not tracker:
+        return Shortcuts()
+    tracker, read_tree = tracker_of(virtapi), None
+    if tracker is not None and skips_early():
+        read_tree = tree_reader(tracker.reportclient)
+    if tracker is None:
         LOG.warning(
             'the resource tracker of this Nova cannot be reached: gained '
             'nodes wait for the next pass'
         )
-    if not skip:
+    if read_tree is None:
         LOG.warning(
             'this Nova updates resources in another order, or does not show '
             'what Placement has: each pass updates all nodes'
         )
-    return Shortcuts(tracker, skip)
+    return Shortcuts(tracker, read_tree)
 
 
 def tracker_of(virtapi: Any) -> Any:
     """Return the resource tracker; ``None`` if it can't be reached."""
     found = getattr(getattr(virtapi, '_compute', None), 'rt', None)
-    client = getattr(virtapi, 'reportclient', None)
+    client = getattr(found, 'reportclient', None)
     if all(hasattr(found, name) for name in TRACKER) and all(
         hasattr(client, name) for name in CLIENT
     ):
@@ -169,12 +171,12 @@ def tracker_of(virtapi: Any) -> Any:
     return None
 
 
-def tree_reader(virtapi: Any) -> Callable[..., Any] | None:
+def tree_reader(client: Any) -> Callable[..., Any] | None:
     """Return the method that reads the providers of a node.
 
-    :returns: ``None`` if the client of Placement has another name for it.
+    :param client: of Placement.
+    :returns: ``None`` if it has another name for it.
     """
-    client = getattr(virtapi, 'reportclient', None)
     found = (getattr(client, name, None) for name in TREE_READERS)
     return next(filter(None, found), None)
 

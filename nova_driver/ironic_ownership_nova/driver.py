@@ -18,6 +18,7 @@ from typing import Any
 import nova.conf
 from nova import baserpc, exception, objects, version
 from nova.conductor import rpcapi as conductor_rpcapi
+from nova.context import get_admin_context
 from nova.virt.ironic import driver as ironic_driver
 from oslo_log import log
 
@@ -42,7 +43,7 @@ from ironic_ownership_nova.node_view import (
 from ironic_ownership_nova.operations import GuardedOperations
 from ironic_ownership_nova.reported import ReportedNodes
 from ironic_ownership_nova.service import Service, exit_process
-from ironic_ownership_nova.tracker import Report, Tracker, admin_context
+from ironic_ownership_nova.tracker import Report, Tracker
 
 LOG = log.getLogger(__name__)
 CONF = nova.conf.CONF
@@ -101,7 +102,6 @@ class OwnershipMixin(GuardedOperations):
         """
         self._reported.load()
         self._tracker = Tracker(
-            self.virtapi,
             host,
             self._reported,
             shortcuts=compatibility.shortcuts(
@@ -148,8 +148,7 @@ class OwnershipMixin(GuardedOperations):
 
         :raises VirtDriverNotReady: while it may not act.
         """
-        context = admin_context()
-        self._own_tracker.confirm(context)
+        self._own_tracker.confirm()
         service = _service_of(CONF.host)
         self._is_disabled = service is not None and service.disabled
         if self._is_new and service is not None:
@@ -176,7 +175,7 @@ class OwnershipMixin(GuardedOperations):
         # Its pass has ended; until it is confirmed, its providers are kept.
         previous = getattr(self._turn, 'previous', None)
         if previous is not None:
-            tracker.confirm_node(admin_context(), previous)
+            tracker.confirm_node(previous)
         self._turn.previous = nodename
         tracker.require(nodename)
         try:
@@ -270,7 +269,7 @@ class OwnershipMixin(GuardedOperations):
         if feed is None:
             raise exception.VirtDriverNotReady
         owned = feed.owned()
-        offered = self._own_tracker.offer(admin_context(), owned)
+        offered = self._own_tracker.offer(owned)
         cache = {
             uuid: CachedNode.of(view.node)
             for uuid, view in owned.items()
@@ -298,7 +297,7 @@ class OwnershipMixin(GuardedOperations):
             else changes.lost
         )
         self._lose(lost)
-        self._own_tracker.gained(admin_context(), changes.gained)
+        self._own_tracker.gained(changes.gained)
 
     def _lose(self, uuids: Collection[str]) -> None:
         if not uuids:
@@ -328,12 +327,13 @@ class OwnershipDriver(OwnershipMixin, ironic_driver.IronicDriver):
 def _service_of(host: str) -> Any:
     """Return the service in the cell, if it is there: a start adds it."""
     return objects.Service.get_by_host_and_binary(
-        admin_context(), host, 'nova-compute'
+        get_admin_context(), host, 'nova-compute'
     )
 
 
 def _basis() -> str:
     """Return what reports depend on, besides the node."""
+    files = pathlib.Path(CONF.compute.provider_config_location)
     parts = [
         version.version_string_with_package(),
         CONF.cpu_allocation_ratio,
@@ -342,16 +342,12 @@ def _basis() -> str:
         CONF.reserved_host_memory_mb,
         CONF.reserved_host_disk_mb,
         CONF.workarounds.skip_reserve_in_use_ironic_nodes,
-        _provider_files(CONF.compute.provider_config_location),
+        [
+            hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(files.glob('*.yaml'))
+        ],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _provider_files(location: str) -> list[str]:
-    return [
-        hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(pathlib.Path(location).glob('*.yaml'))
-    ]
 
 
 def _ping(timeout: float) -> Callable[[], None]:
@@ -360,5 +356,5 @@ def _ping(timeout: float) -> Callable[[], None]:
         return baserpc.BaseAPI(topic=conductor_rpcapi.RPC_TOPIC)
 
     return lambda: client().ping(
-        admin_context(), 'ironic-ownership', timeout=timeout
+        get_admin_context(), 'ironic-ownership', timeout=timeout
     )

@@ -60,23 +60,16 @@ QUIET = frozenset(('failed_spawn_cleanup',))
 """Operations whose errors would replace the one that they follow."""
 
 
-def guarded(
-    owner: Callable[[], type],
-    name: str,
-    plain: Callable[..., Any],
-    quiet: bool,
-) -> Callable[..., Any]:
+def _guarded(name: str) -> Callable[..., Any]:
     """Return a method of Nova's driver as an operation of its thread.
 
-    It calls the method of the class after ``owner``, which may be a vendor's.
-
-    :param plain: Nova's method, which has a parameter ``instance``.
-    :param quiet: do not raise the refusal.
+    It calls the method of the next class, which may be a vendor's, and which
+    has a parameter ``instance``.
     """
 
-    @functools.wraps(plain)
+    @functools.wraps(getattr(ironic_driver.IronicDriver, name))
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        call = getattr(super(owner(), self), name)
+        call = getattr(super(GuardedOperations, self), name)
         bound = inspect.signature(call).bind(*args, **kwargs)
         instance = bound.arguments['instance']
         operation = Operation(
@@ -89,7 +82,7 @@ def guarded(
             try:
                 return call(*args, **kwargs)
             except operation.refusal:
-                if not quiet:
+                if name not in QUIET:
                     raise
         return None
 
@@ -105,13 +98,4 @@ class GuardedOperations(_Mixin):
 
 
 for _name in REFUSALS:
-    setattr(
-        GuardedOperations,
-        _name,
-        guarded(
-            lambda: GuardedOperations,
-            _name,
-            getattr(ironic_driver.IronicDriver, _name),
-            quiet=_name in QUIET,
-        ),
-    )
+    setattr(GuardedOperations, _name, _guarded(_name))

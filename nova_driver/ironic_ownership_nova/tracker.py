@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from nova import context as nova_context
 from nova import exception, objects, utils
 from nova.compute import provider_tree
 from nova.compute.resource_tracker import COMPUTE_RESOURCE_SEMAPHORE
+from nova.context import get_admin_context
 from nova.objects import base as objects_base
 from oslo_log import log
 
@@ -40,26 +40,24 @@ class Tracker:
 
     Threading: any thread.
 
-    :param virtapi: as Nova gives it to the driver.
     :param host: name of the service in the cell.
     :param follows_records: the rows of the cell change with the records.
     """
 
     def __init__(
         self,
-        virtapi: Any,
         host: str,
         reported: ReportedNodes,
         *,
         shortcuts: compatibility.Shortcuts,
         follows_records: bool,
     ) -> None:
-        self._virtapi = virtapi
         self._host = host
         self._follows_records = follows_records
         self._reported = reported
-        self._can_skip = shortcuts.skip
-        self._reaches_tracker = shortcuts.tracker
+        # Of Nova; ``None`` for what is not to be used.
+        self._nova = shortcuts.tracker
+        self._read_tree: Any = shortcuts.read_tree
         self._sent: dict[str, Report] = {}
         self._epochs: dict[str, int] = {}
         self._own_rows: frozenset[str] = frozenset()
@@ -67,20 +65,12 @@ class Tracker:
         self._withheld: frozenset[str] = frozenset()
 
     @property
-    def _nova(self) -> Any:
-        """The tracker of Nova, ``None`` if it is not to be used."""
-        if not self._reaches_tracker:
-            return None
-        return compatibility.tracker_of(self._virtapi)
-
-    @property
     def _known(self) -> Collection[str]:
-        nova = self._nova
-        return self._own_rows if nova is None else nova.compute_nodes.keys()
+        if self._nova is None:
+            return self._own_rows
+        return self._nova.compute_nodes.keys()
 
-    def offer(
-        self, context: Any, owned: Mapping[str, NodeView]
-    ) -> frozenset[str]:
+    def offer(self, owned: Mapping[str, NodeView]) -> frozenset[str]:
         """Return which owned nodes Nova may have, and make them known to it.
 
         Those whose row in the cell names this service, or which have none.
@@ -88,7 +78,7 @@ class Tracker:
         """
         known = () if self._nova is None else self._known
         unknown = [uuid for uuid in owned if uuid not in known]
-        rows = self._rows(context, unknown)
+        rows = self._rows(unknown)
         withheld = frozenset(
             row.uuid for row in rows if not self._is_ours(row, owned)
         )
@@ -113,7 +103,7 @@ class Tracker:
     def can_skip(self, uuid: str, digest: str) -> bool:
         """Tell whether a pass has nothing to do for a node."""
         return (
-            self._can_skip
+            self._read_tree is not None
             and uuid in self._known
             and self._reported.is_current(uuid, digest)
             and not self._has_build_result(uuid)
@@ -124,12 +114,11 @@ class Tracker:
 
         It stores them with the next update of the row.
         """
-        nova = self._nova
-        row = None if nova is None else nova.compute_nodes.get(uuid)
+        row = self._nova.compute_nodes.get(uuid)
         if row is None:
             return False
         stored = row.stats if 'stats' in row else None
-        return _failed(stored) != _failed(nova.stats.get(uuid))
+        return _failed(stored) != _failed(self._nova.stats.get(uuid))
 
     def sent(self, uuid: str, report: Report | None) -> None:
         """Note that Nova is about to report a node.
@@ -139,23 +128,23 @@ class Tracker:
         self._reported.discard((uuid,))
         if report is None:
             self._sent.pop(uuid, None)
-        elif self._can_skip:
+        elif self._read_tree is not None:
             self._sent[uuid] = report
 
-    def confirm(self, context: Any) -> None:
+    def confirm(self) -> None:
         """Check what was sent since the last pass, and note what arrived."""
         for uuid in list(self._sent):
-            self.confirm_node(context, uuid)
+            self.confirm_node(uuid)
         self._reported.store()
 
-    def confirm_node(self, context: Any, uuid: str) -> None:
+    def confirm_node(self, uuid: str) -> None:
         """Check what was sent of a node, and note whether it arrived."""
         report = self._sent.pop(uuid, None)
-        if report is not None and self._arrived(context, uuid, report):
+        if report is not None and self._arrived(uuid, report):
             row = self._nova.compute_nodes.get(uuid)
             self._reported.add(uuid, report.digest, _written(row))
 
-    def gained(self, context: Any, nodes: Mapping[str, NodeView]) -> None:
+    def gained(self, nodes: Mapping[str, NodeView]) -> None:
         """Make gained nodes known to Nova at once."""
         self._reported.discard(
             # Under the epoch of before no other service has had them.
@@ -165,7 +154,7 @@ class Tracker:
         if nova is None or nova.service_ref is None:
             return
         rows = self._rows(
-            context, [uuid for uuid in nodes if uuid not in nova.compute_nodes]
+            [uuid for uuid in nodes if uuid not in nova.compute_nodes]
         )
         self._seed(row for row in rows if self._is_ours(row, nodes))
 
@@ -183,11 +172,12 @@ class Tracker:
             return
         _remove(nova, gone)
         for uuid in gone:
-            self._virtapi.reportclient.invalidate_resource_provider(uuid)
+            nova.reportclient.invalidate_resource_provider(uuid)
 
-    def _rows(self, context: Any, uuids: list[str]) -> list[Any]:
+    def _rows(self, uuids: list[str]) -> list[Any]:
         if not uuids:
             return []
+        context = get_admin_context()
         return list(objects.ComputeNodeList.get_all_by_uuids(context, uuids))
 
     def _is_ours(self, row: Any, owned: Mapping[str, NodeView]) -> bool:
@@ -220,21 +210,17 @@ class Tracker:
             )
         self._withheld = withheld
 
-    def _arrived(self, context: Any, uuid: str, report: Report) -> bool:
-        nova = self._nova
-        row = None if nova is None else nova.compute_nodes.get(uuid)
-        stored = None if nova is None else nova.old_resources.get(uuid)
+    def _arrived(self, uuid: str, report: Report) -> bool:
+        row = self._nova.compute_nodes.get(uuid)
+        stored = self._nova.old_resources.get(uuid)
         if row is None or stored is None:
             return False
         # Nova restores the old values if the row could not be stored.
         if not objects_base.obj_equal_prims(row, stored, ['updated_at']):
             return False
-        read = compatibility.tree_reader(self._virtapi)
-        if read is None:
-            return False
         try:
             # From the cache of the client, as long as that is valid.
-            tree = read(context, uuid, name=uuid)
+            tree = self._read_tree(get_admin_context(), uuid, name=uuid)
             found, wanted = tree.data(uuid), report.tree.data(uuid)
         except Exception as exc:  # noqa: BLE001 - then it is sent again
             LOG.debug('Placement has not confirmed %s: %s', uuid, exc)
@@ -261,8 +247,3 @@ def _written(row: Any) -> float | None:
 
 def _failed(stats: Mapping[str, Any] | None) -> int:
     return int((stats or {}).get('failed_builds') or 0)
-
-
-def admin_context() -> Any:
-    """Return a context for requests of the service itself."""
-    return nova_context.get_admin_context()

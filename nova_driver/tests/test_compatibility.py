@@ -72,7 +72,7 @@ class ReleaseTest(unittest.TestCase):
             *(*compatibility.TRACKER, *compatibility.CLIENT),
         }
         own = _source(tracker_module).split('LOG = ')[1]
-        used = re.findall(r'\b(?:nova|reportclient)\.(\w+)', own)
+        used = re.findall(r'(?=\b(?:_?nova|reportclient)\.(\w+))', own)
         for module in (driver_module, tracker_module):
             used += re.findall(
                 r'\b(?:objects_base|objects\.\w+)\.(\w+)', _source(module)
@@ -191,33 +191,26 @@ class TrackerTest(unittest.TestCase):
             self.assertFalse(compatibility.skips_early())
 
     def test_tracker_is_reached(self) -> None:
+        client = mock.Mock()
         compute = types.SimpleNamespace(
-            rt=_TRACKER('host1', driver=None, reportclient=mock.Mock()),
-            reportclient=mock.Mock(),
-        )
-        virtapi = manager.ComputeVirtAPI(compute)
-        self.assertIs(compute.rt, compatibility.tracker_of(virtapi))
-        self.assertEqual(
-            compatibility.Shortcuts(True, True),
-            compatibility.shortcuts(virtapi, wanted=True),
-        )
-        self.assertTrue(hasattr(virtapi, 'reportclient'))
-
-    def test_client_whose_providers_cannot_be_read_skips_nothing(self) -> None:
-        client = mock.Mock(spec=list(compatibility.CLIENT))
-        virtapi = types.SimpleNamespace(
-            _compute=types.SimpleNamespace(
-                rt=_TRACKER('host1', driver=None, reportclient=client)
-            ),
+            rt=_TRACKER('host1', driver=None, reportclient=client),
             reportclient=client,
         )
+        virtapi = manager.ComputeVirtAPI(compute)
+        for name in compatibility.TREE_READERS:
+            self.assertEqual(
+                compatibility.Shortcuts(compute.rt, getattr(client, name)),
+                compatibility.shortcuts(virtapi, wanted=True),
+            )
+            # An older Nova has only the next one.
+            delattr(client, name)
         with self.assertLogs(compatibility.__name__, 'WARNING') as logged:
             found = compatibility.shortcuts(virtapi, wanted=True)
-        self.assertEqual(compatibility.Shortcuts(True, False), found)
+        self.assertEqual(compatibility.Shortcuts(compute.rt), found)
         self.assertIn('what Placement has', logged.output[0])
 
     def test_without_tracker_nova_goes_its_plain_way(self) -> None:
-        none = compatibility.Shortcuts(False, False)
+        none = compatibility.Shortcuts()
         with self.assertLogs(compatibility.__name__, 'WARNING') as logged:
             found = compatibility.shortcuts(object(), wanted=True)
         self.assertEqual(none, found)

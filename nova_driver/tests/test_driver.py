@@ -51,7 +51,7 @@ class DriverCase(unittest.TestCase):
         self.rows = self.patch(
             objects.ComputeNodeList, 'get_all_by_uuids', return_value=[]
         )
-        self.patch(driver_module, 'admin_context')
+        self.patch(driver_module, 'get_admin_context')
         self.service = self.patch(
             objects.Service,
             'get_by_host_and_binary',

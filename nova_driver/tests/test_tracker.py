@@ -15,9 +15,8 @@ from nova import exception, objects, utils
 from nova.compute import provider_tree, resource_tracker
 from oslo_concurrency import lockutils
 
-from ironic_ownership_nova import reported
+from ironic_ownership_nova import compatibility, reported
 from ironic_ownership_nova import tracker as tracker_module
-from ironic_ownership_nova.compatibility import Shortcuts
 from ironic_ownership_nova.tracker import Report, Tracker
 from tests import support
 
@@ -29,7 +28,7 @@ def row(uuid: str, host: str = 'host1') -> objects.ComputeNode:
 
 
 class TrackerCase(unittest.TestCase):
-    shortcuts = Shortcuts()
+    shortcuts = True
     follows_records = True
 
     def setUp(self) -> None:
@@ -40,17 +39,15 @@ class TrackerCase(unittest.TestCase):
         )
         self.nova.service_ref = objects.Service(id=1, host='host1')
         virtapi = types.SimpleNamespace(
-            _compute=types.SimpleNamespace(rt=self.nova),
-            reportclient=self.client,
+            _compute=types.SimpleNamespace(rt=self.nova)
         )
         self.reported = reported.ReportedNodes(
             pathlib.Path('/dev/null/x'), '', 1000
         )
         self.tracker = Tracker(
-            virtapi,
             'host1',
             self.reported,
-            shortcuts=self.shortcuts,
+            shortcuts=compatibility.shortcuts(virtapi, self.shortcuts),
             follows_records=self.follows_records,
         )
         patch = mock.patch.object(
@@ -61,7 +58,7 @@ class TrackerCase(unittest.TestCase):
         self.owned = {u: support.view(u) for u in (FREE, OTHER)}
 
     def offer(self) -> frozenset[str]:
-        return self.tracker.offer(mock.sentinel.context, self.owned)
+        return self.tracker.offer(self.owned)
 
 
 class OfferTest(TrackerCase):
@@ -71,7 +68,7 @@ class OfferTest(TrackerCase):
         self.assertEqual({FREE, OTHER}, set(self.nova.compute_nodes))
         self.assertEqual({FREE, OTHER}, self.offer())
         # A steady pass reads no row.
-        self.rows.assert_called_once_with(mock.sentinel.context, [FREE, OTHER])
+        self.rows.assert_called_once_with(mock.ANY, [FREE, OTHER])
 
     def test_claim_works_before_anything_was_reported(self) -> None:
         """After a start that skips all nodes Nova has not reported one."""
@@ -114,7 +111,7 @@ class OwnDatabaseTest(TrackerCase):
 
 
 class PlainTest(TrackerCase):
-    shortcuts = Shortcuts(tracker=False, skip=False)
+    shortcuts = False
 
     def test_rows_are_read_in_each_pass_and_nova_loads_them(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
@@ -133,7 +130,7 @@ class PlainTest(TrackerCase):
     def test_gained_and_lost_nodes_wait_for_the_next_pass(self) -> None:
         self.nova.compute_nodes[FREE] = row(FREE)
         self.tracker.lost([FREE])
-        self.tracker.gained(None, {OTHER: support.view(OTHER)})
+        self.tracker.gained({OTHER: support.view(OTHER)})
         self.assertEqual({FREE}, set(self.nova.compute_nodes))
 
 
@@ -142,19 +139,19 @@ class ChangesTest(TrackerCase):
         self.rows.return_value = [row(FREE), row(OTHER, 'host2')]
         started = self.nova.service_ref
         self.nova.service_ref = None
-        self.tracker.gained(None, self.owned)
+        self.tracker.gained(self.owned)
         self.rows.assert_not_called()
         self.nova.service_ref = started
-        self.tracker.gained(None, self.owned)
+        self.tracker.gained(self.owned)
         self.assertEqual({FREE}, set(self.nova.compute_nodes))
 
     def test_node_that_others_may_have_had_is_reported_again(self) -> None:
         self.rows.return_value = [row(FREE), row(OTHER)]
         self.offer()
         self.reported.add(FREE, 'a')
-        self.tracker.gained(None, {FREE: support.view(FREE, epoch=1)})
+        self.tracker.gained({FREE: support.view(FREE, epoch=1)})
         self.assertTrue(self.tracker.can_skip(FREE, 'a'))
-        self.tracker.gained(None, {FREE: support.view(FREE, epoch=2)})
+        self.tracker.gained({FREE: support.view(FREE, epoch=2)})
         self.assertFalse(self.tracker.can_skip(FREE, 'a'))
         self.reported.add(FREE, 'a')
         self.tracker.lost([FREE])
@@ -256,7 +253,7 @@ class ConfirmTest(TrackerCase):
         self.tracker.sent(FREE, Report('a', self.tree))
 
     def is_confirmed(self) -> bool:
-        self.tracker.confirm(mock.sentinel.context)
+        self.tracker.confirm()
         return self.tracker.can_skip(FREE, 'a')
 
     def test_what_did_not_arrive_is_not_skipped(self) -> None:
@@ -300,13 +297,5 @@ class ConfirmTest(TrackerCase):
         # The file of this test is new.
         with self.assertLogs(reported.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
+        self.read.assert_called_once_with(mock.ANY, FREE, name=FREE)
         self.assertFalse(self.tracker.can_skip(FREE, 'b'))
-
-    def test_client_of_an_older_nova_has_another_name_for_it(self) -> None:
-        del self.client.get_provider_subtree_and_ensure_root
-        self.client.get_provider_tree_and_ensure_root = self.read
-        with self.assertLogs(reported.__name__, 'WARNING'):
-            self.assertTrue(self.is_confirmed())
-        self.read.assert_called_once_with(
-            mock.sentinel.context, FREE, name=FREE
-        )
