@@ -159,12 +159,7 @@ def joined(inventory_part: str, traits_part: str) -> str | None:
     return f'{inventory_part}{_SEPARATOR}{traits_part}'
 
 
-def sums(
-    host: str,
-    nodes: Iterable[model.Node],
-    owners: Mapping[str, str | None],
-    unavailable: Mapping[str, str | None],
-) -> Wanted:
+def sums(nodes: Iterable[tuple[model.Node, bool, str | None]]) -> Wanted:
     """Return the wanted provider of one service, with its capacity.
 
     The total is of all nodes in its scope, in service or not. Unavailable
@@ -174,18 +169,16 @@ def sums(
     Source: multiple-compute-hosts, "Alternatives": each compute host reports
     the total capacity.
 
-    :param owners: of the nodes that have one, by uuid.
-    :param unavailable: reasons by uuid; ``None`` for available nodes.
+    :param nodes: each with whether the service owns it, and why it is
+        unavailable, if it is.
     """
     total: collections.Counter[str] = collections.Counter()
     reserved: collections.Counter[str] = collections.Counter()
-    for node in nodes:
+    for node, own, code in nodes:
         if not node.resource_class:
             continue
         name = flavor_specs.normalised(node.resource_class)
         total[name] += 1
-        code = unavailable[node.uuid]
-        own = owners.get(node.uuid) == host
         # In maintenance or out of service, too.
         deployed = bool(node.instance_uuid)
         deployed = deployed or code in reasons.WITH_INSTANCE

@@ -14,7 +14,7 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.conditions import Conditions
 from ironic_ownership.engine.host import refresh_result
-from ironic_ownership.engine.placement.report import Counts, PlacementReport
+from ironic_ownership.engine.placement.report import PlacementReport
 from ironic_ownership.engine.placement.scheduling_status import (
     SchedulingStatus,
 )
@@ -41,11 +41,12 @@ class PlacementLoop(Worker):
     status: SchedulingStatus | None
     inventory: PlacementReport | None
 
+    first_due = None
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._seen: refresh_result.RefreshResult | None = None
         self._failures = 0
-        self.counts = self.inventory.counts if self.inventory else Counts()
         self._retry_at = float('-inf')
 
     def refreshed(self, seen: refresh_result.RefreshResult) -> None:

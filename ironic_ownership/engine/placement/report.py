@@ -63,20 +63,6 @@ class _Result:
     created: bool = False
 
 
-@dataclasses.dataclass
-class Counts:
-    """Progress of the reports, for metrics; read by any thread.
-
-    :ivar written: reports that Placement accepted, since the start.
-    :ivar refused: providers whose last report it refused.
-    :ivar pending: providers that are out of date.
-    """
-
-    written: int = 0
-    refused: int = 0
-    pending: int = 0
-
-
 @dataclasses.dataclass(eq=False)
 class PlacementReport:
     """Reports the nodes of one service, or their sums.
@@ -108,7 +94,6 @@ class PlacementReport:
         self._service = inventory_diff.service_uuid(self._host)
         self._sums: str | None = None
         self._sums_are_gone = False
-        self.counts = Counts()
 
     def withdraw(self, uuid: str) -> None:
         """Stop reporting a node until a refresh lists it again.
@@ -158,10 +143,9 @@ class PlacementReport:
         diff = inventory_diff.compare(
             seen.nodes.values(), records, self._schedule.due(records)
         )
-        self._backoff.keep_only(diff)
+        self._backoff.keep_only(diff.steps)
         steps = self._backoff.due(diff.steps)
         written = 0
-        self.counts.pending = len(diff.steps)
         for batch in batches([*steps, *diff.comparisons], BATCH):
             accepted = self._write(batch)
             written += accepted
@@ -171,12 +155,12 @@ class PlacementReport:
                 )
             if interrupted():
                 break  # a newer refresh may have more urgent changes
-        self.counts.refused = self._backoff.report()
+        self._backoff.report(diff.without_class)
         if written:
             LOG.info(
                 'Placement: %s nodes reported, %s remaining',
                 written,
-                self.counts.pending,
+                len(diff.steps) - written,
             )
 
     def _read(
@@ -221,8 +205,6 @@ class PlacementReport:
                 complete += not step.compares
         if accepted:
             self._remember(accepted, created)
-        self.counts.written += complete
-        self.counts.pending -= complete
         if error is not None:
             raise error
         return complete
@@ -308,8 +290,7 @@ class PlacementReport:
             self._service, wanted, self._sums, name=self._host
         )
         steps = [step] if wanted.digest != self._sums else []
-        self._backoff.keep_only(inventory_diff.Diff(steps))
-        self.counts.pending = len(steps)
+        self._backoff.keep_only(steps)
         for step in self._backoff.due(steps):
             result = self._bring(step)
             self._sums = result.digest
@@ -317,8 +298,6 @@ class PlacementReport:
                 self._backoff.refused(step, result.refusal)
                 continue
             self._backoff.accepted(step)
-            self.counts.pending = 0
-            self.counts.written += 1
             LOG.info(
                 'Placement: capacity reported, %s',
                 ', '.join(
@@ -327,7 +306,7 @@ class PlacementReport:
                 )
                 or 'none',
             )
-        self.counts.refused = self._backoff.report()
+        self._backoff.report()
 
     def _wanted_sums(
         self, seen: refresh_result.RefreshResult
@@ -335,15 +314,14 @@ class PlacementReport:
         records = self._read(
             lambda: self._records.in_reach(self._host, seen.policies.scope)
         )
-        admitted = [*filter(seen.policies.admits, seen.nodes.values())]
         return inventory_diff.sums(
-            self._host,
-            admitted,
-            {uuid: record.host for uuid, record in records.items()},
-            {
-                node.uuid: _why(node, records.get(node.uuid), seen.conductors)
-                for node in admitted
-            },
+            (
+                node,
+                record is not None and record.host == self._host,
+                _why(node, record, seen.conductors),
+            )
+            for node in filter(seen.policies.admits, seen.nodes.values())
+            for record in [records.get(node.uuid)]
         )
 
     def _delete_sums(self) -> None:

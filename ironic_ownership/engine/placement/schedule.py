@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import Clock, monotonic
@@ -42,14 +42,11 @@ class Backoff:
 
     def __post_init__(self) -> None:
         self._refused: dict[str, _Refusal] = {}
-        self._without_class: list[str] = []
 
-    def keep_only(self, diff: inventory_diff.Diff) -> None:
+    def keep_only(self, steps: Iterable[inventory_diff.Step]) -> None:
         """Forget the nodes that no longer differ."""
-        behind = {step.uuid for step in diff.steps}
-        for uuid in self._refused.keys() - behind:
+        for uuid in self._refused.keys() - {step.uuid for step in steps}:
             del self._refused[uuid]
-        self._without_class = diff.without_class
 
     def due(
         self, steps: Iterable[inventory_diff.Step]
@@ -81,26 +78,26 @@ class Backoff:
         """Forget the refusals of a node."""
         self._refused.pop(step.uuid, None)
 
-    def report(self) -> int:
-        """Log each change once, and return the number of refused nodes."""
-        count = len(self._refused)
-        if count:
+    def report(self, without_class: Collection[str] = ()) -> None:
+        """Log each change of what is refused, and not reported, once."""
+        if self._refused:
             first = self._refused[min(self._refused)]
-            what = counted(count, 'service' if first.step.name else 'node')
+            noun = 'service' if first.step.name else 'node'
             self.conditions.report(
                 'placement refuses',
-                f'Placement refuses the reports of {what}, such as '
+                'Placement refuses the reports of '
+                f'{counted(len(self._refused), noun)}, such as '
                 f'{first.step.name or first.step.uuid}: {first.why}',
             )
         else:
             self.conditions.clear(
                 'placement refuses', 'Placement accepts all reports again'
             )
-        if self._without_class:
-            one = min(self._without_class)
+        if without_class:
+            one = min(without_class)
             self.conditions.report(
                 'without class',
-                f'{counted(len(self._without_class), "node")} not reported '
+                f'{counted(len(without_class), "node")} not reported '
                 f'to Placement without a resource class, such as {one}. Set '
                 f'it: openstack baremetal node set {one} --resource-class '
                 'CLASS',
@@ -109,7 +106,6 @@ class Backoff:
             self.conditions.clear(
                 'without class', 'every node has a resource class'
             )
-        return count
 
 
 class StaggeredSchedule:

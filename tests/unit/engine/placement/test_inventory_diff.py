@@ -138,16 +138,13 @@ class TestSums(unittest.TestCase):
         self,
     ) -> None:
         reason = reasons.Unavailable
-        for codes, owners, total, reserved in (
-            ((None, reason.OUT_OF_SERVICE, reason.MAINTENANCE), (), 3, 2),
-            ((reason.IN_USE,) * 3 + (None,), ('host1', 'host2'), 4, 2),
-            ((reason.MAINTENANCE,), ('host1',), 1, 1),
+        for codes, own, total, reserved in (
+            ((None, reason.OUT_OF_SERVICE, reason.MAINTENANCE), 0, 3, 2),
+            ((reason.IN_USE,) * 3 + (None,), 1, 4, 2),
+            ((reason.MAINTENANCE,), 1, 1, 1),
         ):
             found = inventory_diff.sums(
-                'host1',
-                [node(number) for number, _ in enumerate(codes)],
-                {world.uuid(n): host for n, host in enumerate(owners)},
-                {world.uuid(n): code for n, code in enumerate(codes)},
+                (node(n), n < own, code) for n, code in enumerate(codes)
             ).resources
             self.assertEqual({BM: placement.Resource(total, reserved)}, found)
 
@@ -158,10 +155,7 @@ class TestSums(unittest.TestCase):
         ]
         for code in reasons.Unavailable:
             found = inventory_diff.sums(
-                'host1',
-                nodes,
-                {n.uuid: 'host1' for n in nodes[:5]} | {nodes[5].uuid: 'x'},
-                dict.fromkeys((n.uuid for n in nodes), code),
+                (one, one is not nodes[5], code) for one in nodes
             ).resources
             # Placement counts five allocations of this provider itself.
             self.assertEqual({BM: placement.Resource(6, reserved=1)}, found)
@@ -173,7 +167,7 @@ class TestSums(unittest.TestCase):
             node(3, resource_class=None),
         ]
         found = inventory_diff.sums(
-            'host1', nodes, {}, dict.fromkeys(n.uuid for n in nodes)
+            (one, False, None) for one in nodes
         ).resources
         self.assertEqual(
             {BM: placement.Resource(1), 'CUSTOM_OTHER': placement.Resource(1)},

@@ -21,7 +21,6 @@ class Reporter:
     """Answers one after the other, the last one forever."""
 
     def __init__(self) -> None:
-        self.counts = loop.Counts()
         self.answers: list[Exception | None] = [None]
         self.reports: list[refresh_result.RefreshResult] = []
         self.done = threading.Semaphore(0)

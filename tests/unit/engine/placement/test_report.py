@@ -30,6 +30,7 @@ COMPARE = 240.0
 
 def node(number: int, **values: object) -> model.Node:
     usual = {
+        'driver': 'd1',
         'resource_class': 'baremetal',
         'provision_state': 'available',
         'power_state': 'power off',
@@ -38,13 +39,15 @@ def node(number: int, **values: object) -> model.Node:
 
 
 class ReportCase(service.ServiceCase):
-    """host1 owns three nodes; nothing is reported yet."""
+    """host1 has three nodes; nothing is reported yet."""
+
+    settings = world.ALL
 
     def setUp(self) -> None:
         super().setUp()
         self.placement = placement.FakePlacement()
         self.ironic.put(*(node(n) for n in range(1, 4)))
-        self.host = self.start('host1')
+        self.host = self.start('host1', self.settings)
         self.host.refresh()
         self.report = self.reporter(self.host)
 
@@ -111,7 +114,6 @@ class TestReport(ReportCase):
         self.assertEqual(FREE, self.known(1).resources)
         self.assertEqual({'CUSTOM_A'}, self.known(2).traits)
         self.assertEqual(world.uuid(1), self.known(1).name)
-        self.assertEqual((3, 0), (self.report.counts.written, 0))
 
     def test_new_owner_writes_nothing_again(self) -> None:
         self.report_to_placement()
@@ -163,9 +165,10 @@ class TestReport(ReportCase):
     def test_newer_refresh_interrupts_between_two_batches(self) -> None:
         with unittest.mock.patch.object(report, 'BATCH', 1):
             for told in (1, 2, 3):
-                self.report.report(self.seen(), lambda: True)
+                with self.assertLogs(service.LOGGER, 'INFO') as logs:
+                    self.report.report(self.seen(), lambda: True)
                 self.assertEqual(told, len(self.placement.providers))
-                self.assertEqual(3 - told, self.report.counts.pending)
+                self.assertIn(f', {3 - told} remaining', logs.output[-1])
 
     def test_batch_is_on_record_before_the_next_is_written(self) -> None:
         found: list[dict[int, str | None]] = []
@@ -199,15 +202,14 @@ class TestComparison(ReportCase):
         self.placement.calls.clear()
         for _ in range(6):
             self.wait(COMPARE / 6)
-            self.report_to_placement()
+            with self.assertNoLogs(service.LOGGER, 'INFO'):
+                self.report_to_placement()
         wanted = [
             (method, world.uuid(n))
             for n in (1, 2, 3)
             for method in ('put_inventory', 'put_traits')
         ]
         self.assertCountEqual(wanted, self.placement.calls)
-        self.assertEqual(0, self.report.counts.pending)
-        self.assertEqual(3, self.report.counts.written)
 
     def test_comparison_writes_only_what_differs(self) -> None:
         self.report_to_placement()
@@ -371,7 +373,6 @@ class TestTrouble(ReportCase):
             (line,) = [record.getMessage() for record in logs.records]
             self.assertIn(str(refusal), line)
             self.assertIn(world.uuid(1), line)
-            self.assertEqual(1, self.report.counts.refused)
         # The others are not delayed.
         self.assertEqual(3, len(self.placement.providers))
         self.placement.calls.clear()
@@ -384,7 +385,6 @@ class TestTrouble(ReportCase):
             self.report_to_placement()
         self.assertEqual([('put_traits', world.uuid(1))], self.placement.calls)
         self.assertIn('again', logs.output[0])
-        self.assertEqual(0, self.report.counts.pending)
 
     def test_what_was_accepted_before_an_outage_is_on_record(self) -> None:
         self.before_write(
@@ -393,7 +393,6 @@ class TestTrouble(ReportCase):
         self.assertRaises(
             exceptions.PlacementUnavailableError, self.report_to_placement
         )
-        self.assertEqual(1, self.report.counts.pending)
         known = self.digests()
         self.assertIsNone(known[3])
         self.assertIsNotNone(known[1])

@@ -6,10 +6,8 @@ from ironic_ownership.contracts.records import Claim
 from ironic_ownership.engine import availability
 from ironic_ownership.engine.host import refresh_result
 from ironic_ownership.engine.placement import inventory_diff
-from ironic_ownership.engine.placement.report import PlacementReport
-from tests.contract.suites import placement
 from tests.unit.engine import service, world
-from tests.unit.engine.placement.test_report import BM, DOWN, node
+from tests.unit.engine.placement.test_report import BM, DOWN, ReportCase, node
 
 SERVICE = inventory_diff.service_uuid('host1')
 FLEET = availability.Conductors.of(
@@ -17,17 +15,10 @@ FLEET = availability.Conductors.of(
 )
 
 
-class CapacityCase(service.ServiceCase):
-    """host1 may reserve three nodes; they are unowned."""
+class TestCapacity(ReportCase):
+    """host1 may reserve them; they are unowned."""
 
     settings = world.RESERVING
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.placement = placement.FakePlacement()
-        self.ironic.put(*(node(n, driver='d1') for n in range(1, 4)))
-        self.host = self.start('host1', self.settings)
-        self.report = PlacementReport(self.host.context, self.placement)
 
     def report_to_placement(
         self, settings: model.MemberSettings | None = None
@@ -46,7 +37,7 @@ class CapacityCase(service.ServiceCase):
 
     def claim(self, number: int, host: str, instance: str) -> None:
         """Let a service have reserved a node."""
-        self.ironic.put(node(number, driver='d1', instance_uuid=instance))
+        self.ironic.put(node(number, instance_uuid=instance))
         claimed = self.ironic.nodes[world.uuid(number)]
         epoch = (
             self.host.fence.epoch()
@@ -66,8 +57,6 @@ class CapacityCase(service.ServiceCase):
         )
         self.assertEqual((), outcome.refused)
 
-
-class TestCapacity(CapacityCase):
     def test_service_has_one_provider_with_the_sums(self) -> None:
         # It never changes.
         self.assertEqual('28d8a0b2-6ab7-5e5d-b64d-172276154d6c', SERVICE)
@@ -76,12 +65,12 @@ class TestCapacity(CapacityCase):
         self.assertEqual('host1', self.placement.providers[SERVICE].name)
         self.assertEqual(Resource(3), self.known())
         self.placement.writes.clear()
-        self.report = PlacementReport(self.host.context, self.placement)
+        self.report = self.reporter(self.host)
         self.report_to_placement()
         # Nothing again after a restart.
         self.assertEqual([], self.placement.writes)
         del self.placement.providers[SERVICE]
-        self.ironic.put(node(4, driver='d1'), node(9, driver='d1', shard='s'))
+        self.ironic.put(node(4), node(9, shard='s'))
         self.report_to_placement()
         self.assertEqual(Resource(5), self.known())
         # Only admitted nodes count.
@@ -101,7 +90,7 @@ class TestCapacity(CapacityCase):
         self.operator('UPDATE compute_nodes SET unavailable = NULL')
         self.report_to_placement()
         self.assertEqual(Resource(3, reserved=1), self.known())
-        self.ironic.put(node(2, driver='d1'))
+        self.ironic.put(node(2))
         self.report_to_placement()
         self.assertEqual(Resource(3, reserved=1), self.known())
 
@@ -140,7 +129,6 @@ class TestCapacity(CapacityCase):
             self.report_to_placement()
             self.report_to_placement()
         self.assertEqual(1, len(logs.output))
-        self.assertEqual(1, self.report.counts.refused)
 
     def test_nothing_is_written_after_the_fence(self) -> None:
         self.operator("UPDATE services SET epoch = 99 WHERE host = 'host1'")
