@@ -80,7 +80,7 @@ def main(config: str, server: int) -> int:
     worker.start()
     for _ in sys.stdin:
         go.release()
-        host.refresh_loop.before_refresh(lambda: None)
+        host.refresh_loop.wake()
         found = figures.get()
         time.sleep(AT_REST)
         found['cpu'] = time.process_time() - found['cpu']

@@ -232,7 +232,11 @@ def of_process(health: Health) -> list[Family]:
         own(
             'loop_seconds',
             'Seconds that the last success of a loop took.',
-            [((loop,), took) for loop, took in sorted(health.took.items())],
+            sorted(
+                ((one.loop,), one.took)
+                for one in health.loops
+                if one.took is not None
+            ),
             'loop',
         ),
         *_waits(health),

@@ -303,7 +303,6 @@ class AvailabilityTracker:
     damper: FlapDamper
     clock: Clock = monotonic
     conductors: Conductors | None = None
-    _evaluated_with: Conductors | None = None
 
     def observe(self, *, any_nodes: bool) -> bool:
         """Read the conductors, if there are any nodes.
@@ -312,9 +311,9 @@ class AvailabilityTracker:
             another record, since the last observation can be evaluated
             differently.
         """
+        last = self.conductors
         self.conductors = self._read() if any_nodes else None
         self.damper.observe(self.conductors, self.clock())
-        last, self._evaluated_with = self._evaluated_with, self.conductors
         return (
             self.conductors is not None
             and self.conductors == last

@@ -207,16 +207,6 @@ class Conditions:
         with self._lock:
             return dict(self._errors)
 
-    @property
-    def took(self) -> Mapping[str, float]:
-        """Seconds that the last success took, by loop."""
-        with self._lock:
-            return {
-                one.loop: one.took
-                for one in self._loops.values()
-                if one.took is not None
-            }
-
     def of_loops(
         self, loops: Collection[Loop], dead: Collection[str] = ()
     ) -> tuple[Condition, ...]:

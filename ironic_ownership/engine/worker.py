@@ -39,7 +39,7 @@ class Worker(abc.ABC):
     :ivar woken: whether the step was made due by :meth:`wake`.
     """
 
-    first_due: float | None = None
+    first_due: float | None = 0.0
     condition = ''
     fails = ''
     works = ''

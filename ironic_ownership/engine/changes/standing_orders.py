@@ -88,7 +88,6 @@ class StandingOrders(Worker):
     shared_key: str
     interval: Callable[[], float]
 
-    first_due = 0.0
     condition = 'standing orders'
     fails = 'standing orders are not carried out'
     works = 'standing orders are carried out again'

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
-from ironic_ownership.engine.conditions import Conditions
-from ironic_ownership.engine.ports import BareMetal
+from ironic_ownership.engine.deletion.missing_nodes import Limits
+from ironic_ownership.engine.membership.service_context import ServiceContext
 
 LIMITED = 'credential_limited'
 """Code of the condition of a credential that may not read enough."""
@@ -31,19 +31,18 @@ _EFFECTS = {
 }
 
 
-def probe(
-    ironic: BareMetal, conditions: Conditions, *, trusted: bool = False
-) -> None:
+def probe(context: ServiceContext, limits: Limits) -> None:
     """Report what the credential may not read, in one condition.
 
-    :param trusted: whether the operator states that it sees all nodes.
+    :param limits: state whether the operator trusts it to see all nodes.
     :raises IronicUnavailableError: if Ironic does not answer.
     """
+    ironic, conditions = context.ports.ironic, context.conditions
     requests: dict[str, Callable[[], object]] = {
         _SHARDS: ironic.shard_counts,
         _CONDUCTORS: ironic.conductors,
     }
-    if trusted:
+    if limits.trusts_credential:
         del requests[_SHARDS]
     refused = {}
     for path, request in requests.items():

@@ -70,7 +70,6 @@ class PlaceMonitor(Worker):
     on_restored: Callable[[], None]
     on_lost_place: Callable[[LostPlace], None] | None = None
 
-    first_due = 0.0
     condition = 'place'
     fails = 'the embedding program is not notified'
     works = 'the embedding program is notified again'
@@ -209,6 +208,8 @@ class RecordMonitor(Worker):
     context: ServiceContext
     feed: Feed
     refresh: Callable[[], None]
+
+    first_due = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,9 +3,7 @@
 What the process itself knows, without a request to any server, so that it
 also answers while all of them are down.
 
-For ``check`` to find, it stores two reports in the records: the conditions of
-its loops, and its status: the view of the service, and why it refused its
-configuration.
+For ``check`` to find, it stores the conditions of its loops in the records.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from oslo_log import log
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.calls import PendingCalls
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.engine import conditions, plugin_guard
@@ -25,45 +23,11 @@ from ironic_ownership.engine.host.operator_log import Key
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.membership.local_member import LocalMember
 from ironic_ownership.engine.membership.registration import Role
-from ironic_ownership.engine.membership.service_context import ServiceContext
 from ironic_ownership.engine.worker import Scheduler, Worker
 
 SLOW = 10.0
 """Seconds that all policies together may take for one refresh: a hundred
 times what 100,000 nodes take."""
-
-
-@dataclasses.dataclass(eq=False)
-class StatusReport:
-    """Stores the status of one service when it changed.
-
-    Threading: the refresh thread only.
-
-    :ivar config_error: the reason why a new configuration was refused.
-    """
-
-    context: ServiceContext
-
-    def __post_init__(self) -> None:
-        self.config_error: str | None = None
-        self._stored: tuple[int, str, str | None] | None = None
-
-    def store(self, view: model.View) -> None:
-        """Store the status, unless it is stored already.
-
-        :raises OwnershipError: if it cannot be stored.
-        """
-        epoch, error = self.context.fence.epoch(), self.config_error
-        status = epoch, view.checksum, error
-        if status == self._stored:
-            return
-        self.context.ports.records.report(
-            self.context.host,
-            epoch,
-            view_checksum=view.checksum,
-            config_error=error,
-        )
-        self._stored = status
 
 
 @contextlib.contextmanager
@@ -110,7 +74,6 @@ class Health:
     :param fence_remaining: seconds for which it may still act without another
         heartbeat; 0 if it may not.
     :param now: time of the conditions' clock, in seconds.
-    :param took: seconds that the last success of a loop took, by loop.
     :param errors: failures since the start, by loop and code.
     :param changes: changes since the start, by kind and reason.
     :param summary: counts of the last refresh; ``None`` before the first.
@@ -121,7 +84,6 @@ class Health:
     fence_remaining: float
     now: float
     loops: tuple[Condition, ...]
-    took: Mapping[str, float]
     errors: Mapping[Key, int]
     changes: Mapping[Key, int]
     summary: Summary | None
@@ -202,8 +164,6 @@ class ConditionMonitor(Worker):
     changes: Callable[[], Mapping[Key, int]] = dict
     last: Callable[[], Summary | None] = lambda: None
 
-    first_due = 0.0
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.context = self.member.context
@@ -243,7 +203,6 @@ class ConditionMonitor(Worker):
             max(0.0, context.fence.remaining),
             known.clock(),
             self.of_loops(),
-            known.took,
             known.errors,
             self.changes(),
             self.last(),

@@ -59,7 +59,6 @@ class NotificationLoop(Worker):
     sender: str
     max_age: float
     conditions: conditions.Conditions
-    first_due = 0.0
     condition = 'notifications'
     fails = 'events are not sent, and wait'
 

@@ -157,12 +157,8 @@ class Host:
         }
         self._sources: SourceReader | None = None
         if tuning.sources:
-            self._sources = self.workers[Loop.SOURCES] = SourceReader(
-                conditions,
-                lambda: self.reload.current,
-                self.reload.follow,
-                context.clock,
-            )
+            self._sources = SourceReader(self.reload)
+            self.workers[Loop.SOURCES] = self._sources
         self.monitor = ConditionMonitor(
             member,
             self.scheduler,
@@ -189,16 +185,11 @@ class Host:
         :raises OwnershipError: while they do not answer.
         """
         self._open_records()
-        ironic, reload = self.context.ports.ironic, self.reload
         try:
-            ironic.check()
-            credential_probe.probe(
-                ironic,
-                self.context.conditions,
-                trusted=reload.current.limits.trusts_credential,
-            )
+            self.context.ports.ironic.check()
+            credential_probe.probe(self.context, self.reload.current.limits)
             if self._sources is not None:
-                reload.begin(self._sources.begin())
+                self.reload.begin(self._sources.begin())
         except (exceptions.IronicUnavailableError, exceptions.SourceError):
             self.monitor.may_store = True  # it waits, and says so
             raise
@@ -273,7 +264,6 @@ class _Start(Worker):
 
     host: Host
 
-    first_due = 0.0
     condition = Loop.START
 
     def __post_init__(self) -> None:

@@ -65,82 +65,133 @@ class Plan:
         self.filtered += other.filtered
 
 
-def build(  # Model: Plans
-    host: str,
-    nodes: Iterable[model.Node],
-    decisions: decide.Decisions,
-    records: Mapping[str, model.ComputeNode],
-    services: Mapping[str, model.Service],
-    peer_groups: PeerGroups,
-    liveness: Liveness,
-) -> Plan:
-    """Plan the changes by which ``host`` carries the decisions out.
-
-    Every change states what it expects of the record, so that a plan from an
-    old snapshot is refused.
+@dataclasses.dataclass(frozen=True)
+class Basis:
+    """All from which one service plans, but for the nodes.
 
     :param liveness: which of the missing services are dead.
     """
-    plan = Plan(suspects=_suspects(host, services, peer_groups, liveness))
-    rightful = {None, host, *_rightful_owners(host, services, peer_groups)}
-    for node in nodes:
-        decision = decisions[node.uuid]
-        record = records.get(node.uuid)
-        owner = record.host if record else None
-        if (
-            decision.contest is not None
-            and decision.reason is not Reason.UNDECIDED
-        ):
-            plan.contested[node.uuid] = (
-                owner
-                if host in decision.contenders and owner not in rightful
-                else None
+
+    host: str
+    records: Mapping[str, model.ComputeNode]
+    services: Mapping[str, model.Service]
+    peer_groups: PeerGroups
+    liveness: Liveness
+
+    def plan(  # Model: Plans
+        self, nodes: Iterable[model.Node], decisions: decide.Decisions
+    ) -> Plan:
+        """Plan the changes by which the service carries the decisions out.
+
+        Every change states what it expects of the record, so that a plan from
+        an old snapshot is refused.
+        """
+        host, peer_groups = self.host, self.peer_groups
+        plan = Plan(suspects=self._suspects())
+        rightful = {None, host, *self._rightful_owners()}
+        for node in nodes:
+            decision = decisions[node.uuid]
+            record = self.records.get(node.uuid)
+            owner = record.host if record else None
+            if (
+                decision.contest is not None
+                and decision.reason is not Reason.UNDECIDED
+            ):
+                plan.contested[node.uuid] = (
+                    owner
+                    if host in decision.contenders and owner not in rightful
+                    else None
+                )
+            if record is not None and owner == host:
+                self._plan_own(plan, node, decision, record)
+            elif decision.owner == host:
+                if owner is not None and owner in peer_groups.alive:
+                    plan.waiting[owner] += 1
+                elif owner not in peer_groups.away:
+                    self._plan_claim(plan, _claim(node, decision, record))
+            elif (
+                decision.wanted_by == host and owner and owner not in rightful
+            ):
+                plan.withheld.setdefault(owner, []).append(node.uuid)
+        return plan
+
+    def _rightful_owners(self) -> Set[str]:
+        """Return the owners that need no move of a node that another wants."""
+        services = self.services.items()
+        stock = {host for host, row in services if row.is_stock}
+        # Among peers a deployed node rightly stays with a live owner; with a
+        # dead one no service can manage it.
+        group = self.peer_groups.group_of.get(self.host)
+        among_peers = group is not None and group.rebalancing
+        return stock | self.peer_groups.alive if among_peers else stock
+
+    def _plan_own(
+        self,
+        plan: Plan,
+        node: model.Node,
+        decision: Decision,
+        record: model.ComputeNode,
+    ) -> None:
+        if decision.owner != self.host:
+            if plan.suspects:
+                plan.deferred += 1
+            else:
+                plan.changes.append(Release(node.uuid, node=node))
+            return
+        if decision.filtered:
+            plan.filtered.append(node.uuid)
+        if record.reason is Reason.BEING_DELETED:
+            # Ironic has it again.
+            plan.changes.append(_claim(node, decision, record))
+        elif _outdated(record, node):
+            plan.changes.append(Update(node))
+
+    def _plan_claim(self, plan: Plan, claim: Claim) -> None:
+        if (owner := claim.seen_host) is not None:
+            row = self.services.get(owner)
+            if row is not None and is_undecided(row):
+                return
+            cause = self._cause(owner, row)
+            seen_epoch = row.epoch if row else None
+            claim = dataclasses.replace(
+                claim, seen_epoch=seen_epoch, cause=cause
             )
-        if record is not None and owner == host:
-            _plan_own(plan, host, node, decision, record)
-        elif decision.owner == host:
-            if owner is not None and owner in peer_groups.alive:
-                plan.waiting[owner] += 1
-            elif owner not in peer_groups.away:
-                claim = _claim(node, decision, record)
-                _plan_claim(plan, claim, services, liveness)
-        elif decision.wanted_by == host and owner and owner not in rightful:
-            plan.withheld.setdefault(owner, []).append(node.uuid)
-    return plan
-
-
-def _rightful_owners(
-    host: str, services: Mapping[str, model.Service], peer_groups: PeerGroups
-) -> Set[str]:
-    """Return the owners that need no move of a node that another wants."""
-    stock = {host for host, row in services.items() if row.is_stock}
-    # Among peers a deployed node rightly stays with a live owner; with a dead
-    # one no service can manage it.
-    group = peer_groups.group_of.get(host)
-    among_peers = group is not None and group.rebalancing
-    return stock | peer_groups.alive if among_peers else stock
-
-
-def _plan_own(
-    plan: Plan,
-    host: str,
-    node: model.Node,
-    decision: Decision,
-    record: model.ComputeNode,
-) -> None:
-    if decision.owner != host:
-        if plan.suspects:
+        if plan.suspects or (owner is not None and claim.cause is None):
             plan.deferred += 1
         else:
-            plan.changes.append(Release(node.uuid, node=node))
-        return
-    if decision.filtered:
-        plan.filtered.append(node.uuid)
-    if record.reason is Reason.BEING_DELETED:
-        # Ironic has it again.
-        plan.changes.append(_claim(node, decision, record))
-    elif _outdated(record, node):
-        plan.changes.append(Update(node))
+            plan.changes.append(claim)
+
+    def _cause(self, host: str, row: model.Service | None) -> str | None:
+        """Return why a host counts as gone, for events; ``None`` if not."""
+        if row is None:
+            return 'it is not registered'
+        if row.forced_down:
+            return 'an operator forced it down'
+        if self.liveness.is_dead(host):
+            return self.liveness.cause_of_death(host)
+        # A fenced service has lost its right already, so its death need not be
+        # certain. It has to be suspected, though: an observer that just
+        # started cannot tell an old fence from a restart of all services.
+        if row.fenced and host in self.liveness.suspect:
+            return 'it was fenced before'
+        return None
+
+    def _suspects(self) -> frozenset[str]:
+        groups, services = self.peer_groups, self.services
+        if self.host not in groups.alive:
+            # The store has lost this service, and may have lost all members.
+            return frozenset({self.host})
+        group = groups.group_of.get(self.host)
+        if group is None or not group.rebalancing:
+            return frozenset()
+        missing = group.peers - groups.alive - groups.away
+        return frozenset(
+            peer
+            for peer in missing & services.keys()
+            if not services[peer].disabled
+            and not is_undecided(services[peer])
+            and self._cause(peer, services[peer]) is None
+        )
 
 
 def _outdated(record: model.ComputeNode, node: model.Node) -> bool:
@@ -167,43 +218,6 @@ def _claim(
     )
 
 
-def _plan_claim(
-    plan: Plan,
-    claim: Claim,
-    services: Mapping[str, model.Service],
-    liveness: Liveness,
-) -> None:
-    if (owner := claim.seen_host) is not None:
-        row = services.get(owner)
-        if row is not None and is_undecided(row):
-            return
-        cause = _cause(owner, row, liveness)
-        seen_epoch = row.epoch if row else None
-        claim = dataclasses.replace(claim, seen_epoch=seen_epoch, cause=cause)
-    if plan.suspects or (owner is not None and claim.cause is None):
-        plan.deferred += 1
-    else:
-        plan.changes.append(claim)
-
-
-def _cause(
-    host: str, row: model.Service | None, liveness: Liveness
-) -> str | None:
-    """Return why a host counts as gone, for the events; ``None`` if not."""
-    if row is None:
-        return 'it is not registered'
-    if row.forced_down:
-        return 'an operator forced it down'
-    if liveness.is_dead(host):
-        return liveness.cause_of_death(host)
-    # A fenced service has lost its right already, so its death need not be
-    # certain. It has to be suspected, though: an observer that just started
-    # cannot tell an old fence from a restart of all services.
-    if row.fenced and host in liveness.suspect:
-        return 'it was fenced before'
-    return None
-
-
 def is_undecided(row: model.Service) -> bool:
     """Tell whether a service that is no member may serve its nodes.
 
@@ -211,28 +225,6 @@ def is_undecided(row: model.Service) -> bool:
     whose records were adopted before it was upgraded.
     """
     return row.never_registered and not row.forced_down
-
-
-def _suspects(
-    host: str,
-    services: Mapping[str, model.Service],
-    peer_groups: PeerGroups,
-    liveness: Liveness,
-) -> frozenset[str]:
-    if host not in peer_groups.alive:
-        # The store has lost this service, and may have lost all members.
-        return frozenset({host})
-    group = peer_groups.group_of.get(host)
-    if group is None or not group.rebalancing:
-        return frozenset()
-    missing = group.peers - peer_groups.alive - peer_groups.away
-    return frozenset(
-        peer
-        for peer in missing & services.keys()
-        if not services[peer].disabled
-        and not is_undecided(services[peer])
-        and _cause(peer, services[peer], liveness) is None
-    )
 
 
 def limited(

@@ -162,14 +162,15 @@ class Reconciler:
         :param only: uuids of the nodes to plan for; all by default.
         :raises PluginFaultError: if a policy of this service fails.
         """
-        return reconcile_plan.build(
+        return reconcile_plan.Basis(
             self.context.host,
-            [n for n in nodes if n.uuid in only] if only else nodes,
-            decide(nodes, records, peer_groups),
             records,
             services,
             peer_groups,
             liveness.without(peer_groups.overdue),
+        ).plan(
+            [n for n in nodes if n.uuid in only] if only else nodes,
+            decide(nodes, records, peer_groups),
         )
 
     def write(
@@ -290,7 +291,16 @@ class Planner:
         # At least one, if there is no node at all.
         for first in range(0, len(ordered) or 1, size or 1):
             some = [seen.nodes[u] for u in ordered[first : first + size]]
-            plan = self._plan(some, seen, affected)
+            chosen = some
+            if affected is not None:
+                chosen = [node for node in some if node.uuid in affected]
+            plan = self.reconciler.plan(
+                *(chosen, seen.records, seen.services),
+                *(self.groups, self.liveness),
+            )
+            plan.changes = self.availability.complete(
+                self._host, plan.changes, some, seen.records
+            )
             decided.add(plan)
             yield plan
         if affected is not None:
@@ -343,23 +353,6 @@ class Planner:
                 merged.withheld[host] = still
         merged.add(plan)
         return merged
-
-    def _plan(
-        self,
-        nodes: Sequence[model.Node],
-        seen: Snapshot,
-        affected: Set[str] | None,
-    ) -> Plan:
-        chosen = nodes
-        if affected is not None:
-            chosen = [node for node in nodes if node.uuid in affected]
-        plan = self.reconciler.plan(
-            chosen, seen.records, seen.services, self.groups, self.liveness
-        )
-        plan.changes = self.availability.complete(
-            self._host, plan.changes, nodes, seen.records
-        )
-        return plan
 
     def _check_own_policies(self, view: model.View) -> None:
         host = self._host

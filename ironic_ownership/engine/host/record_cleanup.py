@@ -70,24 +70,18 @@ class RecordCleanup:
                 nodes.ask_all_again()
             nodes.limits = limits
 
-    def delete(
-        self, scope: model.Scope, seen: snapshot.Snapshot, found: Findings
-    ) -> int:
+    def delete(self, seen: snapshot.Snapshot, found: Findings) -> int:
         """Delete own records that pass every gate, one by one.
 
-        :param scope: in which the nodes of ``seen`` were listed.
         :returns: the number of deleted records.
         :raises FencedError: if this service lost its write lease.
         :raises OwnershipError: if the records do not answer.
         """
         self.is_unfinished = False
-        return self._delete(scope, seen, found, self.missing_nodes)
+        return self._delete(seen, found, self.missing_nodes)
 
     def delete_unowned(
-        self,
-        scope: model.Scope,
-        seen: snapshot.Snapshot,
-        peer_groups: PeerGroups,
+        self, seen: snapshot.Snapshot, peer_groups: PeerGroups
     ) -> int:
         """Delete records in scope that no service owns, as :meth:`delete`.
 
@@ -118,11 +112,10 @@ class RecordCleanup:
         ):
             nodes.ask_again(found.looked_up)
             return 0
-        return self._delete(scope, seen, found, nodes)
+        return self._delete(seen, found, nodes)
 
     def _delete(
         self,
-        scope: model.Scope,
         seen: snapshot.Snapshot,
         found: Findings,
         missing_nodes: MissingNodes,
@@ -131,7 +124,7 @@ class RecordCleanup:
         batch = Batch()
         self._drop_kept(seen, found)
         if found.gone:
-            batch = self._batch(scope, len(seen.nodes), found)
+            batch = self._batch(seen, found)
         for uuid in found.gone:
             try:
                 removal = self._remove(seen.records[uuid], batch)
@@ -190,17 +183,15 @@ class RecordCleanup:
             self.operator_log.changed(applied)
         return not outcome.refused
 
-    def _batch(
-        self, scope: model.Scope, listed: int, found: Findings
-    ) -> Batch:
+    def _batch(self, seen: snapshot.Snapshot, found: Findings) -> Batch:
         few = 'too many' if found.mass_loss else 'few'
         text = f'{few} nodes of its owner are missing from Ironic'
         batch = Batch(
             {gates.NO_MASS_LOSS: gates.fact(not found.mass_loss, text)}
         )
         # The narrowest scope whose nodes Ironic also counts.
-        counted = model.Scope(shard=scope.shard)
-        if counted != scope:
+        counted, listed = model.Scope(shard=seen.scope.shard), len(seen.nodes)
+        if counted != seen.scope:
             try:
                 listed = len(self.context.ports.ironic.scan(counted))
             except exceptions.IronicError as exc:

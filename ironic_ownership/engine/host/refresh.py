@@ -79,7 +79,7 @@ class Refresher:
         self._cleanup = RecordCleanup(
             self.reconciler, self.missing_nodes, self.reporter
         )
-        self._status = health.StatusReport(self.context)
+        self._config_error: str | None = None
         self._lost_commits = LostCommits()
         self._clock_skew = ClockSkew(
             self._host, self.context.fence.margin, self.context.conditions
@@ -138,9 +138,28 @@ class Refresher:
         :param store: now; the next successful refresh stores it anyway.
         :raises OwnershipError: if it could not be stored now.
         """
-        self._status.config_error = error
+        self._config_error = error
         if store:
-            self._status.store(self.context.ports.backend.view())
+            self._store_status(self.context.ports.backend.view())
+
+    def _store_status(
+        self, view: model.View, known: model.Service | None = None
+    ) -> None:
+        """Store the view, and why a configuration was refused, for ``check``.
+
+        :param known: the own row: what it has is not stored again.
+        """
+        epoch, error = self.context.fence.epoch(), self._config_error
+        if known is not None and (view.checksum, error) == (
+            known.view_checksum,
+            known.config_error,
+        ):
+            return
+        self.context.ports.records.report(
+            *(self._host, epoch),
+            view_checksum=view.checksum,
+            config_error=error,
+        )
 
     def refresh(self) -> Summary:
         """Reconcile the records of this service with Ironic.
@@ -178,8 +197,9 @@ class Refresher:
         if lost:
             self.operator_log.lost_commits(lost)
         self._clock_skew.observe(seen.view)
-        _check_epoch(self._host, epoch, seen.services.get(self._host))
-        self._status.store(seen.view)
+        row = seen.services.get(self._host)
+        _check_epoch(self._host, epoch, row)
+        self._store_status(seen.view, row)
         companion = self.context.ports.companion
         if companion is not None:
             companion.follow_settings(self._host)
@@ -288,9 +308,9 @@ class Refresher:
             # Only deletions stop: all that Ironic lists is served.
             return
         # After all other changes, so that nothing waits for Placement.
-        summary.done[Delete] += self._cleanup.delete(self.scope, listed, found)
+        summary.done[Delete] += self._cleanup.delete(listed, found)
         summary.done[Delete] += self._cleanup.delete_unowned(
-            self.scope, listed, self._planner.groups
+            listed, self._planner.groups
         )
         if self._cleanup.is_unfinished:
             self.reader.require_whole()

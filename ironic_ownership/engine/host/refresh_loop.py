@@ -45,6 +45,8 @@ class RefreshLoop(Worker):
     :param free_memory: called after a refresh that has listed all nodes, or
         failed: it has read more than it keeps. In the refresh thread.
     :ivar intervals: may be replaced at any time; any thread.
+    :ivar before_refresh: called in each turn, also of an idle process, in the
+        refresh thread; its error counts as a failed refresh.
     :ivar last: counts of the last refresh; any thread.
     :ivar calls: the refresh under way; any thread.
     """
@@ -54,7 +56,6 @@ class RefreshLoop(Worker):
     intervals: Intervals
     free_memory: Callable[[], object] = lambda: None
 
-    first_due = 0.0
     condition = 'refresh'
     fails = 'refresh failed'
 
@@ -62,7 +63,7 @@ class RefreshLoop(Worker):
         super().__post_init__()
         self.context = self.refresher.context
         self.conditions = self.context.conditions
-        self._action: Callable[[], object] = lambda: None
+        self.before_refresh: Callable[[], object] = lambda: None
         self.calls = PendingCalls(self.context.clock)
         self._longest = 0.0
         self._due_at = float('-inf')
@@ -73,17 +74,6 @@ class RefreshLoop(Worker):
     def longest(self) -> float:
         """Seconds after which a refresh stands still. Any thread."""
         return 2 * max(self.intervals.refresh, self._longest)
-
-    def before_refresh(self, action: Callable[[], None]) -> None:
-        """Run an action before each refresh; wake up for the first time.
-
-        Replaces an earlier action. An idle process runs it, too. Any thread.
-
-        :param action: called in the refresh thread. An error that it raises
-            counts as a failed refresh.
-        """
-        self._action = action
-        self.wake()
 
     def step(self) -> float:
         """Refresh if it is due, or an event happened that was waited for."""
@@ -119,7 +109,7 @@ class RefreshLoop(Worker):
     def _refresh(self) -> float:
         """Refresh; return the seconds until the next one."""
         try:
-            self._action()
+            self.before_refresh()
             if self.member.epoch is None:
                 return self.intervals.refresh
             began = self.context.clock()

@@ -21,6 +21,9 @@ from ironic_ownership.engine.host.tuning import Intervals, Tuning
 
 LOG = log.getLogger(__name__)
 
+_Pending = tuple[Tuning | str, bool] | None
+"""A configuration, or why it is refused; and whether only sources differ."""
+
 
 @dataclasses.dataclass(eq=False)
 class Reload:
@@ -44,8 +47,8 @@ class Reload:
         self.member = self.refresh_loop.member
         self.refresher = self.refresh_loop.refresher
         self._lock = threading.Lock()
-        self._pending: Tuning | str | None = None
-        self._follows = False
+        self._pending: _Pending = None
+        self.refresh_loop.before_refresh = self._process
 
     def begin(self, wanted: Tuning) -> None:
         """Use a configuration from the start; before the threads start.
@@ -58,12 +61,7 @@ class Reload:
 
     def request(self, wanted: Tuning) -> None:
         """Apply a valid configuration before the next refresh."""
-        try:
-            kept = wanted.with_snapshots(self.current.snapshots)
-        except exceptions.OwnershipError as exc:
-            self.refuse(str(exc))
-            return
-        self._set_pending(kept)
+        self._set_pending(self._with_current_snapshots(wanted))
 
     def follow(self, wanted: Tuning, instead_of: Tuning) -> bool:
         """Apply a configuration with other snapshots of its sources.
@@ -75,8 +73,8 @@ class Reload:
         with self._lock:
             if self._pending is not None or self.current is not instead_of:
                 return False
-            self._pending, self._follows = wanted, True
-        self.refresh_loop.before_refresh(self._process)
+            self._pending = wanted, True
+        self.refresh_loop.wake()
         return True
 
     def refuse(self, error: str) -> None:
@@ -84,46 +82,58 @@ class Reload:
 
         An earlier change that is not complete yet is reverted.
         """
-        self._log_refusal(error)
-        self._set_pending(error)
+        self._set_pending(_refused(error))
 
-    def _set_pending(self, pending: Tuning | str) -> None:
+    def _set_pending(self, wanted: Tuning | str) -> None:
         with self._lock:
-            self._pending, self._follows = pending, False
-        self.refresh_loop.before_refresh(self._process)
+            self._pending = wanted, False
+        self.refresh_loop.wake()
 
     def _process(self) -> None:
         with self._lock:
-            pending, follows = self._pending, self._follows
+            pending = self._pending
         if pending is None:
             return
-        if isinstance(pending, Tuning) and not follows:
-            pending = self._with_current_snapshots(pending)
-        if isinstance(pending, str):
-            self._keep_current(pending)
-        elif not self._apply(pending, follows):
+        wanted, follows = pending
+        if isinstance(wanted, Tuning):
+            wanted = self._checked(wanted, follows)
+            pending = self._replace(pending, (wanted, follows))
+        if isinstance(wanted, str):
+            self._keep_current(wanted)
+        elif not self._apply(wanted, follows):
             return
+        self._replace(pending, None)
+
+    def _replace(self, pending: _Pending, by: _Pending) -> _Pending:
+        """Replace what is pending, unless another request came meanwhile."""
         with self._lock:
             if self._pending is pending:
-                self._pending = None
+                self._pending = by
+        return by
+
+    def _checked(self, wanted: Tuning, follows: bool) -> Tuning | str:
+        """Return the configuration to apply, or why it is refused."""
+        # The sources may have been read since it was requested.
+        if not follows and wanted.snapshots != self.current.snapshots:
+            kept = self._with_current_snapshots(wanted)
+            if isinstance(kept, str):
+                return kept
+            wanted = kept
+        try:
+            self._check(wanted)
+        except (
+            exceptions.IronicTooOldError,
+            exceptions.PluginFaultError,
+        ) as exc:
+            return _refused(str(exc))
+        return wanted
 
     def _with_current_snapshots(self, wanted: Tuning) -> Tuning | str:
-        """Return a pending configuration, or why it is refused.
-
-        The sources may have been read since it was requested.
-        """
-        if wanted.snapshots == self.current.snapshots:
-            return wanted
-        kept: Tuning | str
+        """Return the same configuration, or why it is refused."""
         try:
-            kept = wanted.with_snapshots(self.current.snapshots)
+            return wanted.with_snapshots(self.current.snapshots)
         except exceptions.OwnershipError as exc:
-            kept = str(exc)
-            self._log_refusal(kept)
-        with self._lock:
-            if self._pending is wanted:
-                self._pending = kept
-        return kept
+            return _refused(str(exc))
 
     def _keep_current(self, error: str) -> None:
         self.member.change_settings(self.current.advertised)
@@ -136,24 +146,11 @@ class Reload:
         )
 
     def _apply(self, wanted: Tuning, follows: bool) -> bool:
-        try:
-            self._check(wanted)
-        except (
-            exceptions.IronicTooOldError,
-            exceptions.PluginFaultError,
-        ) as exc:
-            self._refuse_pending(wanted, str(exc))
-            return False
         self.member.change_settings(wanted.advertised)
         if not self.member.advertises(wanted.advertised):
             return False
         if not follows:
-            context = self.refresher.context
-            credential_probe.probe(
-                context.ports.ironic,
-                context.conditions,
-                trusted=wanted.limits.trusts_credential,
-            )
+            credential_probe.probe(self.refresher.context, wanted.limits)
             self._report(None)
         # What follows cannot fail, so it is not repeated.
         changes = self.current.changes_to(wanted)
@@ -178,15 +175,10 @@ class Reload:
         self.guard.policies = wanted.policies
         self.refresher.follow(wanted.policies.scope)
 
-    def _refuse_pending(self, wanted: Tuning, error: str) -> None:
-        with self._lock:
-            if self._pending is not wanted:
-                return
-            self._pending = error
-        self._log_refusal(error)
-        self._keep_current(error)
 
-    def _log_refusal(self, error: str) -> None:
-        LOG.error(
-            'configuration not reloaded, the old one stays in use: %s', error
-        )
+def _refused(error: str) -> str:
+    """Log why a configuration is refused, and return it."""
+    LOG.error(
+        'configuration not reloaded, the old one stays in use: %s', error
+    )
+    return error

@@ -21,7 +21,8 @@ from ironic_ownership.engine.ports import BareMetal, Ports, Records
 class Snapshot:
     """One moment, as one service saw it.
 
-    :param nodes: all nodes in the service's scope, by uuid.
+    :param scope: that of the service.
+    :param nodes: all nodes in it, by uuid.
     :param records: by uuid: those of the nodes, and the service's own.
     :param services: by host.
     :param view: serving view, with one member for each host.
@@ -29,6 +30,7 @@ class Snapshot:
         those in the snapshot before; ``None`` if Ironic just listed all nodes.
     """
 
+    scope: model.Scope
     nodes: Mapping[str, model.Node]
     records: Mapping[str, model.ComputeNode]
     services: Mapping[str, model.Service]
@@ -85,7 +87,7 @@ def take(
         changed |= cache.changed
     # Last, because it states which services may act now.
     services, view = read_members(services, ports)
-    return Snapshot(nodes, records, services, view, changed)
+    return Snapshot(scope, nodes, records, services, view, changed)
 
 
 def read_members(

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.calls import (
-    Clock,
     KeyedCalls,
     UnfinishedError,
     is_interrupt,
-    monotonic,
 )
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.member_settings import is_value
-from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host.tuning import PolicySource, Tuning
 from ironic_ownership.engine.worker import LONGEST_PAUSE, Worker, back_off
+
+if TYPE_CHECKING:  # the plugin kit imports this module
+    from ironic_ownership.engine.host.reload import Reload
 
 _CONDITION = 'sources'
 _POLL = 0.5
@@ -46,19 +47,18 @@ class SourceReader(Worker):
 
     Threading: :meth:`run` after :meth:`begin`.
 
-    :param current: returns the configuration in use.
-    :param follow: applies one with other snapshots in place of another;
-        ``False`` if it has to be offered again later.
+    :param reload: has the configuration in use, and applies one with other
+        snapshots.
     """
 
-    conditions: conditions.Conditions
-    current: Callable[[], Tuning]
-    follow: Callable[[Tuning, Tuning], bool]
-    clock: Clock = monotonic
+    reload: Reload
+
     first_due = _POLL
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        context = self.reload.member.context
+        self.conditions, self._clock = context.conditions, context.clock
         self._calls: KeyedCalls[model.Value] = KeyedCalls()
         self._reads: dict[tuple[str, str], _Read] = {}
         self._snapshots: dict[tuple[str, str], model.Value] = {}
@@ -72,7 +72,7 @@ class SourceReader(Worker):
         :raises SourceError: naming those that can't be read.
         :raises OwnershipError: if a policy refuses its snapshot.
         """
-        tuning = self.current()
+        tuning = self.reload.current
         for source in tuning.sources:
             if source.key not in self._snapshots:
                 self._read(source)
@@ -88,7 +88,7 @@ class SourceReader(Worker):
 
     def step(self) -> float:
         """Read the sources that are due, and offer what has changed."""
-        tuning = self.current()
+        tuning = self.reload.current
         due = [source for source in tuning.sources if self._is_due(source)]
         for source in due:
             before = self._snapshots.get(source.key)
@@ -99,13 +99,13 @@ class SourceReader(Worker):
             self._report(tuning)
         if tuning.snapshots == self._snapshots:
             self._offers = 0
-        elif self.clock() >= self._offer_at:
+        elif self._clock() >= self._offer_at:
             wanted = tuning.with_snapshots(dict(self._snapshots))
-            if self.follow(wanted, tuning):
+            if self.reload.follow(wanted, tuning):
                 # It may still be refused, as by an Ironic that is too old.
                 self._offers += 1
                 pause = back_off(self._offers, LONGEST_PAUSE)
-                self._offer_at = self.clock() + pause
+                self._offer_at = self._clock() + pause
         return _POLL
 
     def _is_due(self, source: PolicySource) -> bool:
@@ -113,12 +113,12 @@ class SourceReader(Worker):
         return (
             last is None
             or last.options != source.options
-            or self.clock() - last.at >= source.source.interval
+            or self._clock() - last.at >= source.source.interval
         )
 
     def _read(self, source: PolicySource) -> None:
         declared = source.source
-        read = self._reads[source.key] = _Read(source.options, self.clock())
+        read = self._reads[source.key] = _Read(source.options, self._clock())
         try:
             snapshot = self._calls.result(
                 # What was read with other options is another snapshot.

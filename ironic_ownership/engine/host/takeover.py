@@ -42,6 +42,7 @@ class TakeOver(Worker):
     refresh_loop: RefreshLoop
     ironic: BareMetal
 
+    first_due = None
     condition = 'take-over'
     fails = 'take-over failed'
     works = 'take-over succeeded again'

@@ -37,7 +37,6 @@ class Heartbeat(Worker):
     interval: float
     watch_interval: float
 
-    first_due = 0.0
     condition = 'heartbeat'
     fails = 'heartbeat failed'
 
@@ -158,7 +157,6 @@ class EpochMonitor(Worker):
     heartbeat: Heartbeat
     on_change: Callable[[], None] = lambda: None
 
-    first_due = 0.0
     condition = 'epoch'
     fails = 'polling the own service row failed'
     works = 'the own service row is polled again'

@@ -5,7 +5,6 @@ from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.host import action_guard
 from tests.unit.engine import service, world
 
-LONGEST = 5.0
 SHARD_A = world.runs(shard_key='a', conductor_group='g')
 NODE = world.uuid(1)
 DOWN = exceptions.IronicUnavailableError('Ironic is down')
@@ -17,8 +16,7 @@ class TestGuard(service.ServiceCase):
         self.place(1, 2, 3)
         self.host = self.start('host1', SHARD_A)
         self.host.refresh()
-        policies = world.interpret(SHARD_A) or policy_set.PolicySet()
-        self.guard = self.host.guard(policies, LONGEST)
+        self.guard = self.host.process.guard
         self.ironic.calls.clear()
 
     def place(self, *numbers: int, **values: object) -> None:

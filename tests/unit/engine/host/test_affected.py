@@ -190,7 +190,7 @@ class TestSteadyRefresh(AffectedCase):
     def test_error_after_the_nodes_were_read_hides_no_change(self) -> None:
         self.ironic.put(world.node(3, shard='a', properties={'cpus': 64}))
         with mock.patch.object(
-            self.host.refresher._status, 'store', side_effect=DOWN
+            self.host.refresher, '_store_status', side_effect=DOWN
         ):
             self.assertRaises(type(DOWN), self.host.refresh)
         self.assertEqual(0, self.host.refresh().applied)

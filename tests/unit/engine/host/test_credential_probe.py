@@ -1,18 +1,26 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.host import credential_probe
 from tests.contract.suites import fake_bare_metal
+from tests.unit.engine import service
 
 REFUSED = exceptions.IronicError('Ironic answered 403')
 DOWN = exceptions.IronicUnavailableError('down')
 
 
 class TestProbe(unittest.TestCase):
+    def probe(self, ironic, found, trusted=False) -> None:
+        context = mock.Mock(conditions=found, **{'ports.ironic': ironic})
+        limits = dataclasses.replace(service.LIMITS, trusts_credential=trusted)
+        credential_probe.probe(context, limits)
+
     def test_each_credential_has_its_condition(self) -> None:
         """Also without any node; a blind one is one error with the role."""
         words = ('/v1/shards', '/v1/conductors', '"reader"', '403')
@@ -33,7 +41,7 @@ class TestProbe(unittest.TestCase):
                 found = conditions.Conditions()
                 with self.assertLogs(conditions.__name__, 'INFO') as logs:
                     conditions.LOG.info('it begins')
-                    credential_probe.probe(ironic, found, trusted=trusted)
+                    self.probe(ironic, found, trusted)
                 (condition,) = found.of_loops([Loop.CREDENTIAL])
                 self.assertEqual(code, condition.code)
                 if code is None:
@@ -52,4 +60,4 @@ class TestProbe(unittest.TestCase):
         ironic = fake_bare_metal.FakeBareMetal()
         ironic.failures = {'shard_counts': DOWN}
         with self.assertRaises(exceptions.IronicUnavailableError):
-            credential_probe.probe(ironic, conditions.Conditions())
+            self.probe(ironic, conditions.Conditions())

@@ -5,27 +5,19 @@ from __future__ import annotations
 import dataclasses
 import unittest
 from unittest import mock
-from unittest.mock import ANY
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import Claim, Delete, Outcome, Report
 from ironic_ownership.engine import conditions
 from ironic_ownership.engine.conditions import Conditions, hangs
-from ironic_ownership.engine.host.health import (
-    ConditionMonitor,
-    StatusReport,
-)
+from ironic_ownership.engine.host.health import ConditionMonitor
 from ironic_ownership.engine.host.operator_log import OperatorLog
-from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.registration import Role
-from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import Ports
 from ironic_ownership_plugin_kit import fakes
 from tests.unit.engine.host.healths import FAILS, WORKS, health
 
-VIEW = model.View()
 TAKEN = Condition(Loop.ORDERS, code=conditions.NODES_TAKEN, error='2 nodes')
 LOST = Condition(Loop.HEARTBEAT, code='x', error='no answer')
 
@@ -94,8 +86,9 @@ class TestCounts(unittest.TestCase):
 
     def test_duration_of_the_last_success_is_kept(self) -> None:
         self.conditions.succeeded(Loop.REFRESH, 2.5)
-        self.conditions.succeeded(Loop.HEARTBEAT)
-        self.assertEqual({'refresh': 2.5}, self.conditions.took)
+        self.conditions.succeeded(Loop.REFRESH)
+        (refresh,) = self.conditions.of_loops([Loop.REFRESH])
+        self.assertEqual(2.5, refresh.took)
 
     def test_changes_are_counted_by_kind_and_reason(self) -> None:
         log = OperatorLog('host1', self.conditions)
@@ -131,40 +124,3 @@ class TestCounts(unittest.TestCase):
             self.assertEqual(stored, store.call_count, did)
         (condition,) = store.call_args.args[2]
         self.assertEqual('claimed', condition.did)
-
-
-class TestStatusReport(unittest.TestCase):
-    def test_status_is_stored_when_it_changes_or_after_a_registration(
-        self,
-    ) -> None:
-        clock, records = fakes.FakeClock(), mock.Mock()
-        right = fence.Fence(20, 1, clock)
-        status = StatusReport(
-            ServiceContext(
-                'host1',
-                Ports(records, ANY, ANY, ANY),
-                right,
-                Conditions(),
-                clock,
-            )
-        )
-        for epoch, error, stored in (
-            (1, 'no such option', True),
-            (1, 'no such option', False),
-            (2, 'no such option', True),
-            (2, None, True),
-        ):
-            records.report.reset_mock()
-            right.open(clock(), epoch)
-            status.config_error = error
-            status.store(VIEW)
-            self.assertEqual(stored, records.report.called)
-            if stored:
-                records.report.assert_called_once_with(
-                    'host1',
-                    epoch,
-                    view_checksum=VIEW.checksum,
-                    config_error=error,
-                )
-        clock.elapse(60)
-        self.assertRaises(exceptions.FencedError, status.store, VIEW)

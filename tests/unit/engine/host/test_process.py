@@ -317,7 +317,8 @@ class TestStart(HostCase):
         self.host.beat()
         with self.assertNoLogs(service.LOGGER, 'WARNING'):
             self.assertEqual(60.0, self.loop.run_step())
-        self.loop.before_refresh(action)
+        self.loop.before_refresh = action
+        self.loop.wake()
         self.loop.run_step()
         action.assert_called_once()
         self.assertEqual([], self.at)

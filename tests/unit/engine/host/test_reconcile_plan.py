@@ -34,15 +34,10 @@ def plan_for(
 ) -> reconcile_plan.Plan:
     by_uuid = {record.uuid: record for record in records}
     peer_groups = world.assemble(members, services)
-    return reconcile_plan.build(
-        host,
-        nodes,
-        decide.decide(nodes, by_uuid, peer_groups),
-        by_uuid,
-        {service.host: service for service in services},
-        peer_groups,
-        liveness,
-    )
+    rows = {service.host: service for service in services}
+    return reconcile_plan.Basis(
+        host, by_uuid, rows, peer_groups, liveness
+    ).plan(nodes, decide.decide(nodes, by_uuid, peer_groups))
 
 
 def ring(host: str, **row) -> model.Service:
@@ -172,15 +167,9 @@ class TestLaws(unittest.TestCase):
         decided = decide.decide(moment.nodes, moment.records, groups)
         changed = set()
         for host in groups.alive:
-            made = reconcile_plan.build(
-                host,
-                moment.nodes,
-                decided,
-                moment.records,
-                moment.services,
-                groups,
-                SETTLED,
-            )
+            made = reconcile_plan.Basis(
+                host, moment.records, moment.services, groups, SETTLED
+            ).plan(moment.nodes, decided)
             for change in made.changes:
                 self.assertNotIn(change.uuid, changed)
                 changed.add(change.uuid)

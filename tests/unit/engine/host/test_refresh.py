@@ -38,6 +38,18 @@ class TestNodes(service.ServiceCase):
         self.assertEqual((5, 0), (report.owned, report.applied))
         self.assertEqual(before, self.state())
 
+    def test_view_is_stored_when_it_changes(self) -> None:
+        report = self.records.report
+        with mock.patch.object(self.records, 'report', wraps=report) as stored:
+            for number in (1, 2):
+                self.host.refresh()
+                self.host.refresh()
+                self.assertEqual(number, stored.call_count)
+                rows = self.records.services()
+                view = self.host.backend.view().serving(rows)
+                self.assertEqual(view.checksum, rows[0].view_checksum)
+                self.start('host2')
+
     def test_instance_that_appears_changes_and_goes_is_followed(self) -> None:
         self.host.refresh()
         for instance in ('i1', 'i2', None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import types
 import unittest
 from collections.abc import Mapping
 
@@ -31,9 +32,9 @@ class SourceCase(unittest.TestCase):
         self.followed: list[Tuning] = []
         self.accepts = True
         self.current = self.tuning({})
-        self.reader = SourceReader(
-            self.conditions, lambda: self.current, self.follow, self.clock
-        )
+        # The case stands for the reload and for the context of its member.
+        self.member = types.SimpleNamespace(context=self)
+        self.reader = SourceReader(self)
 
     def read(self, options: Mapping[str, model.Value]) -> model.Value:
         self.given.append(options)
@@ -131,7 +132,7 @@ class TestReading(SourceCase):
     def test_change_that_is_refused_is_offered_after_growing_pauses(
         self,
     ) -> None:
-        self.reader.follow = lambda wanted, _: bool(
+        self.follow = lambda wanted, _: bool(
             self.followed.append(wanted) or True
         )
         self.contents = 'other'
