@@ -42,7 +42,7 @@ def build(
     *,
     auth_url: str = '',
     lifetime: float = 3600.0,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] = time.monotonic,
     sign_in: Callable[..., keystone.SignedIn] = keystone.sign_in,
 ) -> flask.Flask:
     """Build the application.
@@ -123,10 +123,10 @@ class _Gate:
         return self._to_form()
 
     @staticmethod
-    def _to_form() -> werkzeug.Response:
+    def _to_form(refused: str | None = None) -> werkzeug.Response:
         request = flask.request
         back = request.full_path.rstrip('?') if request.method == 'GET' else ''
-        where = flask.url_for('sign_in', back=back)
+        where = flask.url_for('sign_in', back=back, refused=refused)
         if request.headers.get('HX-Request'):
             # A part of a page cannot be replaced by a form.
             return flask.Response(headers={'HX-Redirect': where})
@@ -162,7 +162,7 @@ class _Gate:
         old = request.cookies.get(COOKIE, '')
         self._sessions.end(old)
         flask.g.session = self._sessions.begin(
-            found.user, found.token, found.expires_at
+            found.user, found.token, found.lifetime
         )
         return flask.redirect(_local(request.form.get('back', '')))
 
@@ -197,7 +197,7 @@ class _Gate:
         if error.status == 401 and self._auth_url and flask.g.session:
             self._sessions.end(flask.g.session.key)
             flask.g.session = None
-            return self._to_form()
+            return self._to_form(refused='1')
         page = flask.render_template('error.html', error=error)
         return page, error.status
 

@@ -17,12 +17,12 @@ class SignInError(Exception):
 class SignedIn:
     """A person with a token.
 
-    :param expires_at: in seconds since the epoch.
+    :param lifetime: of the token, in seconds.
     """
 
     user: str
     token: str
-    expires_at: float
+    lifetime: float
 
 
 def sign_in(
@@ -59,6 +59,8 @@ def sign_in(
         ) from exc
     except exceptions.ClientException as exc:
         raise SignInError('Keystone does not answer as expected.') from exc
-    if found.auth_token is None or found.expires is None:
+    if not (found.auth_token and found.expires and found.issued):
         raise SignInError('Keystone gave no token.')
-    return SignedIn(user, found.auth_token, found.expires.timestamp())
+    # Both by the clock of Keystone: that of this machine may be wrong.
+    lifetime = (found.expires - found.issued).total_seconds()
+    return SignedIn(user, found.auth_token, lifetime)

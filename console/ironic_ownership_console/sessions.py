@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import secrets
 import threading
 import time
@@ -34,11 +35,11 @@ class Sessions:
     """All sessions, in memory: a restart ends them.
 
     :param lifetime: the longest, in seconds.
-    :param clock: in seconds since the epoch, as tokens expire.
+    :param clock: in seconds, from any moment on.
     """
 
     def __init__(
-        self, lifetime: float, clock: Callable[[], float] = time.time
+        self, lifetime: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._lifetime = lifetime
         self._clock = clock
@@ -46,19 +47,18 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
 
     def begin(
-        self, user: str = '', token: str = '', expires_at: float | None = None
+        self, user: str = '', token: str = '', lifetime: float = math.inf
     ) -> Session:
         """Return a new session.
 
-        :param expires_at: of the token, if that is earlier.
+        :param lifetime: of the token, if that is shorter.
         """
-        ends_at = self._clock() + self._lifetime
         made = Session(
             secrets.token_urlsafe(32),
             secrets.token_urlsafe(32),
             user,
             token,
-            ends_at if expires_at is None else min(ends_at, expires_at),
+            self._clock() + min(self._lifetime, lifetime),
         )
         with self._lock:
             while len(self._sessions) >= _MOST:

@@ -14,8 +14,9 @@ _KINDS = 'kinds:\n' + '\n'.join(
     f'  {kind:<20}  {kind.help}' for kind in EventKind
 )
 _NOTES = f"""\
-Times are those of the database's clock. An event of a service is one that
-happened to it, or to a node that it lost or got: who fenced it, and why.
+Times are those of the database's clock, but an age is counted by that of this
+machine. An event of a service is one that happened to it, or to a node that
+it lost or got: who fenced it, and why.
 
 {_KINDS}"""
 

@@ -235,7 +235,11 @@ def _body_of(answer: requests.Response) -> Any:
     if answer.status_code == 401:
         # The service's own hint is for those who send requests.
         message = 'the HTTP service does not accept the credentials'
-        hint = 'Check user and password of the cloud, or the --os-... options'
+        hint = (
+            'Check user and password of the cloud, or the --os-... options. '
+            'If Keystone accepts them, compare its clock, and its URL, with '
+            'those of the service'
+        )
     raise RemoteError(
         error['code'],
         message,

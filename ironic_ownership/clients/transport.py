@@ -101,7 +101,7 @@ class Service:
             raise self.error(
                 f'No secure connection to {name}: {cause}',
                 hint=f'Set [{self.group}] cafile to the certificate of its '
-                'authority'
+                'authority; compare its dates with the clock of this machine'
                 if 'CERTIFICATE' in cause
                 else 'Write http:// in its URL, unless it has TLS',
             ) from exc

@@ -29,7 +29,9 @@ class RefusedCredentialsTest(unittest.TestCase):
             ownership._body_of(answer)
         self.assertEqual(
             'the HTTP service does not accept the credentials. Check user and '
-            'password of the cloud, or the --os-... options',
+            'password of the cloud, or the --os-... options. If Keystone '
+            'accepts them, compare its clock, and its URL, with those of the '
+            'service',
             str(caught.exception),
         )
         self.assertEqual('unauthenticated', caught.exception.code)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import testtools
+from unittest import mock
 
-from ironic_ownership.clients.ironic import client
+import testtools
+from keystoneauth1 import exceptions as ksa
+
+from ironic_ownership.clients.ironic import client, errors
 from ironic_ownership.contracts import exceptions, model
 from tests.unit.clients import recorded_http
 
@@ -126,6 +129,18 @@ class OpenTest(testtools.TestCase):
         )
         self.assertIn('Write http:// in its URL', str(error))
         self.assertNotIn('cafile', str(error))
+
+    def test_certificate_that_is_refused_may_be_of_another_time(self):
+        adapter = mock.Mock()
+        adapter.request.side_effect = ksa.SSLError(
+            'SSL exception connecting to https://h/v1/nodes: '
+            '[SSL: CERTIFICATE_VERIFY_FAILED] certificate is not yet valid'
+        )
+        error = self.assertRaises(
+            exceptions.IronicError, errors.IRONIC.send, adapter, 'GET', '/'
+        )
+        self.assertIn('[ironic] cafile', error.hint)
+        self.assertIn('clock of this machine', error.hint)
 
     def test_listed_options_are_unique_and_have_help(self):
         ((group, opts),) = client.list_opts()

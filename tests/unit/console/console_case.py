@@ -93,7 +93,7 @@ class ConsoleCase(app_case.SiteCase):
     def sign_in(self, auth_url: str, **given: str) -> keystone.SignedIn:
         if given['password'] != 'right':
             raise keystone.SignInError('User or password is wrong.')
-        return keystone.SignedIn(given['user'], 'the-token', self.now + 600)
+        return keystone.SignedIn(given['user'], 'the-token', 600)
 
     def page(self, path: str, status: int = 200, **more: Any) -> str:
         """Return a page."""

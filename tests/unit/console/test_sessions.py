@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import unittest
+from unittest import mock
+
+from keystoneauth1 import access
+
+from ironic_ownership_console import keystone
 from tests.unit.console import console_case
 from tests.unit.engine import world
 
@@ -104,6 +110,8 @@ class KeystoneTest(console_case.ConsoleCase):
         self.use_cookie()
         self.instead = 401
         self.page('/', 302)
+        where = self.answer.headers['Location']
+        self.assertIn('does not accept the token', self.page(where))
         self.instead = 0
         self.page('/', 302)
         # The person signs out.
@@ -117,3 +125,20 @@ class KeystoneTest(console_case.ConsoleCase):
     def test_part_of_a_page_leads_to_the_form_as_a_whole(self) -> None:
         self.page('/', headers={'HX-Request': 'true'})
         self.assertIn('/sign-in', self.answer.headers['HX-Redirect'])
+
+
+class SignInTest(unittest.TestCase):
+    def test_lifetime_of_a_token_is_by_the_clock_of_keystone(self) -> None:
+        for year in (1990, 2090):
+            times = {
+                'issued_at': f'{year}-01-01T00:00:00.000000Z',
+                'expires_at': f'{year}-01-01T00:10:00.000000Z',
+            }
+            found = access.AccessInfoV3({'token': times}, 'the-token')
+            with mock.patch.object(
+                keystone.v3.Password, 'get_access', return_value=found
+            ):
+                given = keystone.sign_in(
+                    'http://keystone', user='ada', password='x', project=''
+                )
+            self.assertEqual(600, given.lifetime)
