@@ -17,7 +17,7 @@ from ironic_ownership.db import connection, linked_tables, schema, tables
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
 from ironic_ownership.engine.host.snapshot import RecordCache
-from ironic_ownership_nova.cell import check, companion, port
+from ironic_ownership_nova.cell import check, companion, locked_rows, port
 from ironic_ownership_nova.cell import model as cell
 from lab import mariadb
 from tests.contract.suites import records as suite
@@ -126,6 +126,10 @@ class AdoptionTest(AdoptionCase):
             {'host3': False, 'stock': True},
             {s.host: s.is_stock for s in self.records.services()},
         )
+        # By the clock of the database, and of no other machine.
+        wrong = mock.Mock(now=lambda zone: minute_ago.replace(year=2099))
+        with mock.patch.object(locked_rows, 'datetime', wrong):
+            self.assertTrue(self.service('stock').is_stock)
         # With the driver its membership counts.
         self.register('stock')
         self.assertFalse(self.service('stock').is_stock)

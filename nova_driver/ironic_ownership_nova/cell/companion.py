@@ -8,8 +8,8 @@ a service, are the cell's.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,11 +22,12 @@ from ironic_ownership.db import (
     rows,
     tables,
 )
-from ironic_ownership_nova.cell.locked_rows import LockedRows, Row, utc_now
+from ironic_ownership_nova.cell.locked_rows import LockedRows, Row
 from ironic_ownership_nova.cell.tables import (
     BINARY,
     HYPERVISOR_TYPE,
     CellTables,
+    SecondsAgo,
 )
 
 _LOOKED_UP = 2500
@@ -45,7 +46,7 @@ class Cell(linked_tables.LinkedTables):
 
     def __init__(self, schema: str, down_time: float = 60) -> None:
         self.tables = CellTables(schema)
-        self._down_time = timedelta(seconds=down_time)
+        self._down_time = down_time
 
     def lock(
         self, conn: sa.Connection, uuids: Collection[str]
@@ -251,12 +252,12 @@ class Cell(linked_tables.LinkedTables):
 
     def is_up(self, services: sa.FromClause) -> sa.ColumnElement[bool]:
         """Return whether Nova counts a service as up, forced down or not."""
-        # By the clock of this machine, as in Nova.
-        return services.c.last_seen_up >= utc_now() - self._down_time
+        # Nova goes by the clock of each machine.
+        return services.c.last_seen_up >= SecondsAgo(self._down_time)
 
-    @property
+    @functools.cached_property
     def services(self) -> rows.ServiceSource:  # type: ignore[override]
-        """The source of services; which of them are up depends on now."""
+        """The source of services, with the settings of the cell."""
         ours = tables.services
         theirs = self.tables.services.alias('cell_services')
         columns = [

@@ -5,9 +5,12 @@ As in Nova 34. A row is deleted when ``deleted`` is its own id.
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
 
 HYPERVISOR_TYPE = 'ironic'
 BINARY = 'nova-compute'
@@ -25,6 +28,29 @@ WRITTEN = {
     'services': ('disabled', 'disabled_reason', 'forced_down'),
 }
 """The columns that are written, by table."""
+
+
+class SecondsAgo(expression.FunctionElement[datetime.datetime]):
+    """A moment by the clock of the server, as Nova writes times.
+
+    Its argument is a number of seconds.
+    """
+
+    type = sa.DateTime()
+    inherit_cache = True
+
+
+@compiler.compiles(SecondsAgo, 'postgresql')
+def _postgresql(element: SecondsAgo, visitor: Any, **kw: Any) -> str:
+    seconds = visitor.process(element.clauses, **kw)
+    now = "clock_timestamp() AT TIME ZONE 'UTC'"
+    return f'({now} - make_interval(secs => {seconds}))'
+
+
+@compiler.compiles(SecondsAgo)
+def _mariadb(element: SecondsAgo, visitor: Any, **kw: Any) -> str:
+    seconds = visitor.process(element.clauses, **kw)
+    return f'(UTC_TIMESTAMP() - INTERVAL {seconds} SECOND)'
 
 
 class CellTables:
