@@ -29,7 +29,9 @@ from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 _ERROR, _WARNING, _UNKNOWN, _ = Severity
 _NODE = Kind.NODE
 _MOVE = 'ironic-ownership compute node move UUID --to'
+_NONE = 'no service'  # in a sentence, in place of a host
 _Hosts = tuple[str, ...]
+_ByHost = dict[str, list[str]]
 
 
 @check('unowned nodes', ALL, _ERROR, _NODE, 'unowned')
@@ -203,7 +205,7 @@ def misplaced(seen: Deployment, problem: Check) -> Iterator[Problem]:
         lambda s: (
             s.owner in seen.peer_groups.alive and s.decision.owner != s.owner
         ),
-        lambda s: (s.owner or '', s.decision.owner or 'no service'),
+        lambda s: (s.owner or '', s.decision.owner or _NONE),
         '{nodes} still owned by {0}, decided for {1}',
         'They change owner at the next refreshes of both services',
     )
@@ -226,7 +228,7 @@ def kept_from(seen: Deployment, problem: Check) -> Iterator[Problem]:
             s.decision.reason is Reason.RECORD_KEEPS
             and s.owner not in unregistered
         ),
-        lambda s: (s.owner or '', s.decision.wanted_by or 'no service'),
+        lambda s: (s.owner or '', s.decision.wanted_by or _NONE),
         '{nodes} on record with {0}; the policies give them to {1}',
         'Only an operator changes the owner: '
         + suggestions.RELEASE.format(uuid='UUID', host='{1}'),
@@ -339,9 +341,6 @@ def placement(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
 
 
-_ByHost = dict[str, list[str]]
-
-
 def _placement_gaps(seen: Deployment) -> tuple[_ByHost, _ByHost]:
     """Return nodes that Placement has not accepted, and that it cannot have.
 
@@ -388,7 +387,8 @@ def _by_hosts(
     for hosts, uuids in sorted(found.items()):
         names = texts.listed(hosts)
         text = what.format(*hosts, nodes=_count(uuids), hosts=names)
-        yield problem(text, uuids, hint.format(*hosts), hosts)
+        services = tuple(host for host in hosts if host != _NONE)
+        yield problem(text, uuids, hint.format(*hosts), services)
 
 
 def _count(uuids: Collection[str]) -> str:

@@ -164,6 +164,14 @@ class TestNodes(CheckCase):
                 found = self.assert_found(code, *subjects)
                 self.assertEqual(services, found.services)
 
+    def test_services_of_a_problem_exist(self) -> None:
+        self.run_with(world.RESERVING)
+        self.services.append(model.Service('old', registered_at=1.0))
+        self.nodes, self.records = [world.node(1)], [world.record(1, 'old')]
+        found = self.found('record_keeps')
+        self.assertIn('give them to no service', found.what)
+        self.assertEqual(('old',), found.services)
+
     def test_command_names_a_shard_as_a_shell_needs_it(self) -> None:
         self.run_with(world.runs(shard_key="it's $1"))
         hint = self.found('shard_without_nodes').hint
