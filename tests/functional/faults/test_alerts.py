@@ -132,6 +132,17 @@ class TestAlerts(hosts.HostsTestCase):
 
         self.deployment.wait_until(lambda: shown() == states, f'{states}')
 
+    def wait_for_number(self, title: str, *numbers: str) -> None:
+        """Wait until a panel shows this number, or none."""
+        (query,) = [_query(one) for one in _panels() if one['title'] == title]
+
+        def shown() -> list[str]:
+            return [one['value'][1] for one in self.prometheus.query(query)]
+
+        self.deployment.wait_until(
+            lambda: shown() == [*numbers], f'{numbers} in {title}'
+        )
+
     def test_each_alert_fires_in_its_fault_and_goes_out(self) -> None:
         self.deployment.wait_for_ring(self.uuids, ('host1', 'host2'))
         self.wait_for_peace()
@@ -160,6 +171,7 @@ class TestAlerts(hosts.HostsTestCase):
             'OwnershipServiceFenced',
         )
         self.wait_for_states(host1='up', host2='down')
+        self.wait_for_number('Unhealthy services', '1')
         self.set_host2('--disable', '--disable-reason', 'repair')
         self.wait_for_states(host1='up', host2='disabled, down')
         self.services[1] = self.start_host(1)
@@ -189,6 +201,9 @@ class TestAlerts(hosts.HostsTestCase):
     def dead_api(self) -> None:
         self.api.process.kill()
         self.wait_for('OwnershipApiDown')
+        # Nothing is known, so that nothing looks well.
+        for title in ('Nodes without an owner', 'Findings of the check'):
+            self.wait_for_number(title)
         self.api = self.start_api()
 
     def lost_nodes(self) -> None:
