@@ -34,51 +34,63 @@ _Hosts = tuple[str, ...]
 _ByHost = dict[str, list[str]]
 
 
-@check('unowned nodes', ALL, _ERROR, _NODE, 'unowned')
-def unowned(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find unowned nodes that no live service admits."""
-    found = [
-        one.uuid
-        for one in seen.evaluated
-        if one.owner is None and one.decision.reason is Reason.NOT_ADMITTED
-    ]
-    if found:
-        yield problem(
-            f'{_count(found)} unowned: admitted by no live, enabled service',
-            found,
-            'Start a service for their shard and conductor group; '
-            '"ironic-ownership compute node explain UUID" has the details',
-        )
+def _by_hosts(
+    title: str,
+    severity: Severity,
+    code: str,
+    what: str,
+    hint: str,
+    chosen: Callable[[Deployment, NodeStatus], bool],
+    hosts_of: Callable[[NodeStatus], _Hosts],
+) -> None:
+    """Declare a check that finds nodes, by the hosts concerned.
+
+    :param what: a template with the number of nodes, as {nodes}, each of the
+        hosts, as {0} and {1}, and all of them, as {hosts}; so is ``hint``.
+    """
+
+    @check(title, ALL, severity, _NODE, code)
+    def _(seen: Deployment, problem: Check) -> Iterator[Problem]:
+        found: dict[_Hosts, list[str]] = collections.defaultdict(list)
+        for status in seen.evaluated:
+            if chosen(seen, status):
+                found[hosts_of(status)].append(status.uuid)
+        for hosts, uuids in sorted(found.items()):
+            names = texts.listed(hosts)
+            text = what.format(*hosts, nodes=_count(uuids), hosts=names)
+            services = tuple(host for host in hosts if host != _NONE)
+            yield problem(text, uuids, hint.format(*hosts), services)
 
 
-@check('contested nodes', ALL, _ERROR, _NODE, 'contested')
-def contested(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find nodes that several services admit, and do not share as peers."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: s.decision.contest is Contest.CONTESTED,
-        lambda s: s.decision.contenders,
-        '{nodes} admitted by services that are not peers: {hosts}',
-        'Give these services filters that do not overlap, such as a shard_key '
-        'each; or, without a shard key, the same policies and options. Until '
-        'then an owner on record keeps its nodes, and no service claims the '
-        'others',
-    )
-
-
-@check('conflicts', ALL, _ERROR, _NODE, 'conflict')
-def conflict(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find nodes that several services admit by the same filter."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: s.decision.contest is Contest.CONFLICT,
-        lambda s: s.decision.contenders,
-        '{nodes} admitted by several services with the same filter: {hosts}',
-        'Only the one that joined first claims them: stop the others, or '
-        'give each its own filter',
-    )
+_by_hosts(
+    'unowned nodes',
+    *(_ERROR, 'unowned'),
+    '{nodes} unowned: admitted by no live, enabled service',
+    'Start a service for their shard and conductor group; '
+    '"ironic-ownership compute node explain UUID" has the details',
+    lambda _, s: s.owner is None and s.decision.reason is Reason.NOT_ADMITTED,
+    lambda s: (),
+)
+_by_hosts(
+    'contested nodes',
+    *(_ERROR, 'contested'),
+    '{nodes} admitted by services that are not peers: {hosts}',
+    'Give these services filters that do not overlap, such as a shard_key '
+    'each; or, without a shard key, the same policies and options. Until '
+    'then an owner on record keeps its nodes, and no service claims the '
+    'others',
+    lambda _, s: s.decision.contest is Contest.CONTESTED,
+    lambda s: s.decision.contenders,
+)
+_by_hosts(
+    'conflicts',
+    *(_ERROR, 'conflict'),
+    '{nodes} admitted by several services with the same filter: {hosts}',
+    'Only the one that joined first claims them: stop the others, or '
+    'give each its own filter',
+    lambda _, s: s.decision.contest is Contest.CONFLICT,
+    lambda s: s.decision.contenders,
+)
 
 
 _GONE = 'owner_gone'
@@ -118,29 +130,36 @@ def left_behind(seen: Deployment, problem: Check) -> Iterator[Problem]:
         host, deployed = record.host, record.instance_uuid is not None
         if host is not None and (code := code_of(host)) is not None:
             found[host, code, not deployed].append(record.uuid)
-    for (host, code, is_free), uuids in sorted(found.items()):
-        kind, severity, what, hint = left(
-            host, code, len(uuids), is_free=is_free
-        )
-        yield problem(what, uuids, hint, (host,), code=kind, severity=severity)
+    for of, uuids in sorted(found.items()):
+        yield left(*of, uuids)
 
 
 def left(
-    host: str, code: str, nodes: int, *, is_free: bool
-) -> tuple[str, Severity, str, str]:
-    """Describe nodes of an owner that does not serve.
+    host: str,
+    code: str,
+    is_free: bool,
+    uuids: Iterable[str],
+    counted: int | None = None,
+) -> Problem:
+    """Return the problem of nodes whose owner does not serve.
 
     :param code: of :func:`owner_code`.
     :param is_free: whether the nodes have no instance.
-    :returns: code, severity, description and hint.
+    :param counted: the number of the nodes, if they are not named.
     """
     passing = code in _PASSING or (is_free and code != _GONE)
-    those = f'{texts.counted(nodes, "node")} with{"out" * is_free}'
-    return (
+    names = tuple(sorted(uuids))
+    number = len(names) if counted is None else counted
+    those = f'{texts.counted(number, "node")} with{"out" * is_free}'
+    return Problem(
         code if is_free else f'{code}_with_instance',
         _WARNING if passing else _ERROR,
         f'{those} an instance owned by {host}, {_STATES[code]}',
+        _NODE,
+        names,
+        (host,),
         _LEFT_HINTS.get(code, _STOPPED_HINT).format(host=host),
+        counted,
     )
 
 
@@ -162,95 +181,70 @@ def owner_code(seen: Deployment, host: str) -> str | None:
     return None
 
 
-@check('unclaimed nodes', ALL, _WARNING, _NODE, 'unclaimed')
-def unclaimed(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find nodes whose owner is decided and has not claimed them yet."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: s.owner is None and s.decision.owner is not None,
-        lambda s: (s.decision.owner or '',),
-        '{nodes} not yet claimed by {0}',
-        'It claims them at its next refresh, or once it is back if it was '
-        'stopped. If it does not, see its log, and whether an interrupted '
-        'move holds them: ironic-ownership move list --unfinished',
-    )
-
-
-@check('released nodes', ALL, _ERROR, _NODE, 'released_with_instance')
-def unreturned(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find deployed nodes that only a service which does not serve claims."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: (
-            s.owner is None
-            and s.decision.owner is None
-            and s.decision.reason is Reason.RETURNED
-        ),
-        lambda s: (s.released_by or '',),
-        '{nodes} with an instance released by {0}, which does not serve',
-        'Start {0} again: it claims them, unless an interrupted move holds '
-        'them: ironic-ownership move list --unfinished. Or move them: '
-        f'{_MOVE} HOST --override instance_agrees --reason TEXT',
-    )
-
-
-@check('misplaced nodes', ALL, _WARNING, _NODE, 'misplaced')
-def misplaced(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find free nodes that their live owner is about to release."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: (
-            s.owner in seen.peer_groups.alive and s.decision.owner != s.owner
-        ),
-        lambda s: (s.owner or '', s.decision.owner or _NONE),
-        '{nodes} still owned by {0}, decided for {1}',
-        'They change owner at the next refreshes of both services',
-    )
-
-
-@check('nodes kept by a record', ALL, _WARNING, _NODE, 'record_keeps')
-def kept_from(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find free nodes whose record names another service than the policies.
-
-    Source: ironic-shards, "Data model impact": only an operator moves them.
-    Not those of a service that has never registered: it releases nothing.
-    """
-    unregistered = {
-        row.host for row in seen.services.values() if row.never_registered
-    }
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: (
-            s.decision.reason is Reason.RECORD_KEEPS
-            and s.owner not in unregistered
-        ),
-        lambda s: (s.owner or '', s.decision.wanted_by or _NONE),
-        '{nodes} on record with {0}; the policies give them to {1}',
-        'Only an operator changes the owner: '
-        + suggestions.RELEASE.format(uuid='UUID', host='{1}'),
-    )
-
-
-@check('filtered nodes', ALL, _WARNING, _NODE, 'filtered')
-def filtered(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find nodes that a live owner keeps outside of its own filters."""
-    yield from _by_hosts(
-        seen,
-        problem,
-        lambda s: (
-            bool(s.owner_alive)
-            and s.decision.filtered
-            and s.decision.reason is not Reason.RECORD_KEEPS
-        ),
-        lambda s: (s.owner or '',),
-        '{nodes} kept by {0}, and no longer admitted by its policies',
-        'Restore their shard and conductor group in Ironic; or move them: '
-        + suggestions.HAND_OVER.format(owner='{0}', uuid='UUID', host='HOST'),
-    )
+_by_hosts(
+    'unclaimed nodes',
+    *(_WARNING, 'unclaimed'),
+    '{nodes} not yet claimed by {0}',
+    'It claims them at its next refresh, or once it is back if it was '
+    'stopped. If it does not, see its log, and whether an interrupted '
+    'move holds them: ironic-ownership move list --unfinished',
+    lambda _, s: s.owner is None and s.decision.owner is not None,
+    lambda s: (s.decision.owner or '',),
+)
+_by_hosts(
+    'released nodes',
+    *(_ERROR, 'released_with_instance'),
+    '{nodes} with an instance released by {0}, which does not serve',
+    'Start {0} again: it claims them, unless an interrupted move holds '
+    'them: ironic-ownership move list --unfinished. Or move them: '
+    f'{_MOVE} HOST --override instance_agrees --reason TEXT',
+    lambda _, s: (
+        s.owner is None
+        and s.decision.owner is None
+        and s.decision.reason is Reason.RETURNED
+    ),
+    lambda s: (s.released_by or '',),
+)
+_by_hosts(
+    'misplaced nodes',
+    *(_WARNING, 'misplaced'),
+    '{nodes} still owned by {0}, decided for {1}',
+    'They change owner at the next refreshes of both services',
+    lambda seen, s: (
+        s.owner in seen.peer_groups.alive and s.decision.owner != s.owner
+    ),
+    lambda s: (s.owner or '', s.decision.owner or _NONE),
+)
+# Source: ironic-shards, "Data model impact": only an operator moves them. Not
+# those of a service that has never registered: it releases nothing.
+_by_hosts(
+    'nodes kept by a record',
+    *(_WARNING, 'record_keeps'),
+    '{nodes} on record with {0}; the policies give them to {1}',
+    'Only an operator changes the owner: '
+    + suggestions.RELEASE.format(uuid='UUID', host='{1}'),
+    lambda seen, s: (
+        s.decision.reason is Reason.RECORD_KEEPS
+        and not (
+            (row := seen.services.get(s.owner or '')) and row.never_registered
+        )
+    ),
+    lambda s: (s.owner or '', s.decision.wanted_by or _NONE),
+)
+# Outside of its own filters, by a live owner.
+_by_hosts(
+    'filtered nodes',
+    *(_WARNING, 'filtered'),
+    '{nodes} kept by {0}, and no longer admitted by its policies',
+    'Restore their shard and conductor group in Ironic; or move them: '
+    + suggestions.HAND_OVER.format(owner='{0}', uuid='UUID', host='HOST'),
+    lambda _, s: (
+        bool(s.owner_alive)
+        and s.decision.filtered
+        and s.decision.reason is not Reason.RECORD_KEEPS
+    ),
+    lambda s: (s.owner or '',),
+)
 
 
 @check(
@@ -365,30 +359,6 @@ def _placement_gaps(seen: Deployment) -> tuple[_ByHost, _ByHost]:
                 if diff.without_class:
                     without_class[record.host or ''].append(uuid)
     return behind, without_class
-
-
-def _by_hosts(
-    seen: Deployment,
-    problem: Check,
-    chosen: Callable[[NodeStatus], bool],
-    hosts_of: Callable[[NodeStatus], _Hosts],
-    what: str,
-    hint: str,
-) -> Iterator[Problem]:
-    """Yield a problem for each combination of hosts of the chosen nodes.
-
-    :param what: a template with the number of nodes, as {nodes}, each of the
-        hosts, as {0} and {1}, and all of them, as {hosts}; so is ``hint``.
-    """
-    found: dict[_Hosts, list[str]] = collections.defaultdict(list)
-    for status in seen.evaluated:
-        if chosen(status):
-            found[hosts_of(status)].append(status.uuid)
-    for hosts, uuids in sorted(found.items()):
-        names = texts.listed(hosts)
-        text = what.format(*hosts, nodes=_count(uuids), hosts=names)
-        services = tuple(host for host in hosts if host != _NONE)
-        yield problem(text, uuids, hint.format(*hosts), services)
 
 
 def _count(uuids: Collection[str]) -> str:

@@ -21,7 +21,6 @@ from ironic_ownership.contracts.records import Companion, Pause, Tally
 from ironic_ownership.engine.checks import node_problems, runner
 from ironic_ownership.engine.checks.problem import (
     CHECKS,
-    Kind,
     Problem,
     Severity,
 )
@@ -273,15 +272,9 @@ def _left(seen: Deployment, tallies: Sequence[Tally]) -> Iterator[Problem]:
         if code is not None:
             counted[one.host, code, False] += one.instances
             counted[one.host, code, True] += one.nodes - one.instances
-    for (host, code, is_free), number in sorted(counted.items()):
+    for of, number in sorted(counted.items()):
         if number:
-            found, severity, what, hint = node_problems.left(
-                host, code, number, is_free=is_free
-            )
-            yield Problem(
-                *(found, severity, what, Kind.NODE, (), (host,), hint),
-                counted=number,
-            )
+            yield node_problems.left(*of, (), number)
 
 
 def _findings(
