@@ -42,6 +42,7 @@ class OwnerChange:
         ``None`` releases them, and their policies choose it.
     :param overrides: codes of the gates that the operator overrides.
     :param automatic: whether a standing order makes the change.
+    :param shard: that the nodes get in Ironic, if they get one.
     """
 
     destination: str | None
@@ -49,6 +50,7 @@ class OwnerChange:
     interpret: policy_set.Interpreter
     overrides: Collection[str] = ()
     automatic: bool = False
+    shard: str | None = None
 
     @functools.cached_property
     def policies(self) -> policy_set.PolicySet | None:
@@ -77,7 +79,9 @@ class Case:
     :ivar source: the owner on record; its epoch is ``epoch``.
     :ivar recorded: the instance of the record.
     :ivar running: all running instances on record.
-    :ivar known_node: as Ironic has it; ``None`` if that is unknown.
+    :ivar known_node: as Ironic has it, and with the shard that it gets;
+        ``None`` if that is unknown.
+    :ivar shard_before: in Ironic.
     :ivar instance_uuid: the instance that moves with the node.
     """
 
@@ -94,6 +98,9 @@ class Case:
         self.running = snapshot.instances.get(uuid, ())
         nodes = snapshot.nodes
         found = None if isinstance(nodes, str) else nodes.get(uuid)
+        self.shard_before = found.shard if found else None
+        if found and change.shard is not None:
+            found = dataclasses.replace(found, shard=change.shard)
         self.known_node = found
 
         # Ironic's if the cell has it: its owner may have stopped too early.
@@ -178,7 +185,7 @@ class PlannedNode:
         destination owns already.
     :param hands_over: whether its source has to release it first.
     :param destination: empty if there is none.
-    :param shard_before: in Ironic, if the move sets the shard.
+    :param shard_before: in Ironic, if that is known.
     :param shard_after: the one that the move sets.
     """
 

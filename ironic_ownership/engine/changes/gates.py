@@ -321,20 +321,34 @@ RELEASE = (
 
 
 def plan_node(order: Move, change: OwnerChange, uuid: str) -> PlannedNode:
-    """Evaluate the gates of one node, unless the destination owns it."""
+    """Evaluate the gates of one node, unless the destination owns it.
+
+    Of one that keeps its owner, only its shard may change.
+    """
     case = Case(change, uuid)
+    record, source, shard = case.record, case.source, order.shard
+    node = case.known_node if shard is not None else None
     results: tuple[GateResult, ...] = ()
     instance, state, detail = case.recorded, NodeState.UNCHANGED, None
-    if case.record is None or case.source != case.destination:
+    owned = record is not None and source == case.destination
+    if not owned:
+        instance = case.instance_uuid
+    # The services of its new shard claim an unowned node.
+    if node and (owned or source is None) and not operation_on(node):
+        if case.shard_before != shard:
+            state = NodeState.PLANNED
+    elif not owned:
         results = evaluate(case)
-        instance, (state, detail) = case.instance_uuid, _state(results)
+        state, detail = _state(results)
     return PlannedNode(
-        NodeMove(uuid, case.source, case.epoch, instance, state, detail),
-        case.record.name if case.record else None,
+        NodeMove(uuid, source, case.epoch, instance, state, detail),
+        (record.name if record else None) or (node.name if node else None),
         results,
-        state is NodeState.PLANNED and case.hands_over,
+        state is NodeState.PLANNED and not owned and case.hands_over,
         order.destination,
         order.request_id,
+        case.shard_before,
+        shard,
     )
 
 

@@ -29,7 +29,7 @@ from ironic_ownership.contracts.refusals import (
     UnfinishedMoveError,
 )
 from ironic_ownership.engine import gates, suggestions
-from ironic_ownership.engine.changes import selection, trial
+from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import (
     ChangeSnapshot,
     OwnerChange,
@@ -190,17 +190,13 @@ class MoveNodes(Releaser):
     ) -> list[PlannedNode]:
         change = OwnerChange(
             order.destination,
-            selection.resharded(order, snapshot),
+            snapshot,
             self.ports.interpret,
             order.overrides,
             order.automatic,
+            order.shard,
         )
-        return [
-            selection.with_shard(
-                order, snapshot, plan_node(order, change, uuid)
-            )
-            for uuid in uuids
-        ]
+        return [plan_node(order, change, uuid) for uuid in uuids]
 
     def execute_all(
         self,

@@ -17,10 +17,8 @@ from collections.abc import (
 )
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.contracts.moves import Move, NodeState
 from ironic_ownership.contracts.records import NodeFilter
-from ironic_ownership.engine.changes import gates
-from ironic_ownership.engine.changes.case import ChangeSnapshot, PlannedNode
+from ironic_ownership.engine.changes.case import ChangeSnapshot
 from ironic_ownership.engine.ports import Moves, Ports
 
 FEW = 20
@@ -271,47 +269,7 @@ def _uuids(
     return list(records) if selection.uuids is None else selection.uuids
 
 
-def resharded(order: Move, snapshot: ChangeSnapshot) -> ChangeSnapshot:
-    """Return a snapshot with the nodes as the move makes them."""
-    if order.shard is None or isinstance(snapshot.nodes, str):
-        return snapshot
-    nodes = {
-        uuid: node and dataclasses.replace(node, shard=order.shard)
-        for uuid, node in snapshot.nodes.items()
-    }
-    return dataclasses.replace(snapshot, nodes=nodes)
-
-
 def shard_of(policies: object) -> str | None:
     """Return the shard that policies select, if they can be built here."""
     scope = getattr(policies, 'scope', model.Scope())
     return None if scope.nothing else scope.shard
-
-
-def with_shard(
-    order: Move, snapshot: ChangeSnapshot, planned: PlannedNode
-) -> PlannedNode:
-    """Plan a node whose shard is all that changes, and show the shards.
-
-    :param snapshot: with the nodes as Ironic has them.
-    """
-    if order.shard is None or isinstance(snapshot.nodes, str):
-        return planned
-    now, results = planned.node, planned.gates
-    node = snapshot.nodes.get(now.uuid)
-    before = node.shard if node else None
-    # The services of its new shard claim an unowned node.
-    keeps_owner = now.source in (None, order.destination)
-    if node is not None and keeps_owner and not gates.operation_on(node):
-        is_set = before == order.shard
-        state = NodeState.UNCHANGED if is_set else NodeState.PLANNED
-        now = dataclasses.replace(now, state=state, detail=None)
-        results = ()
-    return dataclasses.replace(
-        planned,
-        node=now,
-        name=planned.name or (node.name if node else None),
-        gates=results,
-        shard_before=before,
-        shard_after=order.shard,
-    )
