@@ -93,6 +93,8 @@ class _Facts:
     groups: PeerGroups
     shard_of: Mapping[str, str]
     """The shard of each service of the plan."""
+    hosts: Mapping[str, Sequence[str]]
+    """The services of each shard."""
 
 
 def propose(
@@ -117,16 +119,14 @@ def propose(
     weights: dict[str, fractions.Fraction] = collections.defaultdict(
         fractions.Fraction
     )
-    hosts: dict[str, list[str]] = collections.defaultdict(list)
-    for host, shard in sorted(facts.shard_of.items()):
+    for host, shard in facts.shard_of.items():
         weight = fractions.Fraction(chosen.get(host, 1))
         weights[shard] += weight.limit_denominator(_PRECISION)
-        hosts[shard].append(host)
-    items = list(_items(facts, conditions, hosts, left))
+    items = list(_items(facts, conditions, left))
     found = shard_plan.plan(items, weights, conditions.limit)
     left['admitted by no shard of the plan'] += len(found.unplaceable)
     left['apart from nodes to keep them with'] += len(found.split)
-    moves = _moves(facts, items, found, hosts)
+    moves = _moves(facts, items, found)
     proposals = operation.evaluate_each(
         order,
         'shard plan',
@@ -140,7 +140,7 @@ def propose(
         ),
         trial,
     )
-    return ShardProposal(found, proposals, hosts, weights, +left)
+    return ShardProposal(found, proposals, facts.hosts, weights, +left)
 
 
 def _read(
@@ -186,14 +186,14 @@ def _read(
     for scope in scopes:
         nodes |= ports.ironic.fleet(scope)
     view = ports.backend.view().serving(services)
-    return _Facts(services, records, nodes, view, groups, shards), left
+    hosts: dict[str, list[str]] = {}
+    for host, shard in sorted(shards.items()):
+        hosts.setdefault(shard, []).append(host)
+    return _Facts(services, records, nodes, view, groups, shards, hosts), left
 
 
 def _items(
-    facts: _Facts,
-    conditions: Conditions,
-    hosts: Mapping[str, Sequence[str]],
-    left: collections.Counter[str],
+    facts: _Facts, conditions: Conditions, left: collections.Counter[str]
 ) -> Iterable[shard_plan.PlanNode]:
     """Yield the nodes of the plan, and count the others."""
     admitting: dict[str, frozenset[str]] = {}
@@ -206,7 +206,7 @@ def _items(
             continue
         if home is None and owner is not None:
             home = facts.shard_of[owner]
-        if home is not None and home not in hosts:
+        if home is not None and home not in facts.hosts:
             left['in a shard that no live service selects'] += 1
             continue
         recorded = record.instance_uuid if record else None
@@ -219,7 +219,7 @@ def _items(
         group = node.conductor_group
         if group not in admitting:
             admitting[group] = frozenset(
-                shard for shard in hosts if _takers(facts, hosts, shard, group)
+                shard for shard in facts.hosts if _takers(facts, shard, group)
             )
         together = (_value(node, name) for name in conditions.together)
         yield shard_plan.PlanNode(
@@ -232,16 +232,14 @@ def _items(
         )
 
 
-def _takers(
-    facts: _Facts, hosts: Mapping[str, Sequence[str]], shard: str, group: str
-) -> list[str]:
+def _takers(facts: _Facts, shard: str, group: str) -> list[str]:
     """Return the services of a shard whose scope has a conductor group.
 
     Only the live and enabled ones, unless those that are named are neither.
     """
     found = [
         host
-        for host in hosts[shard]
+        for host in facts.hosts[shard]
         if (policies := facts.groups.policies[host]) is not None
         and policies.scope.matches(shard, group)
     ]
@@ -264,7 +262,6 @@ def _moves(
     facts: _Facts,
     items: Iterable[shard_plan.PlanNode],
     plan: shard_plan.ShardPlan,
-    hosts: Mapping[str, Sequence[str]],
 ) -> Mapping[tuple[str | None, str], Sequence[str]]:
     """Return uuids by shard and service, of the nodes that change.
 
@@ -279,12 +276,12 @@ def _moves(
         shard = plan.moves.get(item.uuid, item.home)
         if shard is None or gates.operation_on(node) is not None:
             continue
-        stays = owner is None or owner in hosts[shard]
+        stays = owner is None or owner in facts.hosts[shard]
         if node.shard == shard and (stays or item.fixed):
             continue
-        takers = _takers(facts, hosts, shard, node.conductor_group)
+        takers = _takers(facts, shard, node.conductor_group)
         if owner in takers or not takers:
-            takers = [owner or hosts[shard][0]]
+            takers = [owner or facts.hosts[shard][0]]
         if len(takers) > 1:
             several[item.uuid] = dataclasses.replace(node, shard=shard)
         hosts_of[item.uuid] = shard, takers[0]
