@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
@@ -85,10 +85,12 @@ def propose(
         owned = {u: r for u, r in owned.items() if u in deployed}
     shards = {record.shard for record in owned.values()}
     nodes = operation.read_nodes(list(owned), shards)
-    present = [node for node in nodes.values() if node is not None]
-    for node in present:
+    present = []
+    for node in filter(None, nodes.values()):
         if holds(node):
             del owned[node.uuid]
+        else:
+            present.append(node)
     if order.automatic:
         # The assigner gives a deployed node to no other service.
         present = [dataclasses.replace(n, instance_uuid=None) for n in present]
@@ -98,7 +100,7 @@ def propose(
         view, services.values(), ports.interpret, tolerant()
     )
     found, unplaceable = plan(
-        host, owned, present, groups, ports.records.counts(), to=to
+        host, present, groups, ports.records.counts(), to=to
     )
     takers = {uuid: to for to, some in found.items() for uuid in some}
     # One snapshot serves for all the moves.
@@ -146,7 +148,6 @@ def propose(
 
 def plan(
     host: str,
-    owned: Collection[str],
     nodes: Iterable[model.Node],
     peer_groups: PeerGroups,
     counts: Mapping[str | None, tuple[int, int]],
@@ -158,8 +159,7 @@ def plan(
     The same arguments always give the same plan, in any order.
 
     :param host: canonical name of the service to empty.
-    :param owned: uuids of the compute nodes that it owns on record.
-    :param nodes: these nodes as Ironic has them now.
+    :param nodes: those that it owns, as Ironic has them now.
     :param counts: compute nodes by owner: (all, those with an instance).
     :param to: the only service that may take them, if one is named.
     :returns: uuids of nodes by the service that takes them, in order; and
@@ -169,13 +169,13 @@ def plan(
     if to is not None:
         candidates = [name for name in candidates if name == to]
     loads = {name: counts.get(name, (0, 0))[0] for name in candidates}
-    present = {n.uuid: n for n in nodes if n.uuid in owned}
+    present = list(nodes)
     admitting = {
-        uuid: [name for name in candidates if peer_groups.admits(name, node)]
-        for uuid, node in present.items()
+        node.uuid: [n for n in candidates if peer_groups.admits(n, node)]
+        for node in present
     }
     moves: dict[str, list[str]] = collections.defaultdict(list)
-    for uuid, taker in _assigned(present.values(), peer_groups).items():
+    for uuid, taker in _assigned(present, peer_groups).items():
         if taker in admitting[uuid]:
             del admitting[uuid]
             loads[taker] += 1

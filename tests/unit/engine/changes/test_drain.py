@@ -39,11 +39,8 @@ def plan(
     found: list[model.Node],
     peer_groups: PeerGroups,
     counts: dict[str | None, tuple[int, int]] | None = None,
-    owned: list[str] | None = None,
 ) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
-    if owned is None:
-        owned = [node.uuid for node in found]
-    return drain.plan('old', owned, found, peer_groups, counts or {})
+    return drain.plan('old', found, peer_groups, counts or {})
 
 
 def placed(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -52,16 +49,10 @@ def placed(found: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 class TestDrain(unittest.TestCase):
-    def test_only_its_nodes_move_and_to_no_service_that_is_stopped(
-        self,
-    ) -> None:
-        (node,), (other,) = nodes(1), nodes(2)
+    def test_no_node_moves_to_a_service_that_is_stopped(self) -> None:
+        (node,) = nodes(1)
         live = services(old=world.ALL, one=world.ALL)
-        # Node 2 has another owner, and node 3 is gone.
-        owned = [node.uuid, world.uuid(3)]
-        self.assertEqual(
-            ({'one': [node.uuid]}, []), plan([node, other], live, owned=owned)
-        )
+        self.assertEqual(({'one': [node.uuid]}, []), plan([node], live))
         stopped = [
             world.assemble(
                 [world.member('one')],
