@@ -23,7 +23,7 @@ from oslo_db import exception as db_exc
 
 from ironic_ownership.db import connection
 from tests.simulation.links import Port, Server
-from tests.simulation.loop import Loop, Process
+from tests.simulation.loop import Loop, Process, Waiting
 from tests.unit.db import sqlite
 
 _WRITTEN = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)')
@@ -62,7 +62,7 @@ class Database(Server):
         self.jumped_at = float('-inf')
         self.files = [file_of(number) for number in self.numbers]
         self._writers: dict[int, Connection] = {}
-        self._waiting: list[Any] = []
+        self._waiting = Waiting()
         Connection.database = self
         for one in Connection.opened:
             one.user = None  # it would keep all of an earlier schedule
@@ -114,8 +114,8 @@ class Database(Server):
                 continue
             if self.loop.now >= until:
                 raise db_exc.DBDeadlock('database is locked')
-            self._waiting.append(self.loop.current)
-            self.loop.block('a lock of rows', self.idle - idle)
+            left = self.idle - idle
+            self._waiting.wait(self.loop, 'a lock of rows', left)
 
     def writer(self, number: int) -> Connection | None:
         """Return the transaction that writes on a server."""
@@ -129,9 +129,7 @@ class Database(Server):
 
     def wake(self) -> None:
         """Let those that wait look again."""
-        waiting, self._waiting = self._waiting, []
-        for task in waiting:
-            self.loop.wake(task)
+        self._waiting.wake(self.loop)
 
     def begin(self, mine: Connection) -> None:
         """Begin a transaction that writes."""

@@ -127,6 +127,25 @@ class Task:
         self.process.tasks.remove(self)
 
 
+class Waiting:
+    """The threads that wait for something."""
+
+    def __init__(self) -> None:
+        self._tasks: list[Task] = []
+
+    def wait(self, loop: Loop, on: str, timeout: float | None = None) -> bool:
+        """Let the thread that runs wait: see :meth:`Loop.block`."""
+        if loop.current is not None:
+            self._tasks.append(loop.current)
+        return loop.block(on, timeout)
+
+    def wake(self, loop: Loop) -> None:
+        """Let all of them go on."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            loop.wake(task)
+
+
 class Loop:
     """The run loop of one schedule.
 

@@ -140,12 +140,12 @@ class Schedule:
         self.sums.faults[planned.kind] += 1
         self._end(undo, planned.lasts)
 
-    def _end(self, undo: Undo, beats: float) -> None:
+    def _end(self, undo: Undo | None, beats: float) -> None:
         """End a fault after some heartbeats, or when all faults end."""
         done: list[bool] = []
 
         def end() -> None:
-            if not done:
+            if undo is not None and not done:
                 done.append(True)
                 undo()
 

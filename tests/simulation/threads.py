@@ -24,7 +24,7 @@ import oslo_db.api
 from oslo_db.sqlalchemy import engines
 
 import ironic_ownership
-from tests.simulation.loop import Loop, Task
+from tests.simulation.loop import Loop, Task, Waiting
 
 _now: list[Loop] = []
 """The loop that runs."""
@@ -43,7 +43,7 @@ class Lock:
     def __init__(self) -> None:
         self._owner: object = None
         self._depth = 0
-        self._waiting: list[Task] = []
+        self._waiting = Waiting()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         now, me = loop(), loop().current or self
@@ -57,8 +57,8 @@ class Lock:
         while self._owner is not None and not now.is_over:
             if not blocking:
                 return False
-            self._waiting.append(now.current)
-            if not now.block('a lock', None if timeout < 0 else timeout):
+            most = None if timeout < 0 else timeout
+            if not self._waiting.wait(now, 'a lock', most):
                 return False
         self._owner, self._depth = me, 1
         return True
@@ -69,9 +69,7 @@ class Lock:
         self._depth -= 1
         if self._depth <= 0:
             self._owner = None
-            waiting, self._waiting = self._waiting, []
-            for task in waiting:
-                loop().wake(task)
+            self._waiting.wake(loop())
 
     def locked(self) -> bool:
         return self._owner is not None
@@ -92,7 +90,7 @@ class Condition:
 
     def __init__(self, lock: Lock | None = None) -> None:
         self._lock = lock or RLock()
-        self._waiting: list[Task] = []
+        self._waiting = Waiting()
 
     def __enter__(self) -> bool:
         return self._lock.acquire()
@@ -101,10 +99,9 @@ class Condition:
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        self._waiting.append(loop().current)
         self._lock.release()
         try:
-            return loop().block('a condition', timeout)
+            return self._waiting.wait(loop(), 'a condition', timeout)
         finally:
             self._lock.acquire()
 
@@ -120,9 +117,7 @@ class Condition:
         return True
 
     def notify_all(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for task in waiting:
-            loop().wake(task)
+        self._waiting.wake(loop())
 
     notify = notify_all
 
@@ -132,16 +127,14 @@ class Event:
 
     def __init__(self) -> None:
         self._set = False
-        self._waiting: list[Task] = []
+        self._waiting = Waiting()
 
     def is_set(self) -> bool:
         return self._set
 
     def set(self) -> None:
         self._set = True
-        waiting, self._waiting = self._waiting, []
-        for task in waiting:
-            loop().wake(task)
+        self._waiting.wake(loop())
 
     def clear(self) -> None:
         self._set = False
@@ -149,8 +142,7 @@ class Event:
     def wait(self, timeout: float | None = None) -> bool:
         loop().give_way()
         if not self._set and (timeout is None or timeout > 0):
-            self._waiting.append(loop().current)
-            loop().block('an event', timeout)
+            self._waiting.wait(loop(), 'an event', timeout)
         return self._set
 
 

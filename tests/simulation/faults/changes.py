@@ -11,7 +11,7 @@ from tests.unit.engine import world
 
 
 @targets.fault
-def create_node(site: Site) -> Undo:
+def create_node(site: Site) -> None:
     numbers = {int(uuid[-4:]) for uuid in site.checker.nodes}
     number = max(numbers) + 1
     shard = site.loop.rng.choice('abc')
@@ -19,51 +19,45 @@ def create_node(site: Site) -> Undo:
     site.checker.nodes.add(found.uuid)
     site.bare_metal.put(found)
     site.checker.tell(f'Ironic has the new node {number}')
-    return targets.nothing
 
 
 @targets.fault
-def delete_node(site: Site) -> Undo:
+def delete_node(site: Site) -> None:
     uuid = targets.node(site, deployed=False)
     site.checker.tell(f'node {uuid[-4:]} is deleted in Ironic')
     site.bare_metal.delete(uuid)
-    return targets.nothing
 
 
 @targets.fault
-def return_node(site: Site) -> Undo:
+def return_node(site: Site) -> None:
     uuid = site.loop.rng.choice(sorted(site.bare_metal.gone_at))
     if uuid in site.bare_metal.nodes:
         raise LookupError
     site.checker.tell(f'node {uuid[-4:]} is back in Ironic')
     site.bare_metal.put(world.node(int(uuid[-4:]), driver='fake', shard='a'))
-    return targets.nothing
 
 
 @targets.fault
-def deploy(site: Site) -> Undo:
+def deploy(site: Site) -> None:
     uuid = targets.node(site, deployed=False)
     site.instances += 1
     instance = world.uuid(9000 + site.instances)
     site.checker.tell(f'node {uuid[-4:]} gets the instance {instance[-4:]}')
     site.bare_metal.change(uuid, instance_uuid=instance)
-    return targets.nothing
 
 
 @targets.fault
-def undeploy(site: Site) -> Undo:
+def undeploy(site: Site) -> None:
     uuid = targets.node(site, deployed=True)
     site.checker.tell(f'node {uuid[-4:]} loses its instance')
     site.bare_metal.change(uuid, instance_uuid=None)
-    return targets.nothing
 
 
 @targets.fault
-def rescope(site: Site) -> Undo:
+def rescope(site: Site) -> None:
     uuid, shard = targets.node(site), site.loop.rng.choice('abc')
     site.checker.tell(f'node {uuid[-4:]} is in shard {shard} now')
     site.bare_metal.change(uuid, shard=shard)
-    return targets.nothing
 
 
 @targets.fault

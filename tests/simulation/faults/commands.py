@@ -120,7 +120,7 @@ def _elsewhere(site: Site) -> dict[str, object]:
 
 
 @targets.fault
-def move(site: Site) -> Undo:
+def move(site: Site) -> None:
     uuids = sorted({targets.node(site), targets.node(site)})
     body = {
         'service': targets.host(site),
@@ -128,7 +128,6 @@ def move(site: Site) -> Undo:
         **_elsewhere(site),
     }
     _order(site, 'move:create', body=body)
-    return targets.nothing
 
 
 @targets.fault
@@ -154,7 +153,7 @@ def evacuate(site: Site) -> Undo:
 
 
 @targets.fault
-def trial(site: Site) -> Undo:
+def trial(site: Site) -> Undo | None:
     """Move nodes of a service, with a trial, or drain it so.
 
     It has been forced down, or serves: then its free nodes move only.
@@ -181,7 +180,7 @@ def trial(site: Site) -> Undo:
 
     if not named and rng.random() < 0.3:
         begin()
-        return targets.nothing
+        return None
     _set(site, source, forced_down=True)
     later = rng.uniform(0.2, 2) * site.times.heartbeat
     site.loop.spawn(site.loop.world, 'trial', begin, later)
@@ -189,7 +188,7 @@ def trial(site: Site) -> Undo:
 
 
 @targets.fault
-def resume(site: Site) -> Undo:
+def resume(site: Site) -> None:
     moves = site.database.query(
         'SELECT request_id FROM moves ORDER BY request_id'
     ).fetchall()
@@ -202,17 +201,15 @@ def resume(site: Site) -> Undo:
         path={'request_id': chosen},
         body={'skip_invalid': True},
     )
-    return targets.nothing
 
 
 @targets.fault
-def release(site: Site) -> Undo:
+def release(site: Site) -> None:
     _order(site, 'compute_node:release', body={'uuids': [targets.node(site)]})
-    return targets.nothing
 
 
 @targets.fault
-def fail_over(site: Site) -> Undo:
+def fail_over(site: Site) -> None:
     standbys = {site.hosts[m] for m in site.hosts if site.hosts[m] != m}
     if not standbys:
         raise LookupError
@@ -222,7 +219,6 @@ def fail_over(site: Site) -> Undo:
         _order(site, 'service:failover', path={'host': name}, body={})
 
     targets.at_work(site, name, order)
-    return targets.nothing
 
 
 @targets.fault
@@ -245,13 +241,11 @@ def pause(site: Site) -> Undo:
 
 
 @targets.fault
-def delete_record(site: Site) -> Undo:
+def delete_record(site: Site) -> None:
     uuid = targets.chosen(site, sorted(site.checker.nodes))
     _order(site, 'compute_node:delete', path={'uuid': uuid})
-    return targets.nothing
 
 
 @targets.fault
-def delete_service(site: Site) -> Undo:
+def delete_service(site: Site) -> None:
     _order(site, 'service:delete', path={'host': targets.host(site)})
-    return targets.nothing

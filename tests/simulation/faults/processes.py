@@ -31,7 +31,7 @@ def kill(site: Site) -> Undo:
 
 
 @targets.fault
-def restart_at_once(site: Site) -> Undo:
+def restart_at_once(site: Site) -> None:
     """Let a process die, and start the next one in the same moment."""
     one = targets.machine(site)
 
@@ -43,7 +43,6 @@ def restart_at_once(site: Site) -> Undo:
             site.start(one.name)
 
     targets.at_a_step(one, now)
-    return targets.nothing
 
 
 @targets.fault
@@ -60,7 +59,7 @@ def stop(site: Site) -> Undo:
     return undo
 
 
-def _freeze(site: Site, shortest: float, longest: float) -> Undo:
+def _freeze(site: Site, shortest: float, longest: float) -> None:
     one, rng = targets.machine(site), site.loop.rng
     seconds = site.lasts or rng.uniform(shortest, longest) * site.times.ttl
 
@@ -72,14 +71,13 @@ def _freeze(site: Site, shortest: float, longest: float) -> Undo:
         one.frozen_until = site.loop.now + seconds
 
     targets.at_a_step(one, now)
-    return targets.nothing
 
 
 @targets.fault
-def freeze_short(site: Site) -> Undo:
-    return _freeze(site, 0.01, 0.9)
+def freeze_short(site: Site) -> None:
+    _freeze(site, 0.01, 0.9)
 
 
 @targets.fault
-def freeze_long(site: Site) -> Undo:
-    return _freeze(site, 0.95, 3)
+def freeze_long(site: Site) -> None:
+    _freeze(site, 0.95, 3)

@@ -95,18 +95,17 @@ def server_frozen(site: Site) -> Undo:
 
 
 @targets.fault
-def store_empty(site: Site) -> Undo:
+def store_empty(site: Site) -> None:
     """Restart the store of the members without its content."""
     if site.in_database:
         raise LookupError
     site.checker.tell('the store of the members restarts empty')
     site.store.rows.clear()
     site.checker.emptied_at = site.loop.now
-    return targets.nothing
 
 
 @targets.fault
-def store_loses(site: Site) -> Undo:
+def store_loses(site: Site) -> None:
     """Let the store of the members lose those of all services but one.
 
     They are two at least, and that one has seen them: the product holds the
@@ -125,24 +124,21 @@ def store_loses(site: Site) -> Undo:
     for key in [key for key in store.rows if key[0] != kept]:
         del store.rows[key]
     site.checker.emptied_at = site.loop.now
-    return targets.nothing
 
 
 @targets.fault
-def database_clock(site: Site) -> Undo:
+def database_clock(site: Site) -> None:
     seconds = site.loop.rng.choice((-1, 1)) * 10 ** site.loop.rng.uniform(0, 4)
     site.checker.tell(f'the clock of the database jumps by {seconds:.1f} s')
     site.database.ahead += seconds
     site.database.jumped_at = site.loop.now
-    return targets.nothing
 
 
 @targets.fault
-def wall_clock(site: Site) -> Undo:
+def wall_clock(site: Site) -> None:
     one, seconds = targets.machine(site), site.loop.rng.uniform(-1e4, 1e4)
     site.checker.tell(f'the wall clock of {one.name} jumps by {seconds:.0f} s')
     one.wall_ahead += seconds
-    return targets.nothing
 
 
 @targets.fault

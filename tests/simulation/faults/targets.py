@@ -8,10 +8,10 @@ from tests.simulation.deployment import Command, ServiceProcess, Site
 from tests.simulation.links import Server
 
 Undo = Callable[[], None]
-Begin = Callable[[Site], Undo]
+Begin = Callable[[Site], Undo | None]
 
 ALL: dict[str, Begin] = {}
-"""Each begins a fault, and returns what ends it, by its name.
+"""Each begins a fault, and returns what ends it, if anything, by its name.
 
 It raises ``LookupError`` where there is no target now.
 """
@@ -21,10 +21,6 @@ def fault(begin: Begin) -> Begin:
     """Add a kind of fault."""
     ALL[begin.__name__.replace('_', '-')] = begin
     return begin
-
-
-def nothing() -> None:
-    """Undo nothing."""
 
 
 def machine(site: Site) -> ServiceProcess:
