@@ -25,7 +25,7 @@ class FailingPoliciesTest(QueryCase):
         )
 
     def test_load_of_the_other_service_is_known(self) -> None:
-        listing, _ = service_status.read(self.records, self.backend)
+        listing, _ = service_status.read(self.records, self.ports.backend)
         with self.assertLogs(peer_groups.__name__, 'WARNING'):
             found, _ = balance.add_load(listing, self.seen)
         self.assertEqual(2, len(found))

@@ -15,7 +15,6 @@ from ironic_ownership.engine.changes.case import PlannedNode
 from ironic_ownership.engine.queries import balance
 from ironic_ownership.engine.queries.deployment import Deployment
 from tests.unit.engine import world
-from tests.unit.engine.queries.test_explanation import SeatingPolicy
 from tests.unit.web import app_case
 
 NODES = '/v1/compute-nodes'
@@ -71,9 +70,6 @@ class ComputeNodesTest(app_case.SiteCase):
             self.assertIn(word, error['message'])
 
     def test_part_of_a_list_has_the_owners_of_the_whole(self) -> None:
-        self.enterContext(
-            mock.patch.dict(world.CLASSES, {'seating': SeatingPolicy})
-        )
         seating = world.runs(seating=None)
         for host in ('new', 'other'):
             self.start(host, seating, host)

@@ -9,7 +9,6 @@ from unittest import mock
 from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.engine import plugin_guard
 from ironic_ownership.engine.decision import decide, policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.unit.engine import world
 
@@ -155,16 +154,15 @@ class TestBound(unittest.TestCase):
         self.assertTrue(self.admits(SleepyPolicy({})))
 
     def test_nodes_of_other_services_are_decided_meanwhile(self) -> None:
-        classes = {**world.CLASSES, 'sleepy': SleepyPolicy}
         faults: set[tuple[str, ...]] = set()
         alive = (
             world.member('host1', world.runs(shard_key='a')),
             world.member('host2', world.runs(shard_key='b', sleepy=None)),
         )
-        groups = PeerGroups.of(
-            model.View.of(alive),
-            [],
-            lambda settings: world.interpret(settings, classes),
+        groups = world.assemble(
+            alive,
+            (),
+            {**world.CLASSES, 'sleepy': SleepyPolicy},
             lambda hosts, error: faults.add(tuple(hosts)),
         )
         nodes = [world.node(1, shard='a'), world.node(2, shard='b')]

@@ -7,7 +7,12 @@ from typing import Any
 
 from ironic_ownership.contracts import model, policy
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import (
+    OnFault,
+    PeerGroups,
+    raise_fault,
+)
+from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.policies import filters, peer_list, reservation
 
 
@@ -31,6 +36,32 @@ class OddPolicy(policy.AssignerPolicy):
         return [hosts[-1] if int(n.uuid[-1], 16) % 2 else None for n in nodes]
 
 
+class SeatingPolicy(policy.AssignerPolicy):
+    """An assigner whose answer for a node depends on the others."""
+
+    contract_version = 1
+
+    def assign(
+        self, nodes: Sequence[model.Node], hosts: Sequence[str]
+    ) -> Sequence[str | None]:
+        places = sorted(node.uuid for node in nodes)
+        return [hosts[places.index(n.uuid) % len(hosts)] for n in nodes]
+
+
+class FailingPolicy(policy.FilterPolicy):
+    """Fails for each node, and where asked to also for its scope."""
+
+    contract_version = 1
+
+    def scope(self) -> model.Scope:
+        if self._settings['fails'] == 'scope':
+            raise LookupError('a bad mood')
+        return super().scope()
+
+    def admits(self, node: model.Node) -> bool:
+        raise LookupError('a bad mood')
+
+
 CLASSES: dict[str, type[policy.Policy]] = {
     'all': filters.AllNodesPolicy,
     'conductor_group': filters.ConductorGroupPolicy,
@@ -39,6 +70,8 @@ CLASSES: dict[str, type[policy.Policy]] = {
     'reservation': reservation.ReservationPolicy,
     'picky': PickyPolicy,
     'odd': OddPolicy,
+    'seating': SeatingPolicy,
+    'fails': FailingPolicy,
 }
 
 
@@ -115,6 +148,7 @@ def assemble(
     alive: Iterable[model.Member],
     services: Iterable[model.Service] = (),
     classes: Mapping[str, type[policy.Policy]] = CLASSES,
+    on_fault: OnFault = raise_fault,
 ) -> PeerGroups:
     """Build the peer groups of a moment.
 
@@ -124,6 +158,29 @@ def assemble(
         model.View.of(alive := list(alive)),
         registered(alive, services),
         lambda text: interpret(text, classes),
+        on_fault,
+    )
+
+
+def deployment(
+    alive: Iterable[model.Member],
+    services: Iterable[model.Service] = (),
+    records: Iterable[model.ComputeNode] = (),
+    nodes: Iterable[model.Node] = (),
+    **more: Any,
+) -> Deployment:
+    """Build the deployment of a moment.
+
+    :param services: rows; a member without one is registered.
+    """
+    rows = registered(alive := list(alive), services)
+    return Deployment(
+        interpret,
+        {row.host: row for row in rows},
+        model.View.of(alive),
+        {record.uuid: record for record in records},
+        {node.uuid: node for node in nodes},
+        **more,
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import unittest
-from collections.abc import Iterable
 from typing import Any, TypeVar
 from unittest import mock
 
-from ironic_ownership.contracts import exceptions, model, policy, reservations
+from ironic_ownership.contracts import exceptions, model, reservations
 from ironic_ownership.contracts.conditions import (
     Condition,
     ConditionReport,
@@ -39,10 +38,6 @@ class _OneSided(world.OddPolicy):
 
     def peers(self, host, candidates, scope):
         return frozenset((host, 'host1'))
-
-
-def by_uuid(found: Iterable[Any]) -> dict[str, Any]:
-    return {one.uuid: one for one in found}
 
 
 class CheckCase(unittest.TestCase):
@@ -86,16 +81,13 @@ class CheckCase(unittest.TestCase):
         def answer(part: Part, found: T) -> T:
             return type(found)() if part in self.unread else found
 
-        rows = world.registered(self.members, self.services)
-        members = answer(Part.MEMBERSHIP, self.members)
         conductors = answer(Part.IRONIC, self.conductors)
-        return Deployment(
-            world.interpret,
-            {one.host: one for one in answer(Part.RECORDS, rows)},
-            model.View.of(members),
-            by_uuid(answer(Part.RECORDS, self.records)),
-            by_uuid(answer(Part.IRONIC, self.nodes)),
-            None
+        found = world.deployment(
+            self.members,
+            self.services,
+            answer(Part.RECORDS, self.records),
+            answer(Part.IRONIC, self.nodes),
+            conductors=None
             if conductors is None
             else availability.Conductors.of(conductors),
             unshown=self.unshown,
@@ -107,6 +99,11 @@ class CheckCase(unittest.TestCase):
             reports=self.reports,
             companion=self.companion(),
             reporting=self.reporting,
+        )
+        return dataclasses.replace(
+            found,
+            services=answer(Part.RECORDS, found.services),
+            view=answer(Part.MEMBERSHIP, found.view),
         )
 
     def companion(self) -> Any:
@@ -468,17 +465,6 @@ class TestReports(CheckCase):
         self.assertNotIn('config_error', self.codes())
 
 
-class Failing(policy.FilterPolicy):
-    """Fails for every node, and counts how often it is asked."""
-
-    contract_version = 1
-    asked: list[str] = []
-
-    def admits(self, node: model.Node) -> bool:
-        self.asked.append(node.uuid)
-        raise LookupError('its own mistake')
-
-
 class TestPolicies(CheckCase):
     def test_node_of_a_service_that_cannot_be_read_is_not_unserved(
         self,
@@ -498,20 +484,23 @@ class TestPolicies(CheckCase):
             self.members.pop()
 
     def test_policy_that_fails_here_leaves_the_other_checks(self) -> None:
-        Failing.asked.clear()
         self.members.append(
-            world.member('host3', world.runs(failing=None, shard_key='b'))
+            world.member('host3', world.runs(picky='x', shard_key='b'))
         )
         self.row('host1', config_error='half')
-        with mock.patch.dict(world.CLASSES, {'failing': Failing}):
+        with mock.patch.object(
+            world.PickyPolicy,
+            'admits',
+            side_effect=LookupError('its own mistake'),
+        ) as asked:
             found = {one.code: one for one in self.check()}
         fault = found['plugin_fault']
-        self.assertIn('Failing.admits', fault.what)
+        self.assertIn('PickyPolicy.admits', fault.what)
         self.assertIn('its own mistake', fault.what)
         self.assertIn('contested nodes', fault.hint)
         self.assertIs(problem.Severity.UNKNOWN, fault.severity)
         self.assertIn('config_error', found)
-        self.assertEqual(1, len(Failing.asked))
+        asked.assert_called_once()
 
 
 class TestUnread(CheckCase):

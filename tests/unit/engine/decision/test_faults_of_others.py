@@ -9,7 +9,6 @@ from typing import Any
 from ironic_ownership.contracts import exceptions, model, policy
 from ironic_ownership.contracts.reasons import Contest, Decision, Reason
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
 from tests.unit.engine import world
 
 
@@ -64,16 +63,13 @@ class FaultsOfOthersTest(unittest.TestCase):
             self.assertIn('SystemExit', str(error))
             faults.add(tuple(hosts))
 
-        classes = {**world.CLASSES, 'bad': kind}
-        groups = PeerGroups.of(
-            model.View.of(
-                [
-                    world.member('host1', world.runs(shard_key='a')),
-                    world.member(failing, world.runs(bad=None, **others)),
-                ]
-            ),
-            [],
-            lambda settings: world.interpret(settings, classes),
+        groups = world.assemble(
+            [
+                world.member('host1', world.runs(shard_key='a')),
+                world.member(failing, world.runs(bad=None, **others)),
+            ],
+            (),
+            {**world.CLASSES, 'bad': kind},
             on_fault,
         )
         found = {record.uuid: record for record in records}

@@ -6,7 +6,6 @@ import dataclasses
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model
-from ironic_ownership.engine import ports
 from ironic_ownership.engine.queries import deployment, node_query
 from tests.unit.engine import service, world
 
@@ -17,9 +16,7 @@ class TestActionCheck(service.ServiceCase):
         self.ironic.put(world.node(1, shard='a', driver='d', name='n'))
         self.host = self.start('host1', world.runs(shard_key='a'))
         self.host.refresh()
-        self.ports = ports.Ports(
-            self.records, self.ironic, self.host.backend, world.interpret
-        )
+        self.ports = self.host.context.ports
 
     def check(self) -> deployment.NodeStatus:
         return node_query.check_action(self.ports, world.uuid(1))

@@ -98,14 +98,7 @@ class TestLoads(unittest.TestCase):
                     )
                     for host in ('host1', 'host2', 'alone', 'other', 'gone')
                 ],
-                deployment.Deployment(
-                    world.interpret,
-                    {row.host: row for row in world.registered(members)},
-                    model.View.of(members),
-                    {record.uuid: record for record in records},
-                    {node.uuid: node for node in listed},
-                    unread=unread,
-                ),
+                world.deployment(members, (), records, listed, unread=unread),
             )
             self.assertEqual(unavailable, [one.unavailable for one in found])
             self.assertEqual((3, 2), (found[0].nodes, found[0].instances))

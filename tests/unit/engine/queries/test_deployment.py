@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
 import unittest
-from collections.abc import Iterable
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -13,43 +13,25 @@ T = TypeVar('T')
 SHARD = world.runs(shard_key='a')
 
 
-def deployment(nodes, records, members, services=()) -> Deployment:
-    return Deployment(
-        world.interpret,
-        {row.host: row for row in world.registered(members, services)},
-        model.View.of(members),
-        records,
-        nodes,
-    )
-
-
-def by_uuid(some: Iterable[Any]) -> dict[str, Any]:
-    return {one.uuid: one for one in some}
-
-
 class TestEvaluate(unittest.TestCase):
     def test_every_node_and_every_record_has_a_status(self) -> None:
-        found = deployment(
-            by_uuid(
-                [
-                    world.node(1, shard='a'),
-                    world.node(2, shard='a'),
-                    world.node(3, shard='b'),
-                    world.node(5, shard='b'),
-                    world.node(6, shard='a', conductor_group='g'),
-                    world.node(7, shard='a', conductor_group='g'),
-                ]
-            ),
-            by_uuid(
-                [
-                    *(world.record(n, 'host1') for n in (1, 3, 4)),
-                    world.record(5, None),
-                    world.record(6, 'host1'),
-                ]
-            ),
+        found = world.deployment(
             [
                 world.member('host1', SHARD),
                 world.member('host2', world.runs(conductor_group='g')),
+            ],
+            (),
+            [
+                *(world.record(n, 'host1') for n in (1, 3, 4, 6)),
+                world.record(5, None),
+            ],
+            [
+                world.node(1, shard='a'),
+                world.node(2, shard='a'),
+                world.node(3, shard='b'),
+                world.node(5, shard='b'),
+                world.node(6, shard='a', conductor_group='g'),
+                world.node(7, shard='a', conductor_group='g'),
             ],
         )
         self.assertEqual(
@@ -69,17 +51,15 @@ class TestEvaluate(unittest.TestCase):
         )
 
     def test_owner_is_alive_dead_or_missing(self) -> None:
-        found = deployment(
-            by_uuid(map(world.node, range(4))),
-            by_uuid(
-                [
-                    world.record(1, 'host1'),
-                    world.record(2, 'dead'),
-                    world.record(3, 'down'),
-                ]
-            ),
+        found = world.deployment(
             world.members(SHARD, 'host1', 'down'),
             [model.Service('down', forced_down=True)],
+            [
+                world.record(1, 'host1'),
+                world.record(2, 'dead'),
+                world.record(3, 'down'),
+            ],
+            map(world.node, range(4)),
         )
         self.assertEqual(
             [None, True, False, False],
@@ -102,14 +82,18 @@ class TestDeployment(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.nodes = _Counting(by_uuid(map(world.node, range(2500))))
+        nodes = map(world.node, range(2500))
+        self.nodes = _Counting((node.uuid, node) for node in nodes)
         self.records = _Counting(
             (uuid, model.ComputeNode(uuid, 'host1')) for uuid in self.nodes
         )
 
     def deployment(self, settings: model.MemberSettings) -> Deployment:
-        members = [world.member('host1', settings)]
-        return deployment(self.nodes, self.records, members)
+        return dataclasses.replace(
+            world.deployment([world.member('host1', settings)]),
+            records=self.records,
+            nodes=self.nodes,
+        )
 
     def test_few_nodes_are_in_use_at_a_time(self) -> None:
         found = self.deployment(world.ALL).statuses(sorted(self.nodes), 100)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import unittest
-from collections.abc import Sequence
 
-from ironic_ownership.contracts import model, policy
+from ironic_ownership.contracts import model
 from ironic_ownership.contracts.records import Pause
 from ironic_ownership.engine.decision.peer_groups import tolerant
-from ironic_ownership.engine.ports import Ports
 from ironic_ownership.engine.queries import advice, explanation
-from ironic_ownership.engine.queries.deployment import Deployment
 from tests.unit.engine import service, world
 
 A, B = world.runs(shard_key='a'), world.runs(shard_key='b')
@@ -21,54 +18,17 @@ NODE = world.uuid(1)
 MOVE = f'ironic-ownership compute node move {NODE} --to '
 
 
-class SeatingPolicy(policy.AssignerPolicy):
-    """An assigner whose answer for a node depends on the others."""
-
-    contract_version = 1
-
-    def assign(
-        self, nodes: Sequence[model.Node], hosts: Sequence[str]
-    ) -> Sequence[str | None]:
-        places = sorted(node.uuid for node in nodes)
-        return [hosts[places.index(n.uuid) % len(hosts)] for n in nodes]
-
-
-class FailingPolicy(policy.FilterPolicy):
-    """A filter that fails for every node."""
-
-    contract_version = 1
-
-    def admits(self, node: model.Node) -> bool:
-        raise LookupError('its own mistake')
-
-
-FAILS = world.runs(failing=None)
-CLASSES = {
-    **world.CLASSES,
-    'seating': SeatingPolicy,
-    'failing': FailingPolicy,
-}
-
-
-def interpret(settings: model.MemberSettings):
-    return world.interpret(settings, CLASSES)
-
-
 class ExplainCase(unittest.TestCase):
     def explain(
         self, node, members, record=None, services=(), pauses=()
     ) -> explanation.Explanation:
-        members = list(members)
-        if services:
-            services = world.registered(members, services)
         return explanation.explain(
             node.uuid,
-            Deployment(
-                interpret,
-                {row.host: row for row in services},
-                model.View.of(members),
-                {record.uuid: record} if record else {},
-                {node.uuid: node},
+            world.deployment(
+                members,
+                services,
+                filter(None, [record]),
+                [node],
                 pauses=pauses,
                 on_fault=tolerant(),
             ),
@@ -196,6 +156,7 @@ class TestAdvice(ExplainCase):
     def test_each_line_of_the_advice_agrees_with_the_decision(self) -> None:
         free, deployed = world.node(1), world.node(1, instance_uuid='i')
         alike = world.members(world.ALL, 'host1', 'host2')
+        fails = world.members(world.runs(fails='admits'), 'host1')
         mixed = [alike[0], world.member('host2', RING, 9.0)]
         reserving = world.members(world.RESERVING, 'host1')
         stock = model.Service('host3', settings=NONE, up_in_nova=True)
@@ -225,7 +186,7 @@ class TestAdvice(ExplainCase):
             (free, alike, world.record(1, 'host3'), [stock], stop),
             (free, alike, None, [], stop, 'Wait: host1 claims it at its next'),
             (deployed, mixed, stays, [], 'Give host1, host2 filters'),
-            (deployed, world.members(FAILS, 'host1'), stays, [], repair),
+            (deployed, fails, stays, [], repair),
             # The assigner leaves it without an owner.
             (deployed, reserving, stays, [], serves),
             (free, reserving, on_1, [], 'Wait: host1 releases it at its next'),
@@ -276,11 +237,7 @@ class TestAdvice(ExplainCase):
         stock = model.Service('host3', settings=NONE, up_in_nova=True)
         said = explanation.explain(
             NODE,
-            Deployment(
-                interpret,
-                {'host3': stock},
-                records={NODE: world.record(1, 'host3')},
-            ),
+            world.deployment([], [stock], [world.record(1, 'host3')]),
         )
         self.assertEqual(
             [f'ironic-ownership compute node delete {NODE}'],
@@ -396,12 +353,7 @@ class TestDecidedTogether(service.ServiceCase):
     """An assigner that sees all nodes is shown all nodes."""
 
     def explained(self, runs, number, sharded=False):
-        ports = Ports(
-            self.records,
-            self.ironic,
-            service.Service('asking', world.ALL, self.shared).backend,
-            interpret,
-        )
+        ports = service.Service('asking', world.ALL, self.shared).context.ports
         for host in ('host1', 'host2'):
             member = service.Service(host, runs, self.shared)
             member.backend.join(host, host, runs)

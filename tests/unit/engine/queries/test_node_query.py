@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import uuid as uuid_
+from unittest import mock
 
 from ironic_ownership.api.resources import compute_nodes
-from ironic_ownership.backends import memory
 from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.contracts.records import Claim
-from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.engine import ports, suggestions
+from ironic_ownership.engine import suggestions
 from ironic_ownership.engine.decision import peer_groups
 from ironic_ownership.engine.queries import deployment, explanation, node_query
-from tests.contract.suites import fake_bare_metal
-from tests.unit.db import sqlite
-from tests.unit.engine import world
-
-SETTINGS = model.MemberSettings(
-    (model.PolicySettings.of('shard_key', {'shard_key': 's1'}),)
-)
-
+from tests.unit.engine import service, world
 
 ALL, S1 = model.Scope(), model.Scope(shard='s1')
 
@@ -29,20 +21,6 @@ def node(name: str, shard: str | None = 's1') -> model.Node:
     return model.Node(
         str(uuid_.uuid5(uuid_.NAMESPACE_DNS, name)), name=name, shard=shard
     )
-
-
-class Fails(policy.FilterPolicy):
-    """Fails for each node, and where asked to also for its scope."""
-
-    contract_version = 1
-
-    def scope(self) -> model.Scope:
-        if self._settings['fails'] == 'scope':
-            raise LookupError('a bad mood')
-        return model.Scope(shard='s2')
-
-    def admits(self, node: model.Node) -> bool:
-        raise LookupError('a bad mood')
 
 
 class FailingPeers(policy.AssignerPolicy):
@@ -57,47 +35,33 @@ class FailingPeers(policy.AssignerPolicy):
         return [hosts[0] for _ in nodes]
 
 
-CLASSES = {**world.CLASSES, 'fails': Fails, 'failing_peers': FailingPeers}
-
-
-class QueryCase(sqlite.SqliteCase):
+class QueryCase(service.ServiceCase):
     """A service with records and an Ironic without nodes."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.ironic = fake_bare_metal.FakeBareMetal()
-        self.records = SqlRecords(self.open_with_schema())
-        store = memory.MemoryStore()
-        self.backend = memory.MemoryBackend(
-            {}, member_ttl=60, call_timeout=1, store=store
+        self.enterContext(
+            mock.patch.dict(world.CLASSES, {'failing_peers': FailingPeers})
         )
-        self.backend.join('h1', 'i1', SETTINGS)
-        self.epoch = self.records.register('h1', SETTINGS)
-        self.ports = ports.Ports(
-            self.records,
-            self.ironic,
-            self.backend,
-            lambda settings: world.interpret(settings, CLASSES),
-        )
-        self.store = store
+        self.host = self.start('h1', world.runs(shard_key='s1'))
+        self.ports = self.host.context.ports
 
     def join_failing(self, where: str) -> None:
         """Let h2 join, whose policies fail."""
-        runs = (
-            world.runs(shard_key='s2', failing_peers=None)
-            if where == 'peers'
-            else world.runs(fails=where)
-        )
-        other = memory.MemoryBackend(
-            {}, member_ttl=60, call_timeout=1, store=self.store
-        )
-        other.join('h2', 'i2', runs)
+        runs = {
+            'peers': world.runs(shard_key='s2', failing_peers=None),
+            'admits': world.runs(shard_key='s2', fails='admits'),
+            'scope': world.runs(fails='scope'),
+        }[where]
+        # A whole service with such policies does not start.
+        other = service.Service('h2', world.ALL, self.shared)
+        other.backend.join('h2', 'i2', runs)
         self.records.register('h2', runs)
 
     def claim(self, *nodes: model.Node) -> None:
         self.records.apply(
             'h1',
-            self.epoch,
+            self.host.fence.epoch(),
             [Claim(n, reasons.Reason.EXCLUSIVE) for n in nodes],
         )
 
