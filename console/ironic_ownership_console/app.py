@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import flask
 import werkzeug
+from werkzeug import exceptions
 
 from ironic_ownership_console import (
     actions,
@@ -70,7 +71,14 @@ def build(
     app.register_blueprint(one_service.SERVICE)
     app.register_blueprint(actions.ACTIONS)
     app.register_error_handler(ServiceError, gate.refused)
+    app.register_error_handler(exceptions.HTTPException, _failed)
     return app
+
+
+def _failed(error: exceptions.HTTPException) -> tuple[str, int]:
+    """Show an error of the console itself with the way to all pages."""
+    shown = ServiceError(error.code or 500, error.description or error.name)
+    return flask.render_template('error.html', error=shown), shown.status
 
 
 def _context() -> dict[str, Any]:

@@ -143,6 +143,13 @@ class PagesTest(console_case.ConsoleCase):
         self.page('/services/nwe', 404)
         self.page('/act/explode/x', 404)
 
+    def test_address_without_a_page_leads_to_the_others(self) -> None:
+        for path in ('/nowhere', '/services/', '/act/explode'):
+            text = self.page(path, 404)
+            self.assertIn('role="alert"', text)
+            self.assertIn('href="/services"', text)
+        self.assertIn('href="/services"', self.page('/', 405, method='PUT'))
+
     def test_service_that_is_forced_down_serves_no_node(self) -> None:
         self.backend.join('old', 'two', world.ALL)
         self.records.set_service('old', actor='rita', forced_down=True)
