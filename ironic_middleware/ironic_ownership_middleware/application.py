@@ -113,8 +113,18 @@ class Ownership:
         claim, signature = found
         if not claim.is_signed(signature, self.keys, method, path):
             return None
-        age = abs(self.clock() - claim.time)
-        return claim if age <= self.lifetime else None
+        ahead = claim.time - self.clock()
+        if abs(ahead) <= self.lifetime:
+            return claim
+        # Only for this log: an answer would help those who try.
+        LOG.warning(
+            'A request of %s is signed for another time: its clock is %.0f s '
+            '%s that of this machine, or the request is a copy',
+            texts.printable(claim.service),
+            abs(ahead),
+            'ahead of' if ahead > 0 else 'behind',
+        )
+        return None
 
     def _without_records(
         self, claim: Claim, exc: exceptions.RecordsError

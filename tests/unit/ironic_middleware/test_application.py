@@ -160,6 +160,16 @@ class TestSignature(ApplicationCase):
         self.assertNotIn(b'host', answers[0])
         self.assertEqual([], self.records.queries)
 
+    def test_log_names_the_service_whose_clock_is_wrong(self) -> None:
+        for request, text in (
+            (signed(time=support.NOW + 3600), 'host1 .* 3598 s ahead of that'),
+            (signed(time=support.NOW - 3600), 'host1 .* 3602 s behind that'),
+            (signed(key='x' * 32), '^((?!host1).)*$'),
+        ):
+            with self.assertLogs('ironic_ownership_middleware') as logs:
+                support.ask(self.middleware, request)
+            self.assertRegex(logs.output[0], text)
+
     def test_clocks_may_differ_by_less_than_the_lifetime(self) -> None:
         self.admitted(signed(time=support.NOW - 58))
         self.admitted(signed(time=support.NOW + 61))
