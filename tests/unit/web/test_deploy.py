@@ -155,6 +155,7 @@ class FormTest(app_case.SiteCase):
             'input_stream': io.BytesIO(b'[' * 200_000),
             'content_type': 'application/json',
             'environ_overrides': {
+                'CONTENT_LENGTH': '',
                 'wsgi.input_terminated': True,
                 'HTTP_TRANSFER_ENCODING': 'chunked',
             },
