@@ -149,20 +149,15 @@ def rounded(number: float | None) -> float | None:
     return None if number is None else round(number, 4)
 
 
-def codes(of: Iterable[enum.Enum]) -> dict[str, Any]:
-    """Return the schema of a code of an enumeration."""
-    return {'type': 'string', 'enum': [code.value for code in of]}
-
-
 def code(
-    key: str, of: Iterable[enum.Enum], path: str = '', text: str = ''
+    key: str, of: Iterable[enum.StrEnum], path: str = '', text: str = ''
 ) -> Column[Any]:
     """Return the column of a code of an enumeration.
 
     :param path: of the attribute, if it has another name than the key.
     :param text: the meaning of the key.
     """
-    return Column(key, f'{path or key}.value', codes(of), text)
+    return Column(key, f'{path or key}.value', one_of(*of), text)
 
 
 def _read_if_there(path: str) -> Callable[[Any], Any]:
@@ -214,8 +209,8 @@ def rows(key: str, of: Iterable[Column[Any]], text: str = '') -> Column[Any]:
 
 
 def one_of(*texts: str) -> dict[str, Any]:
-    """Return the schema of one of a few texts."""
-    return {'type': 'string', 'enum': list(texts)}
+    """Return the schema of one of a few texts, or of a few codes."""
+    return {'type': 'string', 'enum': [str(text) for text in texts]}
 
 
 def body(

@@ -63,7 +63,7 @@ _FILTERS = (
     schemas.Parameter(
         'kind',
         'Only events of one of these kinds; may be repeated.',
-        {'type': 'array', 'items': schemas.codes(EventKind), 'minItems': 1},
+        {'type': 'array', 'items': schemas.one_of(*EventKind), 'minItems': 1},
     ),
     schemas.Parameter(
         'since',

@@ -46,7 +46,7 @@ _IN_STATE = schemas.Parameter(
     'state',
     'Only nodes in one of these states; may be repeated.',
     schemas.array(
-        schemas.codes((*deployment.State, *deployment.Availability)),
+        schemas.one_of(*deployment.State, *deployment.Availability),
         minItems=1,
     ),
 )
