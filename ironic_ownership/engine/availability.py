@@ -232,8 +232,7 @@ class FlapDamper:
         self.recovery_delay = recovery_delay
         self._since: dict[Place, float] = {}
         self._conductors: Conductors | None = None
-        self._now = 0.0
-        self._last_step = 0.0
+        self._now = self._before = 0.0
         self._outage_at: float | None = None
 
     def observe(self, conductors: Conductors | None, now: float) -> None:
@@ -248,8 +247,7 @@ class FlapDamper:
             self._outage_at = now
         places = conductors.living if conductors else frozenset()
         self._conductors = conductors
-        self._last_step = now - self._now
-        self._now = now
+        self._before, self._now = self._now, now
         self._since = {p: self._since.get(p, now) for p in places}
 
     def evaluate(self, node: model.Node, before: str | None) -> Evaluation:
@@ -281,7 +279,7 @@ class FlapDamper:
     @property
     def is_settled(self) -> bool:
         """True if time changed no evaluation since the last observation."""
-        settled_at = self._now - self._last_step - self.recovery_delay
+        settled_at = self._before - self.recovery_delay
         return self._conductors is not None and all(
             since <= settled_at
             for since in (*self._since.values(), self._outage_at)

@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from nova import objects
+
 from ironic_ownership.embedding import (
     FeedChanges,
     Node,
@@ -17,6 +19,15 @@ from ironic_ownership.embedding import (
 
 UUIDS = [f'00000000-0000-0000-0000-{number:012}' for number in range(1, 9)]
 FREE, OTHER = UUIDS[:2]
+
+
+def row(
+    uuid: str = FREE, host: str = 'host1', **more: Any
+) -> objects.ComputeNode:
+    """Return the row of a node in the cell."""
+    return objects.ComputeNode(
+        uuid=uuid, host=host, hypervisor_hostname=uuid, **more
+    )
 
 
 def view(

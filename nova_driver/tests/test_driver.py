@@ -19,7 +19,7 @@ from nova.virt.ironic import patcher
 from openstack import exceptions as sdk_exceptions
 from openstack.baremetal.v1 import node as baremetal
 
-from ironic_ownership.embedding import NO_INSTANCE, exceptions
+from ironic_ownership.embedding import NO_INSTANCE, FeedChanges, exceptions
 from ironic_ownership_nova import driver as driver_module
 from ironic_ownership_nova import launcher, operations
 from tests import support
@@ -156,35 +156,23 @@ class NodesTest(DriverCase):
 
     def test_gained_and_lost_nodes_follow_at_once(self) -> None:
         self.driver.get_available_nodes()
-        row = objects.ComputeNode(
-            uuid=FREE, host='host1', hypervisor_hostname=FREE
-        )
-        self.rows.return_value = [row]
-        changes = types.SimpleNamespace(
-            reset=False, gained={FREE: support.view(FREE)}, lost={OTHER}
-        )
-        self.driver._follow(changes)
+        self.rows.return_value = [support.row()]
+        gained = {FREE: support.view(FREE)}
+        self.driver._follow(FeedChanges(1, gained, lost={OTHER}))
         self.assertEqual({FREE}, set(self.tracker.compute_nodes))
         self.assertEqual({FREE}, set(self.driver.node_cache))
         # After a reset it is compared with all nodes that are owned now.
-        changes.reset, changes.lost = True, frozenset()
-        changes.gained = {}
-        self.driver._follow(changes)
+        self.driver._follow(FeedChanges(2, reset=True))
         self.assertEqual({}, self.tracker.compute_nodes)
 
     def test_node_that_is_lost_while_its_row_is_read_is_not_offered(
         self,
     ) -> None:
-        rows = [
-            objects.ComputeNode(uuid=u, host='host1', hypervisor_hostname=u)
-            for u in (FREE, OTHER)
-        ]
+        rows = [support.row(uuid) for uuid in (FREE, OTHER)]
 
         def read(context: object, uuids: object) -> list[object]:
             del self.host.feed.views[OTHER]
-            self.driver._follow(
-                types.SimpleNamespace(reset=False, gained={}, lost={OTHER})
-            )
+            self.driver._follow(FeedChanges(1, lost={OTHER}))
             return rows
 
         self.rows.side_effect = read
@@ -205,9 +193,7 @@ class NodesTest(DriverCase):
 
         self.driver.get_available_nodes()
         cache = self.driver.node_cache
-        self.driver._follow(
-            types.SimpleNamespace(reset=False, gained={}, lost=Lost([OTHER]))
-        )
+        self.driver._follow(FeedChanges(1, lost=Lost([OTHER])))
         self.assertNotIn(OTHER, self.driver.node_cache)
         self.assertIn(FREE, self.driver.node_cache)
 
@@ -267,10 +253,7 @@ class PassTest(DriverCase):
     def setUp(self) -> None:
         super().setUp()
         self.rows.return_value = [
-            objects.ComputeNode(
-                uuid=uuid, host='host1', hypervisor_hostname=uuid, service_id=1
-            )
-            for uuid in (FREE, OTHER)
+            support.row(uuid, service_id=1) for uuid in (FREE, OTHER)
         ]
         self.instances = self.patch(
             objects.InstanceList,
@@ -334,9 +317,7 @@ class PassTest(DriverCase):
 
         :returns: the row that Nova finds afterwards: another service has it.
         """
-        row = objects.ComputeNode(
-            uuid=FREE, host='host2', hypervisor_hostname=FREE, deleted=False
-        )
+        row = support.row(host='host2', deleted=False)
         tracker = resource_tracker.ResourceTracker
         self.patch(tracker, '_get_compute_node', return_value=row)
         self.patch(tracker, '_update')
@@ -348,7 +329,7 @@ class PassTest(DriverCase):
         return row
 
     def test_node_that_is_lost_during_the_pass_is_not_taken(self) -> None:
-        lost = types.SimpleNamespace(reset=False, gained={}, lost={FREE})
+        lost = FeedChanges(1, lost={FREE})
         row = self.interrupt(lambda: self.driver._follow(lost))
         with self.assertRaises(exception.ComputeHostNotFound):
             self.run_pass()
@@ -366,9 +347,7 @@ class PassTest(DriverCase):
                 self.driver._service._host = self.host
                 self.driver.get_available_nodes()
                 if known:
-                    self.tracker.compute_nodes[FREE] = objects.ComputeNode(
-                        uuid=FREE, host='host1', hypervisor_hostname=FREE
-                    )
+                    self.tracker.compute_nodes[FREE] = support.row()
                 row = self.interrupt(
                     lambda name=ends: setattr(self.host.feed, name, {})
                 )

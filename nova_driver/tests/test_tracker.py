@@ -19,12 +19,9 @@ from ironic_ownership_nova import compatibility, reported
 from ironic_ownership_nova import tracker as tracker_module
 from ironic_ownership_nova.tracker import Report, Tracker
 from tests import support
+from tests.support import row
 
 FREE, OTHER = support.FREE, support.OTHER
-
-
-def row(uuid: str, host: str = 'host1') -> objects.ComputeNode:
-    return objects.ComputeNode(uuid=uuid, host=host, hypervisor_hostname=uuid)
 
 
 class TrackerCase(unittest.TestCase):

@@ -285,7 +285,7 @@ class Permission:
         row, record = self._context.ports.records.service_and_node(
             self.host, self._uuid
         )
-        _check_service(self.host, lease.epoch, row)
+        fence.check_row(self.host, lease.epoch, row)
         if record is None or record.host != self.host:
             raise _not_owner(self.host, self._uuid, record)
         until = min(lease.until, started + self._longest)
@@ -309,17 +309,6 @@ class Permission:
                 hint='Ask the guard again',
             )
         return found
-
-
-def _check_service(host: str, epoch: int, row: model.Service | None) -> None:
-    if row is not None and row.forced_down:
-        raise fence.forced_down(host)
-    if row is None or row.fenced or row.epoch != epoch:
-        raise exceptions.FencedError(
-            f'{host} was fenced: another service, or another process of this '
-            'one, has taken over its right to act',
-            hint='It acts again after it has registered again',
-        )
 
 
 def _not_owner(

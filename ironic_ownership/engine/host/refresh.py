@@ -29,6 +29,7 @@ from ironic_ownership.engine.host.refresh_result import (
 )
 from ironic_ownership.engine.host.snapshot import RecordCache, ReleaseCheck
 from ironic_ownership.engine.host.tuning import Tuning
+from ironic_ownership.engine.membership import fence
 from ironic_ownership.engine.membership.failure_detector import (
     ClockSkew,
     Liveness,
@@ -198,7 +199,8 @@ class Refresher:
             self.operator_log.lost_commits(lost)
         self._clock_skew.observe(seen.view)
         row = seen.services.get(self._host)
-        _check_epoch(self._host, epoch, row)
+        # Before there is something to write, so that the service learns of it.
+        fence.check_row(self._host, epoch, row)
         self._store_status(seen.view, row)
         companion = self.context.ports.companion
         if companion is not None:
@@ -370,14 +372,3 @@ class Refresher:
 
 def _away(services: Iterable[model.Service]) -> frozenset[str]:
     return frozenset(row.host for row in services if row.away)
-
-
-def _check_epoch(host: str, epoch: int, row: model.Service | None) -> None:
-    # Before there is something to write, so that the service learns of it.
-    # The epoch is from before the row was read.
-    if row is None or row.fenced or row.forced_down or row.epoch != epoch:
-        raise exceptions.FencedError(
-            f'{host} has no right to write: its service was fenced, forced '
-            'down or deleted, or registered by another process',
-            hint='It registers again automatically, unless it is forced down',
-        )

@@ -159,8 +159,7 @@ class RecordCache:
         self._scope: model.Scope | None = None
         self._services: Mapping[str, model.Service] | None = None
         self._known: dict[str, model.ComputeNode] = {}
-        self._is_complete = False
-        """Whether the records of these nodes are known as well."""
+        # Those whose records are known as well.
         self._nodes = NO_NODES
         # Since the last return of complete(), which may have failed.
         self._changed: set[str] = set()
@@ -183,7 +182,7 @@ class RecordCache:
         before, self._services = self._services, None
         since = _since(before, services) if scope == self._scope else None
         if since is None:
-            self._is_complete = False
+            self._nodes = NO_NODES
             self._read_all(scope)
         elif since:
             self._change(self._changes(scope, since))
@@ -204,7 +203,7 @@ class RecordCache:
         :raises RecordsError: if the database does not answer.
         """
         some: Iterable[str] = nodes
-        if changed is not None and self._is_complete:
+        if changed is not None and self._nodes:
             some = changed | self._changed
         unknown = {u for u in some if u in nodes and u not in self._known}
         more: Iterable[model.ComputeNode] = ()
@@ -214,7 +213,7 @@ class RecordCache:
         elif unknown:
             more = self.records.compute_nodes_by_uuid(sorted(unknown))
         self._change({record.uuid: record for record in more})
-        self._nodes, self._is_complete = nodes, True
+        self._nodes = nodes
         late = {
             uuid
             for uuid in unknown
@@ -241,13 +240,12 @@ class RecordCache:
         self, scope: model.Scope, since: Mapping[str, int]
     ) -> dict[str, model.ComputeNode | None]:
         """Return the records that changed; ``None`` for one of no concern."""
-        asked = self._nodes if self._is_complete else NO_NODES
         return {
             uuid: record
             if record is not None
             and (
                 record.host == self.host
-                or uuid in asked
+                or uuid in self._nodes
                 or scope.matches(record.shard, record.conductor_group)
             )
             else None

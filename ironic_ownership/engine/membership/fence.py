@@ -12,7 +12,7 @@ import functools
 import threading
 from collections.abc import Callable
 
-from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import Clock, monotonic
 
 Refusal = Callable[[], exceptions.FencedError]
@@ -39,6 +39,22 @@ def forced_down(host: str) -> exceptions.FencedError:
         'else acts on its nodes',
         lasting=True,
     )
+
+
+def check_row(host: str, epoch: int, row: model.Service | None) -> None:
+    """Check that the row of a service gives it the right to act.
+
+    :param epoch: of the lease, from before the row was read.
+    :raises FencedError: if it does not.
+    """
+    if row is not None and row.forced_down:
+        raise forced_down(host)
+    if row is None or row.fenced or row.epoch != epoch:
+        raise exceptions.FencedError(
+            f'{host} was fenced: another service, or another process of this '
+            'one, has taken over its right to act',
+            hint='It acts again after it has registered again',
+        )
 
 
 @dataclasses.dataclass(frozen=True)
