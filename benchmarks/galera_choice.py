@@ -26,9 +26,7 @@ from ironic_ownership.contracts.reservations import Request, Reservation
 from ironic_ownership.db import (
     connection,
     moves,
-    node_imports,
     records,
-    removals,
     reservations,
 )
 from lab import committed_order
@@ -59,8 +57,6 @@ class Ports:
     def __post_init__(self) -> None:
         self.records = records.SqlRecords(self.database)
         self.moves = moves.SqlMoves(self.database)
-        self.imports = node_imports.SqlNodeImports(self.database)
-        self.removals = removals.SqlRemovals(self.database)
         self.reservations = reservations.SqlReservations(self.database)
         self.common: CommonCommit | None = None
         event.listen(self.database.engine, 'commit', self._before_commit)
@@ -193,9 +189,9 @@ class Choice:
             return 'take up', others['take up']
         seen = SeenOwner(node.host, epoch), Origin(actor, reason='gone')
         on_node: dict[str, Operation] = {
-            'remove': lambda p: p.removals.remove(node.uuid, *seen),
+            'remove': lambda p: p.records.remove(node.uuid, *seen),
             'forget instance': lambda p: (
-                p.removals.forget_instance(
+                p.records.forget_instance(
                     node.uuid, str(node.instance_uuid), *seen
                 )
                 is None
@@ -255,7 +251,9 @@ class Choice:
                 return (
                     'import',
                     lambda p: (
-                        not p.imports.claim(host, [model.Node(uuid)], by)
+                        not p.records.import_nodes(
+                            host, [model.Node(uuid)], by
+                        )
                     ),
                 )
             return self._apply(

@@ -22,6 +22,7 @@ from ironic_ownership.contracts.records import EVERY_NODE, NodeFilter
 from ironic_ownership.db import (
     change_transaction,
     connection,
+    node_admin,
     pauses,
     queries,
     registration,
@@ -60,6 +61,10 @@ class SqlRecords(transaction.Port):
     give_order = transaction.method(service_admin.give_order)
     note_fence = transaction.method(service_admin.note_fence)
     apply = transaction.method(change_transaction.apply)
+    begin_deletion = transaction.method(node_admin.begin_deletion)
+    remove = transaction.method(node_admin.remove)
+    forget_instance = transaction.method(node_admin.forget_instance)
+    import_nodes = transaction.method(node_admin.import_nodes)
 
     def advertise(
         self, host: str, epoch: int, settings: model.MemberSettings

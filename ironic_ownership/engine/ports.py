@@ -19,26 +19,22 @@ from ironic_ownership.engine.decision import policy_set
 
 if TYPE_CHECKING:
     from ironic_ownership.db.moves import SqlMoves as Moves
-    from ironic_ownership.db.node_imports import SqlNodeImports as NodeImports
     from ironic_ownership.db.outbox import SqlOutbox as Outbox
     from ironic_ownership.db.records import SqlRecords as Records
-    from ironic_ownership.db.removals import SqlRemovals as Removals
     from ironic_ownership.db.reservations import (
         SqlReservations as Reservations,
     )
 else:
-    Moves = NodeImports = Outbox = Records = Removals = Reservations = object
+    Moves = Outbox = Records = Reservations = object
 
 __all__ = [
     'Allocations',
     'BareMetal',
     'Moves',
-    'NodeImports',
     'Outbox',
     'Placement',
     'Ports',
     'Records',
-    'Removals',
     'Reservations',
 ]
 

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from ironic_ownership.engine.deletion.missing_nodes import Limits
     from ironic_ownership.engine.ports import (
         Moves,
-        NodeImports,
         Records,
-        Removals,
         Reservations,
     )
     from ironic_ownership.engine.queries import deployment
@@ -148,20 +146,6 @@ class Container:
         from ironic_ownership.db.moves import SqlMoves
 
         return self._open(SqlMoves)
-
-    @built
-    def removals(self) -> Removals:
-        """The deletions by operators."""
-        from ironic_ownership.db.removals import SqlRemovals
-
-        return self._open(SqlRemovals)
-
-    @built
-    def node_imports(self) -> NodeImports:
-        """The imports by operators."""
-        from ironic_ownership.db.node_imports import SqlNodeImports
-
-        return self._open(SqlNodeImports)
 
     @built
     def reservations(self) -> Reservations:

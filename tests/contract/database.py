@@ -20,9 +20,7 @@ from ironic_ownership.db import (
     schema,
     tables,
 )
-from ironic_ownership.db.node_imports import SqlNodeImports
 from ironic_ownership.db.outbox import SqlOutbox
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
 from tests import compiled_statements  # noqa: F401
 
@@ -131,12 +129,6 @@ class RecordsOnDatabase(OnDatabase):
 
     def make_moves(self) -> moves.SqlMoves:
         return moves.SqlMoves(self.database)
-
-    def make_removals(self) -> SqlRemovals:
-        return SqlRemovals(self.database)
-
-    def make_imports(self) -> SqlNodeImports:
-        return SqlNodeImports(self.database)
 
     def make_reservations(self) -> SqlReservations:
         return SqlReservations(self.database)

@@ -13,7 +13,6 @@ from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import connection, schema
 from ironic_ownership.db.moves import SqlMoves
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership_nova.cell import companion
 from tests.contract import database
 from tests.contract.suites import (
@@ -61,9 +60,6 @@ class WithCell(database.RecordsOnDatabase):
 
     def make_moves(self) -> SqlMoves:
         return SqlMoves(self.database, self.companion)
-
-    def make_removals(self) -> SqlRemovals:
-        return SqlRemovals(self.database, self.companion)
 
     def write(self, number: int, values: str) -> None:
         """Write columns of the row of a node, as another program does."""
@@ -164,7 +160,7 @@ class CellTest(WithCell, suite.RecordsContract):
         ]
 
     def begin_deletion(self, number: int) -> str | None:
-        return self.make_removals().begin_deletion(
+        return self.records.begin_deletion(
             suite.uuid(number),
             records.SeenOwner('host1', self.epochs['host1']),
         )
@@ -252,7 +248,7 @@ class CellTest(WithCell, suite.RecordsContract):
         self.assertIsNone(self.begin_deletion(4))
         self.assertEqual([None, 'Host1'], self.in_cell(3, 4))
         self.assertTrue(
-            self.make_removals().remove(
+            self.records.remove(
                 suite.uuid(4),
                 records.SeenOwner('host1', self.epochs['host1']),
                 Origin('operator'),

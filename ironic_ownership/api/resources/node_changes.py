@@ -156,7 +156,6 @@ def _delete(request: Request) -> Answer:
     if not request.dry_run:
         deletion = operation.execute(
             deletion,
-            request.context.removals,
             request.origin,
             progress=request.progress,
             stopping=request.stopping,
@@ -242,9 +241,7 @@ def _forget(request: Request) -> Answer:
     operation = operation_of(request)
     proposal = operation.propose(request.body['uuids'], instances=True)
     if not request.dry_run:
-        proposal = operation.execute(
-            proposal, request.context.removals, request.origin
-        )
+        proposal = operation.execute(proposal, request.origin)
     return answer(request, 'instances', proposal.nodes, FORGOTTEN)
 
 
@@ -315,7 +312,6 @@ def _import(request: Request) -> Answer:
     ports = context.ports_of(request.request_id)
     operation = import_nodes.ImportNodes(
         ports,
-        context.node_imports,
         create=body.get('new_services', False),
         sharded=context.sharded,
     )

@@ -32,7 +32,7 @@ from ironic_ownership.engine.gates import (
     no_progress,
     proposed,
 )
-from ironic_ownership.engine.ports import Ports, Removals
+from ironic_ownership.engine.ports import Ports
 
 LOG = log.getLogger(__name__)
 _Records = Sequence[model.ComputeNode]
@@ -95,7 +95,6 @@ class DeleteNodes:
     def execute(
         self,
         proposed: Deletion,
-        removals: Removals,
         origin: Origin,
         *,
         progress: Progress = no_progress,
@@ -107,6 +106,7 @@ class DeleteNodes:
             result that was proposed.
         """
         done: list[NodeDeletion] = []
+        records = self.ports.records
         for (node,) in batches(proposed.nodes, 1, progress, stopping):
             record, result = node.record, node
             batch = proposed.batches[record.host]
@@ -116,15 +116,15 @@ class DeleteNodes:
                 result = Remover(self.ports).remove(
                     record,
                     batch,
-                    begin=partial(removals.begin_deletion, record.uuid, seen),
-                    delete=partial(removals.remove, record.uuid, seen, origin),
+                    begin=partial(records.begin_deletion, record.uuid, seen),
+                    delete=partial(records.remove, record.uuid, seen, origin),
                 )
                 if result.deleted:
                     LOG.info('deleted compute node %s', record.uuid)
             elif node.result is Result.WOULD_FORGET:
                 result = self._evaluate(record, batch, node.result)
                 if not result.refused:
-                    result = _forget(result, removals, seen, origin)
+                    result = self._forget(result, seen, origin)
             done.append(result)
         rest = proposed.nodes[len(done) :]
         return dataclasses.replace(proposed, nodes=[*done, *rest])
@@ -140,16 +140,17 @@ class DeleteNodes:
             result=proposed(results, passed), gates=results, record=record
         )
 
-
-def _forget(
-    node: NodeDeletion, removals: Removals, seen: SeenOwner, origin: Origin
-) -> NodeDeletion:
-    uuid, instance = node.record.uuid, node.record.instance_uuid or ''
-    objection = removals.forget_instance(uuid, instance, seen, origin)
-    if objection is not None:
-        return node.late(gates.STILL_OWNER, objection)
-    LOG.info('forgot instance %s of node %s', instance, uuid)
-    return dataclasses.replace(node, result=Result.FORGOTTEN)
+    def _forget(
+        self, node: NodeDeletion, seen: SeenOwner, origin: Origin
+    ) -> NodeDeletion:
+        uuid, instance = node.record.uuid, node.record.instance_uuid or ''
+        objection = self.ports.records.forget_instance(
+            uuid, instance, seen, origin
+        )
+        if objection is not None:
+            return node.late(gates.STILL_OWNER, objection)
+        LOG.info('forgot instance %s of node %s', instance, uuid)
+        return dataclasses.replace(node, result=Result.FORGOTTEN)
 
 
 def _find(uuids: Iterable[str], records: _Records) -> _Records:

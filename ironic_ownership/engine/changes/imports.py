@@ -17,7 +17,6 @@ from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.selection import FEW, NodeReader
 from ironic_ownership.engine.gates import Gate, GateResult, Result
-from ironic_ownership.engine.ports import NodeImports
 
 LOG = log.getLogger(__name__)
 
@@ -155,7 +154,6 @@ class ImportNodes(NodeReader):
     :param create: create rows of services that are not on record.
     """
 
-    imports: NodeImports
     _: dataclasses.KW_ONLY
     create: bool
 
@@ -219,7 +217,7 @@ class ImportNodes(NodeReader):
     ) -> Iterable[ImportedNode]:
         gate = NOT_OWNED
         try:
-            refused = self.imports.claim(
+            refused = self.ports.records.import_nodes(
                 host,
                 [one.node for one in batch if one.node is not None],
                 origin,

@@ -14,14 +14,10 @@ INSTANCE = uuid(901)
 class NodeImportContract(RecordsContract):
     """An operator records owners; a service that runs keeps its rules."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.imports = self.make_imports()
-
     def imported(self, host: str, create: bool = False) -> set[str]:
         """Import node 1, which has an instance, and node 2."""
         nodes = [node(1, instance_uuid=INSTANCE), node(2)]
-        refused = self.imports.claim(host, nodes, ORIGIN, create=create)
+        refused = self.records.import_nodes(host, nodes, ORIGIN, create=create)
         return {one.uuid for one in nodes} - refused.keys()
 
     def test_nodes_and_instances_get_their_owner(self) -> None:
@@ -59,10 +55,9 @@ class NodeImportContract(RecordsContract):
         self.register('host1')
         self.applied('host1', claim(2), Release(uuid(2)))
         unowned = SeenOwner(None, None)
-        removals = self.make_removals()
-        self.assertIsNone(removals.begin_deletion(uuid(2), unowned))
+        self.assertIsNone(self.records.begin_deletion(uuid(2), unowned))
         self.assertEqual({uuid(1), uuid(2)}, self.imported('host1'))
-        self.assertIs(False, removals.remove(uuid(2), unowned, ORIGIN))
+        self.assertIs(False, self.records.remove(uuid(2), unowned, ORIGIN))
 
     def test_service_without_a_right_to_write_gets_nothing(self) -> None:
         epoch = self.register('host1')

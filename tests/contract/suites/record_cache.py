@@ -24,8 +24,6 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.db import connection
-from ironic_ownership.db.node_imports import SqlNodeImports
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.host.snapshot import RecordCache
 from ironic_ownership.engine.ports import Records
 from tests.contract.suites import record_history
@@ -199,14 +197,13 @@ class RecordCacheContract(RecordsContract):
                 self.assert_only_changes(number)
 
     def test_service_that_is_made_again_is_another_one(self) -> None:
-        imports, by = SqlNodeImports(self.database), Origin('operator')
-        removals, seen = SqlRemovals(self.database), SeenOwner('new', 0)
+        by, seen = Origin('operator'), SeenOwner('new', 0)
         for number in (1, 2):
-            imports.claim('new', [node(number)], by, create=True)
+            self.records.import_nodes('new', [node(number)], by, create=True)
             self.assert_same()
-            removals.begin_deletion(uuid(number), seen)
+            self.records.begin_deletion(uuid(number), seen)
             self.assert_same()
-            removals.remove(uuid(number), seen, by)
+            self.records.remove(uuid(number), seen, by)
             self.records.delete_service('new', actor='operator')
 
     def test_commits_of_concurrent_writers_are_never_lost(self) -> None:

@@ -29,8 +29,6 @@ from ironic_ownership.contracts.records import (
 )
 from ironic_ownership.db import connection, purge, tables, transaction
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.db.node_imports import SqlNodeImports
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.db.reservations import SqlReservations
 from ironic_ownership.engine.ports import Records
 from tests.contract.suites import records, reservations
@@ -84,8 +82,6 @@ class History:
         wipe(database)
         self.database, self.records = database, stored
         self.moves = SqlMoves(database)
-        self.removals = SqlRemovals(database)
-        self.imports = SqlNodeImports(database)
         self.reservations = SqlReservations(database)
         self._numbers = itertools.count()
         self._reserved: dict[int, str] = {}
@@ -168,14 +164,14 @@ class History:
         node = self._seen(step.number)
         if node is not None:
             seen = SeenOwner(node.source, node.source_epoch)
-            self.removals.begin_deletion(node.uuid, seen)
+            self.records.begin_deletion(node.uuid, seen)
             if not step.has_instance:
-                self.removals.remove(node.uuid, seen, Origin('operator'))
+                self.records.remove(node.uuid, seen, Origin('operator'))
 
     def do_forget_instance(self, step: Step) -> None:
         node = self._seen(step.number)
         if node is not None and node.instance_uuid is not None:
-            self.removals.forget_instance(
+            self.records.forget_instance(
                 node.uuid,
                 node.instance_uuid,
                 SeenOwner(node.source, node.source_epoch),
@@ -183,7 +179,7 @@ class History:
             )
 
     def do_import(self, step: Step) -> None:
-        self.imports.claim(
+        self.records.import_nodes(
             step.host,
             [self._node(step)],
             Origin('operator'),

@@ -25,7 +25,6 @@ class RemovalContract(RecordsContract):
 
     def setUp(self) -> None:
         super().setUp()
-        self.removals = self.make_removals()
         self.seen = SeenOwner('host1', self.register('host1'))
         self.applied('host1', claim(1))
 
@@ -35,12 +34,12 @@ class RemovalContract(RecordsContract):
         return [changed, UNOWNED, SeenOwner('host1', None)]
 
     def begin(self, seen: SeenOwner | None = None) -> str | None:
-        return self.removals.begin_deletion(uuid(1), seen or self.seen)
+        return self.records.begin_deletion(uuid(1), seen or self.seen)
 
     def remove(self, seen: SeenOwner | None = None, number: int = 1) -> bool:
         seen = seen or self.seen
-        self.removals.begin_deletion(uuid(number), seen)
-        return self.removals.remove(uuid(number), seen, BY)
+        self.records.begin_deletion(uuid(number), seen)
+        return self.records.remove(uuid(number), seen, BY)
 
     def assert_nothing_is_removed(
         self, seen: SeenOwner | None = None, number: int = 1
@@ -88,7 +87,7 @@ class RemovalContract(RecordsContract):
             self.applied('host1', sees)
             self.assertIs(Reason.EXCLUSIVE, self.record(1).reason)
             # The deletion has ended, so its last step changes nothing.
-            self.assertIs(False, self.removals.remove(uuid(1), self.seen, BY))
+            self.assertIs(False, self.records.remove(uuid(1), self.seen, BY))
             self.assertIsNotNone(self.find(1))
 
     def test_removed_record_is_gone_with_one_event_of_the_operator(
@@ -148,7 +147,7 @@ class RemovalContract(RecordsContract):
         seen: SeenOwner | None = None,
     ) -> None:
         before = self.state()
-        found = self.removals.forget_instance(
+        found = self.records.forget_instance(
             uuid(1), instance, seen or self.seen, BY
         )
         self.assertIn(text, found or '')
@@ -156,7 +155,7 @@ class RemovalContract(RecordsContract):
 
     def test_forgotten_instance_is_closed_once_with_one_event(self) -> None:
         self.applied('host1', DEPLOYED)
-        forget = self.removals.forget_instance
+        forget = self.records.forget_instance
         self.assertIsNone(forget(uuid(1), INSTANCE, self.seen, BY))
         self.assert_has(self.record(1), host='host1', instance_uuid=None)
         self.assert_event(

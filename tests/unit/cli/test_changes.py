@@ -8,7 +8,6 @@ from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.records import Update
 from ironic_ownership.db.records import SqlRecords
-from ironic_ownership.db.removals import SqlRemovals
 from tests.contract.suites import placement
 from tests.unit.cli import command_case
 from tests.unit.cli.command_case import Change, RowCase, nothing
@@ -173,7 +172,7 @@ def instances(case: RowCase) -> None:
 def instance_since(case: RowCase) -> None:
     instances(case)
     late = mock.patch.object(
-        SqlRemovals, 'forget_instance', return_value='the cell has it'
+        SqlRecords, 'forget_instance', return_value='the cell has it'
     )
     case.enterContext(late)
 

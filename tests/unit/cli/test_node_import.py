@@ -14,7 +14,7 @@ from ironic_ownership.contracts.moves import HandOver, NodeMove
 from ironic_ownership.contracts.records import Release
 from ironic_ownership.db.linked_tables import LockedNodes
 from ironic_ownership.db.moves import SqlMoves
-from ironic_ownership.db.node_imports import SqlNodeImports
+from ironic_ownership.db.records import SqlRecords
 from tests.unit.cli import command_case
 from tests.unit.engine import world
 
@@ -178,7 +178,7 @@ class ImportCommandTest(command_case.CommandCase):
         self.assertEqual((3, 'new'), (code, self.owner(1)))
 
     def test_interrupted_import_is_resumed(self) -> None:
-        claim, calls = SqlNodeImports.claim, iter(range(100))
+        claim, calls = SqlRecords.import_nodes, iter(range(100))
 
         def breaking(*args: Any, **how: Any) -> Any:
             if next(calls) == 1:
@@ -188,7 +188,7 @@ class ImportCommandTest(command_case.CommandCase):
         owners = {1: 'new', 2: 'new', 3: 'new'}
         with (
             mock.patch.object(node_import, 'MAX_IMPORTED', 1),
-            mock.patch.object(SqlNodeImports, 'claim', breaking),
+            mock.patch.object(SqlRecords, 'import_nodes', breaking),
             self.assertRaises(exceptions.OwnershipError),
         ):
             self.run_import(owners, '-y')
@@ -205,7 +205,7 @@ class ImportCommandTest(command_case.CommandCase):
         hold = HandOver('req-1', 'operator')
         moves = SqlMoves(self.wired.database)
 
-        real = SqlNodeImports.claim
+        real = SqlRecords.import_nodes
 
         def in_cell(*args: Any, **how: Any) -> object:
             moves.end_release('req-1', [node.uuid])
@@ -233,7 +233,7 @@ class ImportCommandTest(command_case.CommandCase):
             (taken, 'not_owned', 'got an owner', 'Repeat'),
         ):
             self.assertEqual({}, moves.release([node], hold))
-            with mock.patch.object(SqlNodeImports, 'claim', claim):
+            with mock.patch.object(SqlRecords, 'import_nodes', claim):
                 found = self.run_import({1: 'new'}, '-y')
             self.assertEqual((3, ['refused']), found)
             self.assertEqual([gate], self.cell(1, 'failed_gates'))

@@ -4,7 +4,6 @@ import dataclasses
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import Origin
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.changes.deletion import DeleteNodes, Deletion
 from ironic_ownership.engine.deletion.gates import GATES
 from ironic_ownership.engine.deletion.missing_nodes import Limits
@@ -32,12 +31,9 @@ class TestDeleteNodes(service.ServiceCase):
             Limits(0.0, 0.25, 3),
             model.Scope(),
         )
-        self.removals = SqlRemovals(self.database)
 
     def execute(self, proposed: Deletion, **more) -> list[str]:
-        done = self.operation.execute(
-            proposed, self.removals, Origin('operator'), **more
-        )
+        done = self.operation.execute(proposed, Origin('operator'), **more)
         return [node.result for node in done.nodes]
 
     def test_proposal_writes_nothing(self) -> None:
@@ -110,9 +106,7 @@ class TestForgetInstances(service.ServiceCase):
 
     def execute(self) -> Result:
         done = self.operation.execute(
-            self.proposed,
-            SqlRemovals(self.database),
-            Origin('operator', reason='scrapped'),
+            self.proposed, Origin('operator', reason='scrapped')
         )
         (one,) = done.nodes
         self.refused = [result.gate for result in one.refused]

@@ -17,7 +17,6 @@ def failed(create: bool = False, **values) -> dict[str, str]:
     """Return the hints of the gates that do not pass, by their codes."""
     operation = import_nodes.ImportNodes(
         ports.Ports(None, None, None, world.interpret),  # type: ignore
-        None,  # type: ignore
         create=create,
         sharded=lambda: False,
     )

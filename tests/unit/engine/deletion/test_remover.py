@@ -7,7 +7,6 @@ from collections.abc import Callable
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.contracts.records import SeenOwner
-from ironic_ownership.db.removals import SqlRemovals
 from ironic_ownership.engine.deletion import gates, missing_nodes
 from ironic_ownership.engine.deletion.missing_nodes import Batch
 from ironic_ownership.engine.deletion.remover import NodeDeletion, Remover
@@ -180,9 +179,7 @@ class TestRefreshWithPlacement(RemovalCase):
     def begin_deletion(self) -> None:
         """Do the first step of an operator, who does no other."""
         (row,) = self.records.services()
-        SqlRemovals(self.database).begin_deletion(
-            GONE, SeenOwner('host1', row.epoch)
-        )
+        self.records.begin_deletion(GONE, SeenOwner('host1', row.epoch))
 
     def test_deletion_that_ended_at_any_step_is_resumed(self) -> None:
         for provider in (True, False):
