@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from oslo_config import cfg
 
 from benchmarks import processor_time
+from ironic_ownership.clients import options
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.db import connection, records, schema
 from lab import postgresql, process
@@ -71,10 +72,10 @@ def open_ironic(endpoint: str) -> client.IronicClient:
     """Open a client of Ironic, as a service does."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
+    options.register_opts(conf, options.IRONIC)
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', endpoint, 'ironic')
-    return client.open_ironic(conf)
+    return options.open_ironic(conf)
 
 
 def program(name: str) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ from typing import Any
 from oslo_config import cfg
 
 from benchmarks import table
-from ironic_ownership.clients.placement import client, options
+from ironic_ownership.clients import options
+from ironic_ownership.clients.placement import client
 from ironic_ownership.contracts import model, reasons
 from ironic_ownership.contracts.calls import monotonic
 from ironic_ownership.contracts.records import Change, Claim, Update

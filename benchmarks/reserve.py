@@ -34,7 +34,7 @@ import tenacity
 
 from benchmarks import deployment, table
 from ironic_ownership import wiring
-from ironic_ownership.clients.ironic import allocations as clients
+from ironic_ownership.clients import options
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import events, exceptions, model, reservations
 from ironic_ownership.contracts.reservations import Request
@@ -165,7 +165,7 @@ def _measure(
         backends.append(member)
         records.register(host, _SETTINGS, incarnation=f'incarnation-of-{host}')
     threads = ClientThreads(count)
-    opened = [clients.open_allocations(wired.conf) for _ in range(count)]
+    opened = [options.open_allocations(wired.conf) for _ in range(count)]
     one = [wired.new_reserver()]
     many = [wired.new_reserver() for _ in range(SERVICES)]
     try:

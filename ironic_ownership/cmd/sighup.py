@@ -13,8 +13,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership import plugins, program, settings
-from ironic_ownership.clients.ironic import client
-from ironic_ownership.clients.placement import options
+from ironic_ownership.clients import options
 from ironic_ownership.conf import configuration, core, log_format
 from ironic_ownership.conf.configuration import new
 from ironic_ownership.contracts import exceptions, texts
@@ -101,7 +100,7 @@ class Reloading:
         fresh = new(self._files, program.HOST)
         _refuse_unfinished(fresh)
         # As at the start, or their values would seem to have changed.
-        client.register_opts(fresh)
+        options.register_opts(fresh)
         options.is_configured(fresh)
         settings.read(fresh)
         return fresh

@@ -1,8 +1,8 @@
 """Access to everything that the use cases read from and write to.
 
-The ports to the database have one implementation each, in ``db``, where their
-methods are described. Here are their names, for annotations: at run time the
-engine imports none of them.
+The ports to the database, to Ironic and to Placement have one implementation
+each, in ``db`` and ``clients``, where their methods are described. Here are
+their names, for annotations: at run time the engine imports none of them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from ironic_ownership.contracts.backend import MembershipBackend
-from ironic_ownership.contracts.bare_metal import BareMetal
-from ironic_ownership.contracts.placement import Placement
 from ironic_ownership.contracts.records import Companion
-from ironic_ownership.contracts.reservations import Allocations
 from ironic_ownership.engine.decision import policy_set
 
 if TYPE_CHECKING:
+    from ironic_ownership.clients.ironic.allocations import (
+        IronicAllocations as Allocations,
+    )
+    from ironic_ownership.clients.ironic.client import (
+        IronicClient as BareMetal,
+    )
+    from ironic_ownership.clients.placement.client import (
+        PlacementClient as Placement,
+    )
     from ironic_ownership.db.moves import SqlMoves as Moves
     from ironic_ownership.db.outbox import SqlOutbox as Outbox
     from ironic_ownership.db.records import SqlRecords as Records
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
         SqlReservations as Reservations,
     )
 else:
+    Allocations = BareMetal = Placement = object
     Moves = Outbox = Records = Reservations = object
 
 __all__ = [

@@ -298,10 +298,8 @@ def _register_clients(
     own = target.__module__.startswith(f'{__name__.partition(".")[0]}.')
     if own or not any(option.group for option in target.options):
         return
-    from ironic_ownership.clients.ironic import client
-    from ironic_ownership.clients.placement import options
+    from ironic_ownership.clients import options
 
-    client.register_opts(conf)
     options.register_opts(conf)
 
 
@@ -339,7 +337,7 @@ def _options_in_use(
                     continue
             yield group, option.name  # also if it cannot be read
     elif group in conf.list_all_sections():
-        from ironic_ownership.clients.placement.options import written
+        from ironic_ownership.clients.options import written
 
         yield from ((group, option) for option in sorted(written(conf)[group]))
 

@@ -232,10 +232,10 @@ class Container:
 
         :param fields: of nodes that are read as well.
         """
-        from ironic_ownership.clients.ironic import client
+        from ironic_ownership.clients import options
 
         with self.lock:
-            opened = client.open_ironic(
+            opened = options.open_ironic(
                 self.conf,
                 request_id=request_id,
                 on_request=lambda: {*plugins.node_fields, *fields},
@@ -321,7 +321,7 @@ class Container:
 
         :raises OwnershipError: if its options can't work.
         """
-        from ironic_ownership.clients.placement import options
+        from ironic_ownership.clients import options
 
         with self.lock:
             opened = options.open_placement(self.conf, request_id)

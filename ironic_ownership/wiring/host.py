@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from oslo_log import log
 
-from ironic_ownership.clients import notifications
-from ironic_ownership.clients.placement import options
+from ironic_ownership.clients import notifications, options
 from ironic_ownership.contracts.calls import monotonic
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.db.outbox import SqlOrderTurn, SqlOutbox

@@ -25,8 +25,7 @@ def list_opts() -> Listed:
     Those of plugins that cannot be loaded, or declare them invalid, are left
     out.
     """
-    from ironic_ownership.clients.ironic import client
-    from ironic_ownership.clients.placement import options
+    from ironic_ownership.clients import options
 
     found = [*conf.list_opts()]
     for companion in plugins.installed(plugins.COMPANIONS):
@@ -35,7 +34,7 @@ def list_opts() -> Listed:
             found.append((companion.name, list(module.OPTS)))
     found += of_plugins(lambda group, name: True)
     # Last: most of them are those of authentication.
-    return [*found, *client.list_opts(), *options.list_opts()]
+    return [*found, *options.list_opts()]
 
 
 def of_plugins(
@@ -85,14 +84,11 @@ def apply(conf: cfg.ConfigOpts, overrides: Overrides) -> None:
     :raises ConfigurationError: naming all options that do not exist, and all
         values of a wrong type.
     """
-    from ironic_ownership.clients.ironic import client
-    from ironic_ownership.clients.placement import options
+    from ironic_ownership.clients import options
 
-    client.register_opts(conf)
     options.register_opts(conf)
     faults = _register_plugins(conf, overrides)
     faults += _set(conf, {k: v for k, v in overrides.items() if _early(k)})
-    client.register_opts(conf)
     options.register_opts(conf)
     faults += _set(conf, {k: v for k, v in overrides.items() if not _early(k)})
     if faults:

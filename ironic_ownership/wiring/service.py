@@ -30,7 +30,7 @@ class ServiceContainer(Container):
 
         :raises ConfigurationError: if its options can't work.
         """
-        from ironic_ownership.clients.placement import options
+        from ironic_ownership.clients import options
 
         return self.companion is None and bool(
             options.value(self.conf, 'report_inventory')
@@ -43,7 +43,7 @@ class ServiceContainer(Container):
         Not next to a Nova cell, whose scheduler sees to that; errors as for
         :attr:`reports_inventory`.
         """
-        from ironic_ownership.clients.placement import options
+        from ironic_ownership.clients import options
 
         return self.companion is None and bool(
             options.value(self.conf, 'disable_stopped')
@@ -93,9 +93,7 @@ class ServiceContainer(Container):
         self, request_id: str | None
     ) -> tuple[Callable[[], BareMetal], Callable[[], Allocations]]:
         """Return functions that give each thread its own clients."""
-        from ironic_ownership.clients.ironic.allocations import (
-            open_allocations,
-        )
+        from ironic_ownership.clients.options import open_allocations
 
         return (
             self._of_thread(lambda: self.ironic_of(request_id)),

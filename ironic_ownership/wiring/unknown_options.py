@@ -16,9 +16,7 @@ from oslo_config import cfg
 
 from ironic_ownership import conf as core_conf
 from ironic_ownership import plugins
-from ironic_ownership.clients import transport
-from ironic_ownership.clients.ironic import client
-from ironic_ownership.clients.placement import options
+from ironic_ownership.clients import options, transport
 from ironic_ownership.conf import core
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.wiring.opts import of_plugins
@@ -82,7 +80,6 @@ def ours() -> Known:
 
 def known(conf: cfg.ConfigOpts) -> Known:
     """Return the options that this process may read from its files."""
-    client.register_opts(conf)
     options.register_opts(conf)
     return _by_group(
         [
@@ -175,8 +172,7 @@ def _names(group: str, opt: cfg.Opt) -> Iterator[tuple[str, str]]:
 
 def _of_package() -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
     yield from core_conf.list_opts()
-    yield client.GROUP, client.OPTS
-    yield options.GROUP, options.OPTS
+    yield from options.OPTS.items()
     yield from _of_companions()
     yield from of_plugins(plugins.is_own)  # others are not imported for this
 
@@ -197,7 +193,7 @@ def _of_library() -> Iterator[tuple[str | None, Iterable[cfg.Opt]]]:
 def _of_clients(
     conf: cfg.ConfigOpts,
 ) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
-    for group in (client.GROUP, options.GROUP):
+    for group in options.OPTS:
         section = conf[group].auth_section or group
         for its_group in (group, section):
             yield its_group, transport.every_opt(group)

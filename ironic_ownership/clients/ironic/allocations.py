@@ -10,11 +10,9 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oslo_config import cfg
 from oslo_log import log
 
-from ironic_ownership.clients import transport
-from ironic_ownership.clients.ironic import api, client, errors, nodes
+from ironic_ownership.clients.ironic import api, errors, nodes
 from ironic_ownership.contracts import exceptions, reservations
 
 if TYPE_CHECKING:
@@ -40,8 +38,15 @@ _WRONG_CONDUCTOR = 'Could not find the following driver'
 of its node; each request may reach another conductor."""
 
 
-class IronicAllocations(reservations.Allocations):
-    """The allocations of one Ironic."""
+class IronicAllocations:
+    """Reserves nodes in one Ironic; every call is idempotent.
+
+    Threading: one thread at a time. Blocking: seconds, up to the time-out of
+    a request, so never from the heartbeat thread. Failure:
+    :class:`IronicUnavailableError` where a retry may succeed, also for 503;
+    the request may have taken effect, and the same call again finds out.
+    Otherwise :class:`IronicError`.
+    """
 
     def __init__(
         self, adapter: ksa_adapter.Adapter, *, request_id: str | None = None
@@ -57,6 +62,19 @@ class IronicAllocations(reservations.Allocations):
         owner: str,
         traits: Collection[str] = (),
     ) -> reservations.Allocation:
+        """Reserve one of some nodes for an instance, and wait for the result.
+
+        An earlier allocation of the owner for the instance is returned as it
+        is, unless it ended in an error: then it is replaced.
+
+        :param resource_class: of all the candidates, exactly as in Ironic.
+        :param candidates: uuids of the acceptable nodes; at least one.
+        :param traits: checked by Ironic, too.
+        :returns: ``ACTIVE``, or ``ERROR`` if none of them was available, or
+            ``ALLOCATING`` if Ironic took longer than a bounded time.
+        :raises AllocationConflictError: if another client has one for the
+            instance.
+        """
         known = list(candidates)
         body: dict[str, Any] = {
             'uuid': instance_uuid,
@@ -125,6 +143,7 @@ class IronicAllocations(reservations.Allocations):
         return made
 
     def get(self, instance_uuid: str) -> reservations.Allocation | None:
+        """Look up the allocation of an instance, made by any client."""
         try:
             return _read(
                 self._api.get(
@@ -137,6 +156,13 @@ class IronicAllocations(reservations.Allocations):
             return None
 
     def delete(self, instance_uuid: str) -> bool:
+        """Release the node of an instance.
+
+        :returns: ``False`` if there was no allocation.
+        :raises AllocationInUseError: while Ironic does not release it: the
+            node is deployed, or an operation is running on it.
+        :raises AllocationConflictError: if another client made it.
+        """
         found = self.get(instance_uuid)
         if found is None:
             return False
@@ -165,6 +191,7 @@ class IronicAllocations(reservations.Allocations):
         return True
 
     def mine(self, owner: str) -> Sequence[reservations.Allocation]:
+        """List the allocations that this project made for a service."""
         walk = api.walk(self._api, 'allocations', [_FIELDS])
         ours = (
             _read(data)
@@ -231,15 +258,3 @@ def _known(
     if len(known) == len(candidates):
         raise refused
     return known
-
-
-def open_allocations(
-    conf: cfg.ConfigOpts, *, request_id: str | None = None
-) -> IronicAllocations:
-    """Build the client from ``[ironic]``; nothing is sent yet.
-
-    :raises ConfigurationError: if a value has not the type of its option.
-    :raises IronicError: naming the line that is missing or wrong.
-    """
-    adapter = transport.connect(conf, client.GROUP)
-    return IronicAllocations(adapter, request_id=request_id)

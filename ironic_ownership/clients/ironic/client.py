@@ -1,4 +1,4 @@
-"""The port to Ironic on a real one, over keystoneauth.
+"""The nodes of Ironic, over keystoneauth.
 
 It reads plain JSON: objects of openstacksdk cost fifty times as much. It must
 never turn a failure into a missing node: a scan is the whole list or an
@@ -7,11 +7,9 @@ error, and a node is only gone when Ironic itself reports that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from oslo_config import cfg
 from oslo_log import log
 
 from ironic_ownership.clients import transport
@@ -27,28 +25,13 @@ LOG = log.getLogger(__name__)
 SCAN_ATTEMPTS = 5
 """Attempts to read a list that changes in between."""
 
-GROUP = 'ironic'
-OPTS = (
-    cfg.IntOpt(
-        'page_size',
-        default=api.PAGE_SIZE,
-        min=1,
-        max=api.PAGE_SIZE,
-        help='Number of nodes in one answer of Ironic. A larger page means '
-        'fewer requests, a smaller one shorter requests; each of them has to '
-        'end within timeout, in seconds. Ironic itself gives no more than '
-        'its own [api] max_limit.',
-    ),
-)
 
-_CHILDREN = 83
-
-_NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
-"""Names that Ironic accepts, without the relative parts of a path."""
-
-
-class IronicClient(bare_metal.BareMetal):
+class IronicClient:
     """The nodes of one Ironic.
+
+    Threading: one thread at a time. Blocking: seconds to minutes, so never
+    from the heartbeat thread. Failure: :class:`IronicUnavailableError` where
+    a retry may succeed, else :class:`IronicError`.
 
     Child nodes (``parent_node`` is set) are not listed, which is the default
     of the server: they are parts of another node and take no instance.
@@ -60,7 +43,11 @@ class IronicClient(bare_metal.BareMetal):
     :param on_read: receives the number of nodes that a list has so far, after
         each of its pages.
     :ivar close: closes its connections; a later request opens others.
+    :ivar outage_counts: whether every node is out of service while no
+        conductor is alive, which the operator chooses.
     """
+
+    outage_counts = True
 
     def __init__(
         self,
@@ -81,15 +68,25 @@ class IronicClient(bare_metal.BareMetal):
         self._scanned_with: tuple[str, ...] | None = None
 
     def check(self) -> None:
+        """Refuse a server that is too old; every request does so.
+
+        Source: ironic-shards, "Config changes": shards need API 1.82.
+
+        :raises IronicTooOldError: naming the microversion that is needed.
+        """
         self._api.negotiate()
 
     def scan(
         self, scope: model.Scope, *, summary: bool = False
     ) -> Sequence[model.Node]:
-        """List every node in the scope, exact in the shard.
+        """List every node in the scope once, never a part of the list.
 
-        Begins again when the last node of a page was deleted, or when a node
-        comes twice.
+        Exact in the shard. Begins again when the last node of a page was
+        deleted, or when a node comes twice.
+
+        :param summary: read only the fields of ``bare_metal.SUMMARY``, which
+            costs the server a fraction; the others are as in a node without
+            them.
         """
         if summary:
             return [*self._scan(scope, (), bare_metal.SUMMARY).values()]
@@ -100,6 +97,12 @@ class IronicClient(bare_metal.BareMetal):
         scope: model.Scope,
         known: Mapping[str, model.Node] = bare_metal.NO_NODES,
     ) -> dict[str, model.Node]:
+        """List every node in the scope, as :meth:`scan`, to keep them.
+
+        :param known: nodes that are kept already. The equal ones among them
+            are returned, so that memory holds none of them twice.
+        :returns: by uuid.
+        """
         found = self._scan(scope, known=known)
         self._scanned_with = self._requested
         return found
@@ -107,6 +110,11 @@ class IronicClient(bare_metal.BareMetal):
     def latest_changes(
         self, scope: model.Scope, limit: int
     ) -> bare_metal.LatestChanges | None:
+        """List the nodes in the scope that changed last, in one request.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        :returns: ``None`` if this Ironic cannot tell.
+        """
         if scope.nothing:
             return None
         fields = self._same_fields()
@@ -117,15 +125,20 @@ class IronicClient(bare_metal.BareMetal):
         if read_at is None:
             return None
         rows = nodes.changed(body.get('nodes'), self._api.minor, fields)
-        return bare_metal.LatestChanges(
-            [*rows],
-            read_at,
-            'next' not in body and len(body['nodes']) < limit,
-        )
+        is_complete = 'next' not in body and len(body['nodes']) < limit
+        return bare_metal.LatestChanges([*rows], read_at, is_complete)
 
     def changed_after(
         self, scope: model.Scope, uuid: str, most: int
     ) -> Sequence[bare_metal.ChangedNode] | None:
+        """List the nodes in the scope that changed after a certain node.
+
+        In any number of requests: what changes in between comes at the end.
+
+        :param uuid: of that node.
+        :returns: each once, the latest last; ``None`` if there are more than
+            ``most``.
+        """
         if scope.nothing:
             return []
         fields = self._same_fields()
@@ -144,6 +157,12 @@ class IronicClient(bare_metal.BareMetal):
         return [*found.values()]
 
     def newest(self, scope: model.Scope, limit: int) -> Sequence[model.Node]:
+        """List the nodes in the scope that were created last, newest first.
+
+        In one request.
+
+        :param limit: number of nodes; the server may have a smaller one.
+        """
         if scope.nothing:
             return []
         fields = self._same_fields()
@@ -157,10 +176,8 @@ class IronicClient(bare_metal.BareMetal):
                 *nodes.in_scope(scope),
             ],
         )
-        read = map(
-            nodes.NodeReader(fields).read, nodes.rows_of(body.get('nodes'))
-        )
-        return [node for node in read if node is not None]
+        rows = nodes.rows_of(body.get('nodes'))
+        return [*filter(None, map(nodes.NodeReader(fields).read, rows))]
 
     def _same_fields(self) -> Sequence[str]:
         """Return the fields of the last scan.
@@ -174,6 +191,10 @@ class IronicClient(bare_metal.BareMetal):
         return requested
 
     def instances(self, scope: model.Scope) -> Mapping[str, str]:
+        """List all nodes in the scope with an instance, cheaper than a scan.
+
+        :returns: uuid of the instance, by uuid of the node.
+        """
         # The last two are compared with the scope.
         fields = ('uuid', 'instance_uuid', 'shard', 'conductor_group')
         found = self._scan(scope, (('associated', 'true'),), fields)
@@ -190,15 +211,25 @@ class IronicClient(bare_metal.BareMetal):
         resource_class: str | None = None,
         enough: int | None = None,
     ) -> Sequence[model.Node]:
+        """List nodes in the scope that are available and have no instance.
+
+        Nodes that the server can't filter out may be among them.
+
+        :param resource_class: exactly as in Ironic; any, if not given.
+        :param enough: limit of the result; without it all of them.
+        """
         more = [*nodes.FREE]
         if resource_class is not None:
             more.append(('resource_class', resource_class))
         return [*self._scan(scope, more, enough=enough).values()]
 
     def count(self, scope: model.Scope) -> int:
-        children = (('include_children', 'true'),)
-        more = children if self._api.minor >= _CHILDREN else ()
-        return len(self._scan(scope, more))
+        """Count the nodes in the scope that the credential may list.
+
+        Child nodes count, though a scan leaves them out: so does
+        :meth:`shard_counts`, with which this is compared.
+        """
+        return len(self._scan(scope, nodes.with_children(self._api.minor)))
 
     def _scan(
         self,
@@ -235,13 +266,11 @@ class IronicClient(bare_metal.BareMetal):
         )
 
     def get(self, uuid: str) -> model.Node | None:
-        if not nodes.is_uuid(uuid):
-            raise exceptions.IronicError(f'{uuid!r} is not the uuid of a node')
+        """Get a node without any filter; ``None`` if Ironic answers 404."""
+        path, fields = f'/nodes/{nodes.checked_uuid(uuid)}', self._all_fields()
         try:
             data = self._api.get(
-                f'/nodes/{uuid}',
-                [one for one in [self._all_fields()] if one[0] == 'fields'],
-                about=uuid,
+                path, [fields] if fields[0] == 'fields' else (), about=uuid
             )
         except errors.NotFoundError:
             return None
@@ -253,6 +282,11 @@ class IronicClient(bare_metal.BareMetal):
         return node
 
     def node_of_instance(self, instance_uuid: str) -> str | None:
+        """Return the uuid of the node with an instance, of any scope.
+
+        Source: ironic-shards, "Proposed change". In one request, which is no
+        list of nodes.
+        """
         if not nodes.is_uuid(instance_uuid):
             return None
         rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
@@ -264,8 +298,8 @@ class IronicClient(bare_metal.BareMetal):
         return None
 
     def node_named(self, name: str) -> str | None:
-        # "detail" is no node but a list of all of them.
-        if name == 'detail' or not _NAME.fullmatch(name):
+        """Return the uuid of the node with a name; as above."""
+        if not nodes.is_name(name):
             return None
         try:
             found = self._api.get(f'/nodes/{name}', about=name).get('uuid')
@@ -274,6 +308,10 @@ class IronicClient(bare_metal.BareMetal):
         return found if isinstance(found, str) else None
 
     def shard_counts(self) -> Mapping[str | None, int]:
+        """Count the nodes of every shard, also those it may not list.
+
+        :returns: by shard; the key ``None`` is for nodes without one.
+        """
         counts: dict[str | None, int] = {}
         with transport.odd_values(errors.unusable, 'a count of shards'):
             for row in self._api.get('/shards')['shards']:
@@ -282,6 +320,12 @@ class IronicClient(bare_metal.BareMetal):
         return counts
 
     def set_shard(self, uuid: str, shard: str) -> str | None:
+        """Set the shard of a node.
+
+        :returns: why Ironic refuses it for this node, beginning with the
+            code of a gate of a move; ``None`` if it is done.
+        :raises IronicError: if Ironic refuses it for any node.
+        """
         patch = [{'op': 'add', 'path': '/shard', 'value': shard}]
         path = f'/nodes/{nodes.checked_uuid(uuid)}'
         try:
@@ -293,9 +337,14 @@ class IronicClient(bare_metal.BareMetal):
         return None
 
     def enforcement(self, shared_key: str) -> bare_metal.Enforcement:
+        """Return whether Ironic refuses the requests of former owners.
+
+        :param shared_key: with which services sign their requests.
+        """
         return self._api.probe_enforcement(shared_key)
 
     def conductors(self) -> Sequence[model.Conductor]:
+        """List all conductors, those that are not alive as well."""
         # A conductor that died stays on the list, so it contains every one
         # that the deployment ever had.
         found: dict[str, model.Conductor] = {}
@@ -347,29 +396,3 @@ class IronicClient(bare_metal.BareMetal):
         # The same for all pages of a list, and for the reader of them.
         self._requested = (*sorted(self._on_request()),)
         return nodes.query(self._api.minor, self._requested)
-
-
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options of the client, after the files were read."""
-    conf.register_opts(OPTS, group=GROUP)
-    transport.register_opts(conf, GROUP)
-
-
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *transport.list_opts(GROUP)])]
-
-
-def open_ironic(conf: cfg.ConfigOpts, **how: Any) -> IronicClient:
-    """Build the client from ``[ironic]``; nothing is sent yet.
-
-    :param how: as for :class:`IronicClient`.
-    :raises ConfigurationError: if a value has not the type of its option.
-    :raises IronicError: naming the line that is missing or wrong.
-    """
-    register_opts(conf)
-    return IronicClient(
-        transport.connect(conf, GROUP),
-        page_size=transport.value(conf, GROUP, 'page_size'),
-        **how,
-    )

@@ -57,12 +57,24 @@ FREE = (
 
 _NOTHING: Mapping[str, Any] = {}
 _UUID = re.compile(r'[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}')
+_NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
+"""Names that Ironic accepts, without the relative parts of a path."""
+
+_CHILDREN = 83
+"""Minor version from which on lists lack child nodes by default."""
+
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 
 
 def is_uuid(value: object) -> bool:
     """Tell whether a value is the text of a uuid."""
     return isinstance(value, str) and _UUID.fullmatch(value) is not None
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a node may have a name, in the path of a request."""
+    # "detail" is no node but a list of all of them.
+    return text != 'detail' and _NAME.fullmatch(text) is not None
 
 
 def checked_uuid(text: str) -> str:
@@ -101,6 +113,11 @@ def in_scope(scope: model.Scope) -> list[tuple[str, str]]:
     if scope.conductor_group is not None:
         filters.append(('conductor_group', scope.conductor_group))
     return filters
+
+
+def with_children(minor: int) -> tuple[tuple[str, str], ...]:
+    """Return the query for a list with child nodes."""
+    return (('include_children', 'true'),) if minor >= _CHILDREN else ()
 
 
 class NodeReader:

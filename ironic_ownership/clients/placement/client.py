@@ -1,4 +1,4 @@
-"""The placement port on a real Placement, over keystoneauth.
+"""The providers of Placement, over keystoneauth.
 
 It must never turn a failure into a missing provider or missing allocations:
 those lead to the deletion of a record.
@@ -26,24 +26,34 @@ _STATUS = frozenset((placement.DISABLED,))
 S = TypeVar('S', placement.Inventory, placement.Traits)
 
 
-class PlacementClient(placement.Placement):
-    """The providers of one Placement.
+class PlacementClient:
+    """The resource providers of the nodes, in one Placement.
+
+    Threading: one thread at a time. Blocking: seconds to minutes, so never
+    from the heartbeat thread. Failure: :class:`PlacementUnavailableError`
+    where a retry may succeed, else :class:`PlacementError`. A provider is
+    missing only when Placement answers so, never because of a failure.
 
     :ivar close: closes its connections; a later request opens others.
+    :ivar confirm: called before each request that creates or changes; an
+        exception ends the write, so that a service which lost its right while
+        it waited writes nothing.
     """
 
     def __init__(
         self, adapter: ksa_adapter.Adapter, request_id: str | None = None
     ) -> None:
-        super().__init__()
+        self.confirm: Callable[[], object] = lambda: None
         self._send = functools.partial(api.send, adapter, request_id)
         self.close = adapter.session.session.close
         self._created: set[str] = set()
 
     def has_provider(self, uuid: str) -> bool:
+        """Tell whether the node has a provider."""
         return self._get(uuid, '') is not None
 
     def consumers(self, uuid: str) -> frozenset[str] | None:
+        """Return the uuids of the consumers; ``None`` without a provider."""
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
@@ -51,6 +61,14 @@ class PlacementClient(placement.Placement):
             return frozenset(map(str, data['allocations'].keys()))
 
     def put_provider(self, uuid: str, name: str) -> bool:
+        """Create a provider, unless there is one with that uuid.
+
+        An existing one stays as it is, under any name.
+
+        :returns: whether it was created; it is then empty, with
+            :data:`FIRST_GENERATION`.
+        :raises PlacementRefusedError: if another provider has the name.
+        """
         self.confirm()
         try:
             self._send(
@@ -71,6 +89,12 @@ class PlacementClient(placement.Placement):
         return True
 
     def delete_provider(self, uuid: str) -> bool:
+        """Delete the provider of a node, with its inventory and traits.
+
+        :returns: ``False`` if there was none.
+        :raises ProviderInUseError: if it has allocations; then nothing was
+            changed.
+        """
         try:
             self._send('DELETE', _path(uuid), about=uuid)
         except api.ProviderNotFoundError:
@@ -78,6 +102,7 @@ class PlacementClient(placement.Placement):
         return True
 
     def inventory(self, uuid: str) -> placement.Inventory | None:
+        """Return the inventory of a node; ``None`` without a provider."""
         data = self._get(uuid, '/inventories')
         return None if data is None else _inventory(data)
 
@@ -88,6 +113,17 @@ class PlacementClient(placement.Placement):
         *,
         generation: int | None = None,
     ) -> placement.Inventory:
+        """Make these the whole inventory of a node.
+
+        Retries a few times with the new generation after a conflict with
+        another writer. An equal inventory is not written again.
+
+        :param generation: of the provider, if it is known; saves a request.
+        :returns: the inventory as it is now.
+        :raises ProviderBusyError: if the conflicts do not end.
+        :raises ProviderInUseError: if a removed resource is allocated.
+        :raises NoProviderError: if the node has no provider.
+        """
         inventories = {n: dataclasses.asdict(r) for n, r in resources.items()}
 
         def put(
@@ -102,12 +138,22 @@ class PlacementClient(placement.Placement):
         return _replace(self.inventory, put, uuid, generation)[0]
 
     def traits(self, uuid: str) -> placement.Traits | None:
+        """Return the traits of a node; ``None`` without a provider."""
         data = self._get(uuid, '/traits')
         return None if data is None else _traits(data)
 
     def put_traits(
         self, uuid: str, names: Iterable[str], *, generation: int | None = None
     ) -> placement.Traits:
+        """Make these all the traits of a node; custom ones are created.
+
+        Others with a prefix of :data:`KEPT` stay. Retries like
+        :meth:`put_inventory`.
+
+        :param generation: of the provider, if it is known; saves a request.
+        :raises NoProviderError: if the node has no provider.
+        :raises PlacementRefusedError: if a standard trait does not exist.
+        """
         wanted = frozenset(names)
 
         def change(seen: frozenset[str]) -> frozenset[str]:
@@ -116,9 +162,14 @@ class PlacementClient(placement.Placement):
         return self._change_traits(uuid, change, generation)[0]
 
     def disabled(self) -> frozenset[str]:
+        """Return the uuids of all providers with :data:`DISABLED`."""
         return self._with(placement.DISABLED)
 
     def hidden_from_nova(self) -> frozenset[str]:
+        """Return the uuids of all providers without :data:`OWNER_NOVA`.
+
+        None of them, if no provider has it: Nova does not use it yet.
+        """
         try:
             if not self._with(placement.OWNER_NOVA):
                 return frozenset()
@@ -134,6 +185,14 @@ class PlacementClient(placement.Placement):
             )
 
     def put_disabled(self, uuid: str, disabled: bool) -> bool:
+        """Add :data:`DISABLED` to the traits of a provider, or remove it.
+
+        Retries like :meth:`put_inventory`.
+
+        :returns: whether the provider was changed.
+        :raises NoProviderError: if it does not exist.
+        """
+
         def change(seen: frozenset[str]) -> frozenset[str]:
             return seen | _STATUS if disabled else seen - _STATUS
 

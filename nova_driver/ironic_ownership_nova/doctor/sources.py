@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients import ownership, transport
+from ironic_ownership.clients import options, ownership, transport
 from ironic_ownership.clients.ironic import client
-from ironic_ownership.clients.placement import api, options
+from ironic_ownership.clients.placement import api
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.db import connection, dialects
 from ironic_ownership_nova.cell import companion
@@ -187,7 +187,7 @@ def of_options(
     if cloud or 'OS_AUTH_URL' in os.environ or 'OS_ENDPOINT' in os.environ:
         ironic, placement = (
             functools.partial(_of_cloud, cloud, transport.SERVICE_TYPES[group])
-            for group in (client.GROUP, options.GROUP)
+            for group in (options.IRONIC, options.PLACEMENT)
         )
     else:
         ironic = functools.partial(_ironic_of, conf)
@@ -201,7 +201,7 @@ def of_options(
 
 def _ironic_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
     try:
-        return transport.connect(conf, client.GROUP)
+        return transport.connect(conf, options.IRONIC)
     except exceptions.IronicError as exc:
         raise exceptions.IronicError(str(exc.args[0]), hint=_HINT) from exc
 
@@ -211,4 +211,4 @@ def _placement_of(conf: cfg.ConfigOpts) -> ksa_adapter.Adapter:
         raise exceptions.PlacementError(
             'auth_type is not set in [placement]', hint=_HINT
         )
-    return transport.connect(conf, options.GROUP)
+    return transport.connect(conf, options.PLACEMENT)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import (
     Allocation,
-    Allocations,
     AllocationState,
 )
+from ironic_ownership.engine.ports import Allocations
 
 ACTIVE, ERROR = AllocationState.ACTIVE, AllocationState.ERROR
 GOLD = 'gold'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ironic_ownership.contracts import exceptions
-from ironic_ownership.contracts.bare_metal import SUMMARY, BareMetal
+from ironic_ownership.contracts.bare_metal import SUMMARY
 from ironic_ownership.contracts.model import Node, Scope
+from ironic_ownership.engine.ports import BareMetal
 from tests.contract.suites import fake_bare_metal
 
 MISSING = '00000000-0000-4000-8000-00000000dead'

@@ -15,7 +15,7 @@ from ironic_ownership.contracts import exceptions, model, reservations
 _FREE = (None, 'available')
 
 
-class FakeAllocations(reservations.Allocations):
+class FakeAllocations:
     """Gives out nodes of a dictionary that tests change as they like.
 
     Several of them on the same dictionaries are several clients of one

@@ -11,7 +11,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import (
     NO_NODES,
     SUMMARY,
-    BareMetal,
     ChangedNode,
     Enforcement,
     LatestChanges,
@@ -33,7 +32,7 @@ def free_of(
     ]
 
 
-class FakeBareMetal(BareMetal):
+class FakeBareMetal:
     """Nodes in a dictionary that tests change as they like.
 
     :param clock: time of the server; without it, this Ironic does not tell
@@ -47,6 +46,8 @@ class FakeBareMetal(BareMetal):
     :ivar middleware: state of the middleware.
     :ivar changed_at: time of the last change of a node, if it ever changed.
     """
+
+    outage_counts = True
 
     def __init__(
         self,

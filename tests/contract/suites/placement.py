@@ -17,10 +17,10 @@ from ironic_ownership.contracts.placement import (
     KEPT,
     OWNER_NOVA,
     Inventory,
-    Placement,
     Resource,
     Traits,
 )
+from ironic_ownership.engine.ports import Placement
 
 MISSING = '00000000-0000-4000-8000-00000000dead'
 NEW = '00000000-0000-4000-8000-000000000ea7'
@@ -40,7 +40,7 @@ class FakeProvider:
     consumers: set[str] = dataclasses.field(default_factory=set)
 
 
-class FakePlacement(Placement):
+class FakePlacement:
     """Providers in a dictionary that tests change as they like.
 
     :ivar providers: by uuid.
@@ -51,7 +51,7 @@ class FakePlacement(Placement):
     """
 
     def __init__(self, uuids: Iterable[str] = ()) -> None:
-        super().__init__()
+        self.confirm = lambda: None
         self.providers = {
             uuid: FakeProvider(uuid, resources=dict(ONE)) for uuid in uuids
         }

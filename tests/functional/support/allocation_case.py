@@ -6,7 +6,7 @@ import http.client
 import http.server
 from typing import Any
 
-from ironic_ownership.clients.ironic import allocations as ironic_allocations
+from ironic_ownership.clients import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.ports import Allocations
 from tests.contract.suites import allocations
@@ -55,7 +55,7 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
     def another(self) -> Allocations:
         """Open what reserves nodes as the programs do."""
         configured = ironics.configured(self.proxy.url)
-        return ironic_allocations.open_allocations(configured)
+        return options.open_allocations(configured)
 
     def set(self, column: str, value: str, uuid: str) -> None:
         with self.server.sql() as database:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import testtools
 from oslo_config import cfg
 
+from ironic_ownership.clients import options as client_options
 from ironic_ownership.clients.ironic import client
 from lab import certificates, ironic, ironic_cache
 from lab.enrolment import Enrolment
@@ -25,7 +26,7 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 def configured(url: str, **options: object) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
+    client_options.register_opts(conf, client_options.IRONIC)
     conf.set_override('auth_type', 'none', 'ironic')
     conf.set_override('endpoint_override', url, 'ironic')
     for name, value in options.items():
@@ -34,7 +35,7 @@ def configured(url: str, **options: object) -> cfg.ConfigOpts:
 
 
 def open_ironic(url: str, **options: object) -> client.IronicClient:
-    return client.open_ironic(configured(url, **options))
+    return client_options.open_ironic(configured(url, **options))
 
 
 @functools.cache

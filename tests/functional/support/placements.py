@@ -8,8 +8,8 @@ import tempfile
 import testtools
 from oslo_config import cfg
 
+from ironic_ownership.clients import options as client_options
 from ironic_ownership.clients.placement import client
-from ironic_ownership.clients.placement import options as placement_options
 from lab import placement
 from tests.functional.support import databases
 
@@ -22,7 +22,7 @@ def open_placement(options: dict[str, str]) -> client.PlacementClient:
         file.write('\n'.join(['[placement]', *lines, '']))
         file.flush()
         conf([], default_config_files=[file.name], default_config_dirs=[])
-        opened = placement_options.open_placement(conf)
+        opened = client_options.open_placement(conf)
     assert opened is not None
     return opened
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from ironic_ownership.clients import options as client_options
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.conf.configuration import Configuration
 
@@ -176,13 +177,13 @@ def open_ironic(
     url: str, on_request: Iterable[str] = (), **options: object
 ) -> client.IronicClient:
     conf = configuration(auth_type='none', endpoint_override=url, **options)
-    return client.open_ironic(conf, on_request=lambda: on_request)
+    return client_options.open_ironic(conf, on_request=lambda: on_request)
 
 
 def configuration(**options: object) -> cfg.ConfigOpts:
     conf = Configuration()
     conf([], default_config_files=[], default_config_dirs=[])
-    client.register_opts(conf)
+    client_options.register_opts(conf, client_options.IRONIC)
     for name, value in options.items():
         conf.set_override(name, value, 'ironic')
     return conf

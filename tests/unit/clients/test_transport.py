@@ -7,7 +7,9 @@ from unittest import mock
 import testtools
 from keystoneauth1 import exceptions as ksa
 
-from ironic_ownership.clients.ironic import client, errors
+from ironic_ownership.clients import options as client_options
+from ironic_ownership.clients import transport
+from ironic_ownership.clients.ironic import errors
 from ironic_ownership.contracts import exceptions, model
 from tests.unit.clients import recorded_http
 
@@ -16,7 +18,7 @@ class OpenTest(testtools.TestCase):
     def refused(self, **options):
         error = self.assertRaises(
             exceptions.OwnershipError,
-            client.open_ironic,
+            client_options.open_ironic,
             recorded_http.configuration(**options),
         )
         self.assertNotIn('\n', str(error))
@@ -43,10 +45,10 @@ class OpenTest(testtools.TestCase):
             conf = recorded_http.configuration(
                 auth_type='none', endpoint_override='http://h'
             )
-            client.transport.register_opts(conf, 'ironic')
+            transport.register_opts(conf, 'ironic')
             conf.set_override('timeout', seconds, 'ironic')
             error = self.assertRaises(
-                exceptions.ConfigurationError, client.open_ironic, conf
+                exceptions.ConfigurationError, client_options.open_ironic, conf
             )
             self.assertIn(f'[ironic] timeout = {seconds}', str(error))
 
@@ -94,7 +96,7 @@ class OpenTest(testtools.TestCase):
 
     def test_keystone_that_is_down_is_unavailable_too(self):
         conf = recorded_http.configuration(auth_type='password')
-        conf.register_opts(client.transport.list_opts('ironic'), 'ironic')
+        conf.register_opts(transport.list_opts('ironic'), 'ironic')
         for name, value in (
             ('auth_url', 'http://127.0.0.1:1/v3'),
             ('username', 'u'),
@@ -102,7 +104,7 @@ class OpenTest(testtools.TestCase):
             ('system_scope', 'all'),
         ):
             conf.set_override(name, value, 'ironic')
-        bare_metal = client.open_ironic(conf)
+        bare_metal = client_options.open_ironic(conf)
         error = self.assertRaises(
             exceptions.IronicUnavailableError, bare_metal.scan, model.Scope()
         )
@@ -143,8 +145,7 @@ class OpenTest(testtools.TestCase):
         self.assertIn('clock of this machine', error.hint)
 
     def test_listed_options_are_unique_and_have_help(self):
-        ((group, opts),) = client.list_opts()
-        self.assertEqual('ironic', group)
+        opts = dict(client_options.list_opts())['ironic']
         self.assertEqual(60, recorded_http.configuration().ironic.timeout)
         names = [opt.dest for opt in opts]
         self.assertEqual(len(names), len(set(names)))

@@ -6,8 +6,7 @@ import tempfile
 import unittest
 
 from ironic_ownership import settings
-from ironic_ownership.clients.ironic import client
-from ironic_ownership.clients.placement.options import is_configured
+from ironic_ownership.clients import options
 from ironic_ownership.cmd import sighup
 from ironic_ownership.conf import log_format
 from ironic_ownership.conf.configuration import new
@@ -59,10 +58,10 @@ class ReloadingCase(unittest.TestCase):
         """Start a process whose file is the good one with changes."""
         self.write(*changes)
         self.conf = new(self.files, 'test')
-        client.register_opts(self.conf)
+        options.register_opts(self.conf)
         if changes:
-            client.open_ironic(self.conf)
-        is_configured(self.conf)
+            options.open_ironic(self.conf)
+        options.is_configured(self.conf)
         self.demands = Demands(settings.read(self.conf).tuning)
         self.reloading = sighup.Reloading(self.files, self.conf, self.demands)
 

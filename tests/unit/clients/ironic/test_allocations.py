@@ -10,6 +10,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
+from ironic_ownership.clients import options
 from ironic_ownership.clients.ironic import allocations
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.reservations import (
@@ -51,7 +52,7 @@ class AllocationsTest(unittest.TestCase):
         conf = recorded_http.configuration(
             auth_type='none', endpoint_override=self.ironic.url
         )
-        self.client = allocations.open_allocations(conf)
+        self.client = options.open_allocations(conf)
         with self.assertRaises(exceptions.IronicError):
             self.client.get(INSTANCE)
 

@@ -9,7 +9,8 @@ import time
 import unittest
 from unittest import mock
 
-from ironic_ownership.clients.placement import api, client, options
+from ironic_ownership.clients import options
+from ironic_ownership.clients.placement import api, client
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.placement import DISABLED
 from tests.unit import configurations

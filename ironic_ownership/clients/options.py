@@ -1,4 +1,4 @@
-"""Options of Placement, and the client if they enable it.
+"""Options of Ironic and Placement, and the clients that they configure.
 
 Placement is optional, and a gate of deletions depends on it: that gate must
 not be lost by a typing error. So any line in ``[placement]`` turns it on, and
@@ -10,16 +10,34 @@ from __future__ import annotations
 import difflib
 import pathlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from ironic_ownership.clients import transport
-from ironic_ownership.clients.placement import client
+from ironic_ownership.clients.ironic import api
 from ironic_ownership.contracts import exceptions
 
-GROUP = 'placement'
-OPTS = (
+if TYPE_CHECKING:
+    from ironic_ownership.clients.ironic.allocations import IronicAllocations
+    from ironic_ownership.clients.ironic.client import IronicClient
+    from ironic_ownership.clients.placement.client import PlacementClient
+
+IRONIC, PLACEMENT = 'ironic', 'placement'
+
+_IRONIC = (
+    cfg.IntOpt(
+        'page_size',
+        default=api.PAGE_SIZE,
+        min=1,
+        max=api.PAGE_SIZE,
+        help='Number of nodes in one answer of Ironic. A larger page means '
+        'fewer requests, a smaller one shorter requests; each of them has to '
+        'end within timeout, in seconds. Ironic itself gives no more than '
+        'its own [api] max_limit.',
+    ),
+)
+_PLACEMENT = (
     cfg.BoolOpt(
         'enabled',
         help='Whether this deployment uses Placement. If it does, the record '
@@ -64,6 +82,12 @@ OPTS = (
         '"reservation".',
     ),
 )
+OPTS: dict[str, tuple[cfg.Opt, ...]] = {
+    IRONIC: _IRONIC,
+    PLACEMENT: _PLACEMENT,
+}
+"""Options by group; others are those of keystoneauth."""
+
 _HINT = (
     'Add auth_type = password with auth_url, username, password, '
     'user_domain_name, project_name and project_domain_name; or set '
@@ -73,13 +97,47 @@ _HINT = (
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
-    return [(GROUP, [*OPTS, *transport.list_opts(GROUP)])]
+    return [
+        (group, [*opts, *transport.list_opts(group)])
+        for group, opts in OPTS.items()
+    ]
 
 
-def register_opts(conf: cfg.ConfigOpts) -> None:
-    """Register the options of the client, after the files were read."""
-    conf.register_opts(OPTS, group=GROUP)
-    transport.register_opts(conf, GROUP)
+def register_opts(conf: cfg.ConfigOpts, *groups: str) -> None:
+    """Register the options of the clients, after the files were read.
+
+    :param groups: by default all.
+    """
+    for group in groups or OPTS:
+        conf.register_opts(OPTS[group], group=group)
+        transport.register_opts(conf, group)
+
+
+def open_ironic(conf: cfg.ConfigOpts, **how: Any) -> IronicClient:
+    """Build the client from ``[ironic]``; nothing is sent yet.
+
+    :param how: as for :class:`IronicClient`.
+    :raises ConfigurationError: if a value has not the type of its option.
+    :raises IronicError: naming the line that is missing or wrong.
+    """
+    from ironic_ownership.clients.ironic.client import IronicClient
+
+    register_opts(conf, IRONIC)
+    return IronicClient(
+        transport.connect(conf, IRONIC),
+        page_size=transport.value(conf, IRONIC, 'page_size'),
+        **how,
+    )
+
+
+def open_allocations(
+    conf: cfg.ConfigOpts, *, request_id: str | None = None
+) -> IronicAllocations:
+    """Build the client from ``[ironic]``; errors as above."""
+    from ironic_ownership.clients.ironic.allocations import IronicAllocations
+
+    adapter = transport.connect(conf, IRONIC)
+    return IronicAllocations(adapter, request_id=request_id)
 
 
 def is_configured(conf: cfg.ConfigOpts) -> bool:
@@ -87,11 +145,11 @@ def is_configured(conf: cfg.ConfigOpts) -> bool:
 
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
-    register_opts(conf)
-    enabled: bool | None = transport.value(conf, GROUP, 'enabled')
+    register_opts(conf, PLACEMENT)
+    enabled: bool | None = transport.value(conf, PLACEMENT, 'enabled')
     if enabled is None:
         lines = written(conf)
-        enabled = bool(lines.get(GROUP)) or _is_named(conf)
+        enabled = bool(lines.get(PLACEMENT)) or _is_named(conf)
         if not enabled:
             _check_groups(lines)
     return enabled
@@ -102,23 +160,27 @@ def value(conf: cfg.ConfigOpts, name: str) -> Any:
 
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     """
-    return transport.value(conf, GROUP, name) if is_configured(conf) else None
+    return (
+        transport.value(conf, PLACEMENT, name) if is_configured(conf) else None
+    )
 
 
 def open_placement(
     conf: cfg.ConfigOpts, request_id: str | None = None
-) -> client.PlacementClient | None:
+) -> PlacementClient | None:
     """Build the client from ``[placement]``; nothing is sent yet.
 
     :returns: ``None`` if this deployment does not use Placement.
     :raises ConfigurationError: for a misspelt group, or the type of a value.
     :raises PlacementError: naming the line that is missing or wrong.
     """
+    from ironic_ownership.clients.placement.client import PlacementClient
+
     if not is_configured(conf):
         return None
     try:
-        adapter = transport.connect(conf, GROUP)
-        return client.PlacementClient(adapter, request_id)
+        adapter = transport.connect(conf, PLACEMENT)
+        return PlacementClient(adapter, request_id)
     except exceptions.IronicError as exc:
         raise exceptions.PlacementError(str(exc.args[0]), hint=_HINT) from exc
 
@@ -141,13 +203,15 @@ def written(conf: cfg.ConfigOpts) -> dict[str, dict[str, list[str]]]:
 
 
 def _is_named(conf: cfg.ConfigOpts) -> bool:
-    return any(conf[GROUP][name] for name in ('auth_type', 'auth_section'))
+    return any(conf[PLACEMENT][name] for name in ('auth_type', 'auth_section'))
 
 
 def _check_groups(written: Iterable[str]) -> None:
     for group in written:
-        near = difflib.get_close_matches(group.lower(), [GROUP], cutoff=0.8)
-        if near and group != GROUP:
+        near = difflib.get_close_matches(
+            group.lower(), [PLACEMENT], cutoff=0.8
+        )
+        if near and group != PLACEMENT:
             raise exceptions.ConfigurationError(
-                [f'[{group}] is unknown: write [{GROUP}], or remove it']
+                [f'[{group}] is unknown: write [{PLACEMENT}], or remove it']
             )
