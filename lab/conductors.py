@@ -12,7 +12,7 @@ import pathlib
 from collections.abc import Callable
 
 from lab import ironic_api
-from lab.process import LabError, Process, free_port
+from lab.process import LabError, Process, free_port, output
 
 HEARTBEAT_TIMEOUT = 15
 """Seconds after which Ironic declares a silent conductor dead."""
@@ -113,12 +113,7 @@ class Conductors(ironic_api.IronicAPI):
             )
         )
         dbsync = ironic_api.environment() / 'bin' / 'ironic-dbsync'
-        schema = Process(
-            [str(dbsync), '--config-file', str(config), 'create_schema'],
-            self.directory / 'dbsync.log',
-        ).start()
-        if schema.wait():
-            raise LabError(f'Ironic has no schema: {schema.tail()}')
+        output([dbsync, '--config-file', config, 'create_schema'])
         return self._program('api')
 
     def _works(self) -> bool:

@@ -116,33 +116,18 @@ class Ironic(ironic_api.IronicAPI):
         text = _CONFIGURATION.format(directory=self.directory, port=self.port)
         config.write_text(text + ironic_api.middleware_text(self.middleware))
         log = self.directory / 'ironic.log'
-        if not self.database.exists():
-            venvs.copy_or_make(
-                binaries.with_name('schema.db'),
-                self.database,
-                lambda: self._create_schema(binaries, config, log),
-            )
         words = ['--config-file', str(config)]
+        venvs.copy_or_make(
+            binaries.with_name('schema.db'),
+            self.database,
+            [str(binaries / 'ironic-dbsync'), *words, 'create_schema'],
+        )
         if self._preloads:
             venv = binaries.parent
             return ironic_api.program(venv, 'singleprocess', words, log)
         return process.Process(
             [str(binaries / 'ironic'), *words], log, env=self._environment
         )
-
-    def _create_schema(
-        self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
-    ) -> None:
-        dbsync = process.Process(
-            [
-                *(str(binaries / 'ironic-dbsync'), '--config-file'),
-                *(str(config), 'create_schema'),
-            ],
-            log,
-        ).start()
-        if dbsync.wait():
-            self.database.unlink(missing_ok=True)
-            raise process.LabError(f'Ironic has no database: {dbsync.tail()}')
 
     def _works(self) -> bool:
         from keystoneauth1 import exceptions

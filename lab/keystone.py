@@ -104,24 +104,14 @@ class Keystone(service.Service):
             for number in ('0', '1'):
                 key = base64.urlsafe_b64encode(os.urandom(32))
                 (keys / number).write_bytes(key)
-        for words in (
-            ('db_sync',),
-            (
-                *('bootstrap', '--bootstrap-password', ADMIN),
+        manage = binaries / 'keystone-manage', '--config-file', config
+        process.output([*manage, 'db_sync'])
+        process.output(
+            [
+                *(*manage, 'bootstrap', '--bootstrap-password', ADMIN),
                 *('--bootstrap-public-url', self.url),
-            ),
-        ):
-            done = process.Process(
-                [
-                    *(str(binaries / 'keystone-manage'), '--config-file'),
-                    *(str(config), *words),
-                ],
-                self.directory / 'manage.log',
-            ).start()
-            if done.wait():
-                raise process.LabError(
-                    f'keystone-manage {words[0]}: {done.tail()}'
-                )
+            ]
+        )
 
     def _works(self) -> bool:
         from keystoneauth1 import exceptions

@@ -88,14 +88,14 @@ class Placement(service.Service):
                 ]
             )
         )
-        log = self.directory / 'gunicorn.log'
-        database = self.directory / 'placement.db'
-        if not database.exists():
-            venvs.copy_or_make(
-                binaries.with_name('schema.db'),
-                database,
-                lambda: self._create_schema(binaries, config, log),
-            )
+        venvs.copy_or_make(
+            binaries.with_name('schema.db'),
+            self.directory / 'placement.db',
+            [
+                *(str(binaries / 'placement-manage'), '--config-file'),
+                *(str(config), 'db', 'sync'),
+            ],
+        )
         return process.Process(
             [
                 *(str(binaries / 'gunicorn'), '--workers', '1'),
@@ -104,25 +104,9 @@ class Placement(service.Service):
                 *('--timeout', '600'),
                 'placement.wsgi.api:application',
             ],
-            log,
+            self.directory / 'gunicorn.log',
             env={'OS_PLACEMENT_CONFIG_DIR': str(self.directory)},
         )
-
-    def _create_schema(
-        self, binaries: pathlib.Path, config: pathlib.Path, log: pathlib.Path
-    ) -> None:
-        dbsync = process.Process(
-            [
-                *(str(binaries / 'placement-manage'), '--config-file'),
-                *(str(config), 'db', 'sync'),
-            ],
-            log,
-        ).start()
-        if dbsync.wait():
-            (self.directory / 'placement.db').unlink(missing_ok=True)
-            raise process.LabError(
-                f'Placement has no database: {dbsync.tail()}'
-            )
 
     def _works(self) -> bool:
         from keystoneauth1 import exceptions

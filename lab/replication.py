@@ -108,15 +108,7 @@ class Replication:
 
     def set_synchronous(self, *, synchronous: bool) -> None:
         """Let a commit wait for the standby, or not."""
-        names = _NAME if synchronous else ''
-        self._execute(
-            f"ALTER SYSTEM SET synchronous_standby_names = '{names}'"
-        )
-        self._execute('SELECT pg_reload_conf()')
-        process.wait_for(
-            lambda: self._value('SHOW synchronous_standby_names') == names,
-            'new setting of the primary',
-        )
+        self._set('synchronous_standby_names', _NAME if synchronous else '')
 
     def set_read_only(self, *, read_only: bool) -> None:
         """Let the primary refuse writes, as a standby does."""
@@ -134,10 +126,6 @@ class Replication:
             ),
             'streaming standby',
         )
-
-    def begin_log_file(self) -> None:
-        """Begin another file of the log, for which a disk needs room."""
-        self._execute('SELECT pg_switch_wal()')
 
     def cut(self) -> None:
         """End the replication; later commits do not reach the standby."""

@@ -16,7 +16,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from lab import process
 
@@ -52,17 +52,25 @@ def ensure(name: str, requirements: Sequence[str]) -> pathlib.Path:
 
 
 def copy_or_make(
-    kept: pathlib.Path, target: pathlib.Path, make: Callable[[], None]
+    kept: pathlib.Path, target: pathlib.Path, argv: Sequence[str]
 ) -> None:
-    """Write a file that is always the same, and takes a program long to make.
+    """Write a file that is always the same, unless it exists.
 
-    :param kept: its copy, in the environment of that program.
-    :param make: writes the target, if there is no copy yet.
+    :param kept: its copy, in the environment of a program that takes long to
+        make it.
+    :param argv: the program, which writes the target.
+    :raises LabError: with what the program said, if it fails.
     """
+    if target.exists():
+        return
     if not kept.exists():
         with _locked(kept.with_suffix('.lock')):
             if not kept.exists():
-                make()
+                try:
+                    process.output(argv)
+                except process.LabError:
+                    target.unlink(missing_ok=True)
+                    raise
                 new = kept.with_suffix('.new')
                 shutil.copyfile(target, new)
                 new.replace(kept)
