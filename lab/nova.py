@@ -186,7 +186,6 @@ class Nova:
             self.bus.start,
             self.placement.start,
         )
-        self.neighbours.start()
         nova_schema.map_cells(self.database, self.bus.url)
         self._common = nova_config.common(
             *(self.directory, self.database, self.bus, self.ironic),

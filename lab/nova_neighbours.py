@@ -6,11 +6,11 @@ the one image that exists; nothing is stored.
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 import urllib.parse
-from typing import Any, Self
+from typing import Any
+
+from lab import http_server
 
 IMAGE = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
 """UUID of the image."""
@@ -46,7 +46,7 @@ _ANSWERS: dict[str, Any] = {
 _NEUTRON = '/v2.0/'
 
 
-class Neighbours:
+class Neighbours(http_server.Server):
     """One HTTP server for both, in threads of this process.
 
     :ivar unknown: requests to which it had no answer, for failing tests.
@@ -54,52 +54,14 @@ class Neighbours:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        neighbours = self
+        super().__init__(self._serve)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = 'HTTP/1.1'
-            disable_nagle_algorithm = True
+    def _serve(self, request: http_server.Request) -> http_server.Answer:
+        status, body = self._answer(request.method, request.path)
+        as_json = [('Content-Type', 'application/json')]
+        return status, as_json, json.dumps(body).encode()
 
-            def do_GET(self) -> None:
-                status, body = neighbours.answer(self.command, self.path)
-                data = json.dumps(body).encode()
-                length = int(self.headers.get('Content-Length') or 0)
-                self.rfile.read(length)
-                self.send_response(status)
-                self.send_header('Content-Type', 'application/json')
-                self.send_header('Content-Length', str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(
-            ('127.0.0.1', 0), Handler
-        )
-        self._server.daemon_threads = True
-        self.url = f'http://127.0.0.1:{self._server.server_port}'
-        self._is_serving = False
-
-    def start(self) -> Self:
-        """Serve until :meth:`stop`."""
-        self._is_serving = True
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), daemon=True
-        ).start()
-        return self
-
-    def stop(self) -> None:
-        """Stop serving, if it was started."""
-        # Without a start it would wait for the end of what never began.
-        if self._is_serving:
-            self._server.shutdown()
-        self._server.server_close()
-
-    def answer(self, method: str, url: str) -> tuple[int, Any]:
-        """Return the status and the body of the answer to a request."""
+    def _answer(self, method: str, url: str) -> tuple[int, Any]:
         path = urllib.parse.urlsplit(url).path
         if method == 'GET':
             if path in _ANSWERS:

@@ -105,7 +105,7 @@ class Cluster:
         self._cache = ironic_cache.IronicCache(
             self.ironic.port, self.ironic.database
         )
-        stack.callback(self._cache.close)
+        stack.callback(self._cache.stop)
         self.scopes.enrol(
             self.enrolment, self.settings.nodes, self.settings.deployed
         )

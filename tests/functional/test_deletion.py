@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import http.server
 import json
 import uuid as uuid_
-from typing import Any
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventFilter
+from lab.http_server import Answer, Request
 from tests.functional.support import (
     deletion_case,
     ironics,
@@ -21,9 +20,9 @@ class HidingProxy(ironics.RecordingProxy):
 
     hidden = ''
 
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Any:
-        status, headers, body = super()._ask(handler)
-        if handler.path.startswith('/v1/nodes?'):
+    def _ask(self, request: Request) -> Answer:
+        status, headers, body = super()._ask(request)
+        if request.path.startswith('/v1/nodes?'):
             data = json.loads(body)
             data['nodes'] = [
                 n for n in data['nodes'] if n['uuid'] != self.hidden

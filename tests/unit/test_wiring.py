@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import socketserver
 import threading
 from unittest import mock
 
@@ -249,9 +250,12 @@ class TestWiring(WiringCase):
     def test_closing_ends_connections_to_ironic_and_placement(self) -> None:
         server = recorded_http.PlayedIronic()
         self.addCleanup(server.stop)
-        handler = server._server.RequestHandlerClass
+        handler = socketserver.StreamRequestHandler
         finish, ended = handler.finish, threading.Semaphore(0)
-        handler.finish = lambda self: (finish(self), ended.release())
+        end = mock.patch.object(
+            handler, 'finish', lambda self: (finish(self), ended.release())
+        )
+        self.enterContext(end)
         wired = self.wire(
             f'{NO_AUTH.format(server.url)}[placement]\nauth_type = none\n'
             f'endpoint_override = {server.url}'

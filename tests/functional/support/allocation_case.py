@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
-import http.server
 from typing import Any
 
 from ironic_ownership.clients import options
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.engine.ports import Allocations
+from lab.http_server import Answer, Request
 from tests.contract.suites import allocations
 from tests.functional.support import ironics
-from tests.functional.support.ironics import Answer
 
 BROKEN: Answer = (0, [], b'')
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
@@ -30,16 +28,15 @@ class FaultyProxy(ironics.RecordingProxy):
         self.asked: list[tuple[str, str]] = []
         super().__init__(target)
 
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
-        self.asked.append((handler.command, handler.path.partition('?')[0]))
-        turns = self.answers.get(handler.command)
+    def _ask(self, request: Request) -> Answer:
+        self.asked.append((request.method, request.path.partition('?')[0]))
+        turns = self.answers.get(request.method)
         instead = turns.pop(0) if turns else None
         if instead is not None and not self.late:
-            self._body(handler)
             return instead
-        answer = super()._ask(handler)
+        answer = super()._ask(request)
         if instead is BROKEN:
-            raise http.client.RemoteDisconnected
+            raise ConnectionError
         return instead or answer
 
 

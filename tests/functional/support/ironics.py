@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import http.client
-import http.server
-import ssl
 import threading
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import testtools
 from oslo_config import cfg
 
 from ironic_ownership.clients import options as client_options
 from ironic_ownership.clients.ironic import client
-from lab import certificates, ironic, ironic_cache
+from lab import certificates, http_server, ironic, ironic_cache
 from lab.enrolment import Enrolment
+from lab.http_server import Answer, Request
 from tests.functional.support import databases
-
-Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 def configured(url: str, **options: object) -> cfg.ConfigOpts:
@@ -71,7 +67,7 @@ class IronicTestCase(testtools.TestCase):
         self.enrolment.clear()
 
 
-class RecordingProxy:
+class RecordingProxy(http_server.Server):
     """Hands requests on to an Ironic and keeps them.
 
     It can stand before any other HTTP server, too, and terminate TLS. An
@@ -90,44 +86,10 @@ class RecordingProxy:
     ) -> None:
         self._target = urllib.parse.urlsplit(target).netloc
         self.requests: list[
-            tuple[str, list[tuple[str, str]], dict[str, str]]
+            tuple[str, list[tuple[str, str]], Mapping[str, str]]
         ] = []
         self.before: Callable[[int], None] = lambda number: None
-        proxy = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = 'HTTP/1.1'
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                with contextlib.suppress(ConnectionError):  # who asked is gone
-                    proxy.hand_on(self)
-
-            do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(
-            ('127.0.0.1', 0), Handler
-        )
-        self._server.daemon_threads = True
-        scheme = 'http'
-        if certificate is not None:
-            scheme = 'https'
-            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            context.load_cert_chain(certificate.both)
-            self._server.socket = context.wrap_socket(
-                self._server.socket, server_side=True
-            )
-        self.url = f'{scheme}://127.0.0.1:{self._server.server_port}'
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), daemon=True
-        ).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(self._hand_on, certificate=certificate)
 
     @property
     def lists(self) -> list[list[tuple[str, str]]]:
@@ -141,46 +103,16 @@ class RecordingProxy:
             if path == '/v1/nodes' and 'instance_uuid' not in dict(query)
         ]
 
-    def hand_on(self, handler: http.server.BaseHTTPRequestHandler) -> None:
-        url = urllib.parse.urlsplit(handler.path)
+    def _hand_on(self, request: Request) -> Answer:
+        url = urllib.parse.urlsplit(request.path)
         query = urllib.parse.parse_qsl(url.query, keep_blank_values=True)
-        headers = {k.lower(): v for k, v in handler.headers.items()}
-        self.requests.append((url.path, query, headers))
+        self.requests.append((url.path, query, request.headers))
         if url.path == '/v1/nodes':
             self.before(len(self.lists))
-        try:
-            status, headers, body = self._ask(handler)
-        except (OSError, http.client.HTTPException):
-            handler.close_connection = True
-            return
-        handler.send_response(status)
-        for name, value in headers:
-            if name.lower() not in ('content-length', 'date', 'server'):
-                handler.send_header(name, value)
-        handler.send_header('Content-Length', str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
+        return self._ask(request)
 
-    def _ask(self, handler: http.server.BaseHTTPRequestHandler) -> Answer:
-        upstream = http.client.HTTPConnection(self._target, timeout=60)
-        try:
-            kept = {
-                name: value
-                for name, value in handler.headers.items()
-                if name.lower() not in ('host', 'connection')
-            }
-            body = self._body(handler)
-            upstream.request(handler.command, handler.path, body, kept)
-            answer = upstream.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
-        finally:
-            upstream.close()
-
-    def _body(
-        self, handler: http.server.BaseHTTPRequestHandler
-    ) -> bytes | None:
-        length = int(handler.headers.get('Content-Length') or 0)
-        return handler.rfile.read(length) if length else None
+    def _ask(self, request: Request) -> Answer:
+        return http_server.pass_on(request, self._target, 60)
 
 
 class HoldingProxy(RecordingProxy):
@@ -202,17 +134,12 @@ class HoldingProxy(RecordingProxy):
             self._paths = frozenset()
             self._go_on.set()
 
-    def _body(
-        self, handler: http.server.BaseHTTPRequestHandler
-    ) -> bytes | None:
-        # A client may be stopped between its header and its body: it has
-        # asked when both are here.
-        body = super()._body(handler)
-        path = urllib.parse.urlsplit(handler.path).path
+    def _ask(self, request: Request) -> Answer:
+        path = urllib.parse.urlsplit(request.path).path
         if path in self._paths:
             go_on = self._go_on
             self._missing.discard(path)
             if not self._missing:
                 self._asked.set()
             go_on.wait()
-        return body
+        return super()._ask(request)

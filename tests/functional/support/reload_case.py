@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import http.server
 import signal
 
 from ironic_ownership.contracts import model
 from ironic_ownership.contracts.events import EventKind
+from lab.http_server import Answer, Request
 from tests.functional.support import hosts, ironics
 
 REFUSED = 'configuration not reloaded'
@@ -22,10 +22,8 @@ class AgeingProxy(ironics.RecordingProxy):
 
     newest: str | None = None
 
-    def _ask(
-        self, handler: http.server.BaseHTTPRequestHandler
-    ) -> ironics.Answer:
-        status, headers, body = super()._ask(handler)
+    def _ask(self, request: Request) -> Answer:
+        status, headers, body = super()._ask(request)
         if self.newest:
             others = [h for h in headers if h[0].lower() != VERSION.lower()]
             headers = [*others, (VERSION, self.newest)]

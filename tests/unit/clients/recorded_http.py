@@ -6,10 +6,7 @@ Ironic at all. Everything else is tested with a real one.
 
 from __future__ import annotations
 
-import contextlib
-import http.server
 import json
-import threading
 import urllib.parse
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,6 +16,7 @@ from oslo_config import cfg
 from ironic_ownership.clients import options as client_options
 from ironic_ownership.clients.ironic import client
 from ironic_ownership.conf.configuration import Configuration
+from lab import http_server
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -40,7 +38,7 @@ def page(text: str, status: int = 200) -> Answer:
     return status, {'Content-Type': 'text/html'}, text.encode()
 
 
-class PlayedIronic:
+class PlayedIronic(http_server.Server):
     """One server; each part of it can be replaced.
 
     :ivar nodes: the list of nodes, in order.
@@ -48,7 +46,6 @@ class PlayedIronic:
         from 1; a ConnectionError ends the connection without an answer.
     :ivar conductors: the list of conductors, in order.
     :ivar everything: replacement for every answer.
-    :ivar linger: called after each answer, before its connection ends.
     :ivar writes: answers to requests other than GET, by method and path.
     :ivar requests: (path, query) of each request.
     """
@@ -67,58 +64,19 @@ class PlayedIronic:
         self.max_limit = max_limit
         self.lists: dict[int, Callable[[], Answer]] = {}
         self.everything: Callable[[], Answer] | None = None
-        self.linger: Callable[[], object] = lambda: None
         self.writes: Callable[[str, str], Answer] = lambda method, path: fault(
             404, 'Not Found'
         )
         self.requests: list[tuple[str, dict[str, list[str]]]] = []
-        played = self
+        super().__init__(self._serve)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = 'HTTP/1.1'
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                self.rfile.read(int(self.headers.get('Content-Length') or 0))
-                try:
-                    status, headers, body = (
-                        played.answer(self.path)
-                        if self.command == 'GET'
-                        else played.writes(self.command, self.path)
-                    )
-                except ConnectionError:
-                    self.close_connection = True
-                    return
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                if 'Content-Length' not in headers:
-                    self.send_header('Content-Length', str(len(body)))
-                else:
-                    self.close_connection = True
-                # The client may have timed out in the meantime.
-                with contextlib.suppress(ConnectionError):
-                    self.end_headers()
-                    self.wfile.write(body)
-                    played.linger()
-
-            do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(
-            ('127.0.0.1', 0), Handler
+    def _serve(self, request: http_server.Request) -> http_server.Answer:
+        status, headers, body = (
+            self.answer(request.path)
+            if request.method == 'GET'
+            else self.writes(request.method, request.path)
         )
-        self._server.daemon_threads = True
-        self.url = f'http://127.0.0.1:{self._server.server_port}'
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.01,), daemon=True
-        ).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        return status, headers.items(), body
 
     def answer(self, target: str) -> Answer:
         url = urllib.parse.urlsplit(target)

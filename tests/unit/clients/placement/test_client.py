@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 import time
 import unittest
+from collections.abc import Mapping
 from unittest import mock
 
 from ironic_ownership.clients import options
 from ironic_ownership.clients.placement import api, client
 from ironic_ownership.contracts import exceptions
 from ironic_ownership.contracts.placement import DISABLED
+from lab import http_server
 from tests.unit import configurations
 
 UUID = '00000000-0000-4000-8000-000000000001'
@@ -33,36 +33,17 @@ class AnswerTest(configurations.ConfiguredCase):
     def setUp(self) -> None:
         super().setUp()
         self.requests: list[tuple[str, str]] = []
-        self.headers: list[dict[str, str]] = []
-        case = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def _answer(self) -> None:
-                case.requests.append((self.command, self.path))
-                case.headers.append(
-                    {k.lower(): v for k, v in self.headers.items()}
-                )
-                status, headers, body = case.answer
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header('Content-Length', str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_DELETE = _answer  # noqa: N815
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        threading.Thread(
-            target=server.serve_forever, args=(0.01,), daemon=True
-        ).start()
-        self.url = f'http://127.0.0.1:{server.server_port}'
+        self.headers: list[Mapping[str, str]] = []
+        server = http_server.Server(self.give)
+        self.addCleanup(server.stop)
+        self.url = server.url
         self.answer: tuple[int, dict[str, str], bytes] = (200, SIGNED, b'{}')
+
+    def give(self, request: http_server.Request) -> http_server.Answer:
+        self.requests.append((request.method, request.path))
+        self.headers.append(request.headers)
+        status, headers, body = self.answer
+        return status, headers.items(), body
 
     def open(self, request_id: str | None = None) -> client.PlacementClient:
         opened = options.open_placement(
