@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from wsgiref import simple_server
 
 import jsonschema
 from keystoneauth1 import noauth, session
@@ -19,10 +17,6 @@ from tests.contract.suites import operation_clients
 from tests.unit.web import app_case
 
 
-class _Quiet(simple_server.WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
-
-
 def local_client(case: app_case.SiteCase) -> LocalClient:
     return LocalClient(case.wired, 'test@here', new_request_id())
 
@@ -31,16 +25,7 @@ def remote_client(case: app_case.SiteCase) -> RemoteClient:
     """Serve the deployment of a case on loopback, with small pages."""
     conf = case.configure('[api]\nauth_strategy = noauth\nmax_limit = 2\n')
     api.register_opts(conf)
-    served = deploy.application(conf, case.wired)
-    server = simple_server.make_server(
-        '127.0.0.1', 0, served, handler_class=_Quiet
-    )
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    case.addCleanup(server.server_close)
-    case.addCleanup(thread.join)
-    case.addCleanup(server.shutdown)
-    url = f'http://127.0.0.1:{server.server_port}'
+    url = case.serve(deploy.application(conf, case.wired))
     client = ownership.OwnershipClient(
         session.Session(auth=noauth.NoAuth(endpoint=url)),
         new_request_id(),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 import re
+import threading
 import urllib.parse
 from typing import Any
 
 import jsonschema
-from werkzeug import test
+from werkzeug import serving, test
 
 from ironic_ownership.backends import memory
 from ironic_ownership.conf import api
@@ -152,6 +154,17 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
 
     def owner(self, number: int) -> str | None:
         return self.owners()[world.uuid(number)]
+
+    def serve(self, application: Any) -> str:
+        """Serve an application on loopback; return its URL."""
+        logging.getLogger('werkzeug').setLevel(logging.ERROR)
+        server = serving.make_server(
+            '127.0.0.1', 0, application, threaded=True
+        )
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return f'http://127.0.0.1:{server.server_port}'
 
     def build(self, options: str = '') -> test.Client:
         """Return a client of an application of this configuration."""
