@@ -7,20 +7,17 @@ each server is enough, as in servers that tell their address to others.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import socket
-import threading
 import time
 from collections.abc import Callable, Collection
-from typing import Self
 
-from lab import process, sockets
+from lab import forwarding, process, sockets
 
-_CHUNK = 65536
 _RETRY = 0.01
 
 
-class Network:
+class Network(forwarding.Forwarder):
     """Forwards between processes that can reach each other.
 
     Processes without a name, such as those of clients, share the name of an
@@ -28,18 +25,11 @@ class Network:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        super().__init__()
         self._pid_of: dict[str, Callable[[], int | None]] = {}
         self._sides: tuple[frozenset[str], ...] = ()
-        self._sockets: set[socket.socket] = set()
         self._addresses: dict[bytes, bytes] = {}
         self._closed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def name(self, name: str, pid: Callable[[], int | None]) -> None:
         """Name a process, which has another id after each of its starts."""
@@ -54,14 +44,14 @@ class Network:
             to listen. This network can end a connection, and not refuse it:
             a client that tries again only after a refusal needs a wait.
         """
-        listener = socket.socket()
         port = process.free_port()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(('127.0.0.1', port))
+        listener = forwarding.bound_to(port)
         listener.listen(128)
         self._keep(listener)
         self._addresses[_address(target)] = _address(port)
-        _start(self._accept, listener, name, target, opens_within)
+        connect = functools.partial(_connection, target, opens_within)
+        serve = functools.partial(self._serve, name, port, connect)
+        forwarding.start(self._accept, listener, serve)
         return port
 
     def partition(self, *sides: Collection[str]) -> None:
@@ -85,54 +75,23 @@ class Network:
             self._sides = ()
             self._changed.notify_all()
             for one in self._sockets:
-                _end(one)
+                forwarding.reset(one)
             self._sockets.clear()
 
-    def _accept(
-        self,
-        listener: socket.socket,
-        name: str,
-        target: int,
-        opens_within: float,
-    ) -> None:
-        while True:
-            try:
-                client, (_, port) = listener.accept()
-            except OSError:  # closed
-                return
-            if self._keep(client):
-                here = listener.getsockname()[1]
-                ends = port, here
-                _start(self._serve, client, ends, name, target, opens_within)
-
-    def _keep(self, one: socket.socket) -> bool:
-        with self._changed:
-            if not self._closed:
-                self._sockets.add(one)
-                return True
-        _end(one)
-        return False
+    def _is_open(self) -> bool:
+        return not self._closed
 
     def _serve(
         self,
-        client: socket.socket,
-        ends: tuple[int, int],
         name: str,
-        target: int,
-        opens_within: float,
+        here: int,
+        connect: Callable[[], socket.socket],
+        client: socket.socket,
+        port: int,
     ) -> None:
-        source = self._source(*ends)
-        self._pass(source, name)
-        try:
-            server = _connection(target, opens_within)
-        except OSError:
-            self._forget(client)
-            return
-        if self._keep(server):
-            for one in (client, server):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _start(self._pump, client, server, source, name)
-            _start(self._pump, server, client, source, name)
+        ends = self._source(port, here), name
+        self._pass(*ends)
+        self._join(client, connect, ends, ends)
 
     def _source(self, port: int, here: int) -> str:
         """Return the name of the process that has a connection."""
@@ -142,19 +101,11 @@ class Network:
                 return name
         return ''
 
-    def _pump(
-        self, source: socket.socket, sink: socket.socket, *ends: str
-    ) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(_CHUNK):
-                self._pass(*ends)
-                # A server may tell another where it listens.
-                for real, proxied in list(self._addresses.items()):
-                    data = data.replace(real, proxied)
-                sink.sendall(data)
-            self._pass(*ends)
-        self._forget(source)
-        self._forget(sink)
+    def _arriving(self, data: bytes) -> bytes:
+        # A server may tell another where it listens.
+        for real, proxied in list(self._addresses.items()):
+            data = data.replace(real, proxied)
+        return data
 
     def _pass(self, *ends: str) -> None:
         """Wait until two processes reach each other."""
@@ -170,11 +121,6 @@ class Network:
         ]
         return len(sides) == 2 and sides[0] != sides[1]
 
-    def _forget(self, one: socket.socket) -> None:
-        with self._changed:
-            self._sockets.discard(one)
-        _end(one)
-
 
 def _address(port: int) -> bytes:
     return f'127.0.0.1:{port}'.encode('ascii')
@@ -189,17 +135,3 @@ def _connection(target: int, opens_within: float) -> socket.socket:
             if time.monotonic() > gives_up:
                 raise
             time.sleep(_RETRY)
-
-
-def _start(target: object, *args: object) -> None:
-    threading.Thread(
-        target=target,  # type: ignore[arg-type]
-        args=args,
-        daemon=True,
-    ).start()
-
-
-def _end(one: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import select
 import socket
-import threading
-from typing import Self
 
-_CHUNK = 65536
+from lab import forwarding
 
 
 class _Mode(enum.Enum):
@@ -23,7 +22,7 @@ class _Mode(enum.Enum):
     CLOSED = 'closed'
 
 
-class Proxy:
+class Proxy(forwarding.Forwarder):
     """A proxy in front of one server, which forwards until told otherwise.
 
     :param target: port of the server on 127.0.0.1.
@@ -31,21 +30,14 @@ class Proxy:
     """
 
     def __init__(self, target: int) -> None:
+        super().__init__()
         self._target = target
-        self._changed = threading.Condition()
         self._mode = _Mode.FORWARD
         self._delay = 0.0
-        self._sockets: set[socket.socket] = set()
-        self._bound = _bound_to(0)
+        self._bound = forwarding.bound_to(0)
         self._listens = False
         self.port: int = self._bound.getsockname()[1]
         self._listen()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def forward(self) -> None:
         """End every fault.
@@ -91,7 +83,7 @@ class Proxy:
             if self._mode is _Mode.CLOSED:
                 return
             self._mode, self._delay = mode, delay
-            if mode in (_Mode.CUT, _Mode.CLOSED):
+            if not self._is_open():
                 self._end_all()
             elif not self._listens:
                 self._listen()
@@ -105,100 +97,36 @@ class Proxy:
         self._listens = False
         if self._mode is _Mode.CUT:
             # Bound without listening: reserved, and connections are refused.
-            self._bound = _bound_to(self.port)
+            self._bound = forwarding.bound_to(self.port)
         for one in self._sockets:
-            _end(one)
+            forwarding.reset(one)
         self._sockets.clear()
 
     def _listen(self) -> None:
         self._bound.listen(128)
         self._listens = True
-        _start(self._accept, self._bound)
+        forwarding.start(self._accept, self._bound, self._serve)
 
-    def _accept(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:  # cut or closed
-                return
-            if self._keep(client):
-                _start(self._serve, client)
+    def _is_open(self) -> bool:
+        return self._mode not in (_Mode.CUT, _Mode.CLOSED)
 
-    def _keep(self, one: socket.socket) -> bool:
-        """Remember a socket, so that a cut ends it too."""
-        with self._changed:
-            if self._mode not in (_Mode.CUT, _Mode.CLOSED):
-                self._sockets.add(one)
-                return True
-        _end(one)
-        return False
-
-    def _serve(self, client: socket.socket) -> None:
-        self._pass(0.0)
+    def _serve(self, client: socket.socket, _port: int) -> None:
+        self._pass()
         if _has_gone(client):
             # It disconnected during a silence: the server never sees it.
             self._forget(client)
             return
-        try:
-            server = socket.create_connection(('127.0.0.1', self._target))
-        except OSError:
-            self._forget(client)
-            return
-        if self._keep(server):
-            for one in (client, server):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _start(self._pump, client, server, True)
-            _start(self._pump, server, client, False)
+        connect = functools.partial(
+            socket.create_connection, ('127.0.0.1', self._target)
+        )
+        self._join(client, connect, [True], [False])
 
-    def _pump(
-        self, source: socket.socket, sink: socket.socket, slow: bool
-    ) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(_CHUNK):
-                self._pass(self._delay if slow else 0.0)
-                sink.sendall(data)
-            self._pass(0.0)
-        self._forget(source)
-        self._forget(sink)
-
-    def _pass(self, delay: float) -> None:
+    def _pass(self, slow: bool = False) -> None:
         """Wait for the delay, and for the end of a silence."""
         with self._changed:
-            if delay:
-                self._changed.wait(delay)
+            if slow and self._delay:
+                self._changed.wait(self._delay)
             self._changed.wait_for(lambda: self._mode is not _Mode.SILENT)
-
-    def _forget(self, one: socket.socket) -> None:
-        with self._changed:
-            self._sockets.discard(one)
-        with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
-        one.close()
-
-
-def _bound_to(port: int) -> socket.socket:
-    bound = socket.socket()
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind(('127.0.0.1', port))
-    return bound
-
-
-def _start(target: object, *args: object) -> None:
-    threading.Thread(
-        target=target,  # type: ignore[arg-type]
-        args=args,
-        daemon=True,
-    ).start()
-
-
-def _end(one: socket.socket) -> None:
-    """Reset a connection; unsent data are lost."""
-    with contextlib.suppress(OSError):
-        one.setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, b'\x01\0\0\0\0\0\0\0'
-        )
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()
 
 
 def _has_gone(client: socket.socket) -> bool:
