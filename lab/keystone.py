@@ -40,12 +40,6 @@ key_repository = {directory}/fernet-keys
 [identity]
 password_hash_rounds = 4
 """
-_GUNICORN = """\
-bind = '127.0.0.1:{port}'
-threads = 2
-timeout = 600
-wsgi_app = 'keystone.wsgi.api:application'
-"""
 
 
 class Keystone(service.Service):
@@ -83,14 +77,11 @@ class Keystone(service.Service):
         if not (self.directory / 'ready').exists():
             self._bootstrap(binaries, config)
             (self.directory / 'ready').touch()
-        settings = self.directory / 'gunicorn.conf.py'
-        settings.write_text(_GUNICORN.format(port=self.port))
         return process.Process(
             [str(binaries / 'gunicorn')],
             self.directory / 'gunicorn.log',
             env={
-                # Keystone would parse the arguments of its server.
-                'GUNICORN_CMD_ARGS': f'--config {settings}',
+                **self._gunicorn('keystone.wsgi.api:application'),
                 'OS_KEYSTONE_CONFIG_DIR': str(self.directory),
                 'OS_KEYSTONE_CONFIG_FILES': config.name,
             },

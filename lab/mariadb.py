@@ -6,7 +6,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pymysql
@@ -16,25 +15,10 @@ from lab import process, server
 _USER = 'mysql'
 
 
-class MariaDB(server.Server):
-    """One server with a data directory of its own.
-
-    :param env: variables to add to its environment.
-    :param options: more arguments of the server.
-    """
+class MariaDB(server.Database):
+    """One server."""
 
     title = 'MariaDB'
-
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        env: Mapping[str, str] | None = None,
-        options: Sequence[str] = (),
-    ) -> None:
-        super().__init__(directory)
-        self._env = env
-        self._more = tuple(options)
-        self._data = directory / 'data'
 
     def _prepare(self) -> process.Process:
         if not self._data.exists():

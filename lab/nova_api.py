@@ -25,12 +25,6 @@ _HEADERS = {
 }
 _FLAVOR = 'lab'
 _KEYSTONE = ' authtoken keystonecontext '
-_GUNICORN = """\
-bind = '127.0.0.1:{port}'
-threads = 2
-timeout = 120
-wsgi_app = 'nova.wsgi.osapi_compute:application'
-"""
 
 
 class NovaAPI(service.Service):
@@ -57,17 +51,12 @@ class NovaAPI(service.Service):
         (self.directory / 'api-paste.ini').write_text(
             paste.replace(_KEYSTONE, ' keystonecontext ')
         )
-        (self.directory / 'gunicorn.conf.py').write_text(
-            _GUNICORN.format(port=self.port)
-        )
 
     def _prepare(self) -> process.Process:
-        settings = self.directory / 'gunicorn.conf.py'
         argv = [str(self._binaries / 'gunicorn')]
         log = self.directory / 'nova-api.log'
         env = {
-            # Nova would parse the arguments of its server.
-            'GUNICORN_CMD_ARGS': f'--config {settings}',
+            **self._gunicorn('nova.wsgi.osapi_compute:application'),
             'OS_NOVA_CONFIG_DIR': str(self.directory),
         }
         if self._forks is not None:

@@ -97,15 +97,12 @@ class Placement(service.Service):
             ],
         )
         return process.Process(
-            [
-                *(str(binaries / 'gunicorn'), '--workers', '1'),
-                *('--threads', '1', '--bind', f'127.0.0.1:{self.port}'),
-                # Of a worker that starts, or works, on a busy machine.
-                *('--timeout', '600'),
-                'placement.wsgi.api:application',
-            ],
+            [str(binaries / 'gunicorn')],
             self.directory / 'gunicorn.log',
-            env={'OS_PLACEMENT_CONFIG_DIR': str(self.directory)},
+            env={
+                **self._gunicorn('placement.wsgi.api:application', threads=1),
+                'OS_PLACEMENT_CONFIG_DIR': str(self.directory),
+            },
         )
 
     def _works(self) -> bool:

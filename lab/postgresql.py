@@ -12,7 +12,6 @@ import os
 import pathlib
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
 
 import psycopg2
 
@@ -22,25 +21,10 @@ _USER = 'postgres'
 _BINARIES = pathlib.Path('/usr/lib/postgresql')
 
 
-class PostgreSQL(server.Server):
-    """One server with a data directory of its own.
-
-    :param env: variables to add to its environment.
-    :param options: more arguments of the server.
-    """
+class PostgreSQL(server.Database):
+    """One server."""
 
     title = 'PostgreSQL'
-
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        env: Mapping[str, str] | None = None,
-        options: Sequence[str] = (),
-    ) -> None:
-        super().__init__(directory)
-        self._env = env
-        self._more = tuple(options)
-        self._data = directory / 'data'
 
     def _prepare(self) -> process.Process:
         if not self._data.exists():

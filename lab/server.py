@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import pathlib
 import shutil
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from lab import process
@@ -82,6 +83,25 @@ class Server(abc.ABC):
         if self._process is None:
             raise process.LabError(f'{self.title} does not run')
         return self._process
+
+
+class Database(Server):
+    """A server with a data directory of its own.
+
+    :param env: variables to add to its environment.
+    :param options: more arguments of the server.
+    """
+
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        env: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        super().__init__(directory)
+        self._env = env
+        self._more = tuple(options)
+        self._data = directory / 'data'
 
 
 def program(name: str, package: str, path: str | None = None) -> str:

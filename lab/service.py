@@ -92,6 +92,21 @@ class Service(abc.ABC):
             os.killpg(running.pid, signal.SIGKILL)
         running.kill()
 
+    def _gunicorn(self, application: str, threads: int = 2) -> dict[str, str]:
+        """Return the environment in which gunicorn serves an application.
+
+        A service would parse the arguments of its server.
+        """
+        settings = self.directory / 'gunicorn.conf.py'
+        settings.write_text(
+            f"bind = '127.0.0.1:{self.port}'\n"
+            f'threads = {threads}\n'
+            # Of a worker that starts, or works, on a busy machine.
+            'timeout = 600\n'
+            f'wsgi_app = {application!r}\n'
+        )
+        return {'GUNICORN_CMD_ARGS': f'--config {settings}'}
+
     @abc.abstractmethod
     def _prepare(self) -> process.Process:
         """Return the process to start, with its files and data created.
