@@ -10,6 +10,7 @@ from ironic_ownership.engine.ports import Allocations
 from lab.http_server import Answer, Request
 from tests.contract.suites import allocations
 from tests.functional.support import ironics
+from tests.unit.clients import recorded_http
 
 BROKEN: Answer = (0, [], b'')
 UNAVAILABLE: Answer = (503, [('Content-Type', 'text/html')], b'<html>')
@@ -51,7 +52,9 @@ class AllocatingCase(allocations.AllocationsContract, ironics.IronicTestCase):
 
     def another(self) -> Allocations:
         """Open what reserves nodes as the programs do."""
-        configured = ironics.configured(self.proxy.url)
+        configured = recorded_http.configuration(
+            auth_type='none', endpoint_override=self.proxy.url
+        )
         return options.open_allocations(configured)
 
     def set(self, column: str, value: str, uuid: str) -> None:

@@ -9,29 +9,14 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 
 import testtools
-from oslo_config import cfg
 
-from ironic_ownership.clients import options as client_options
-from ironic_ownership.clients.ironic import client
 from lab import certificates, http_server, ironic, ironic_cache
 from lab.enrolment import Enrolment
 from lab.http_server import Answer, Request
 from tests.functional.support import databases
+from tests.unit.clients import recorded_http
 
-
-def configured(url: str, **options: object) -> cfg.ConfigOpts:
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
-    client_options.register_opts(conf, client_options.IRONIC)
-    conf.set_override('auth_type', 'none', 'ironic')
-    conf.set_override('endpoint_override', url, 'ironic')
-    for name, value in options.items():
-        conf.set_override(name, value, 'ironic')
-    return conf
-
-
-def open_ironic(url: str, **options: object) -> client.IronicClient:
-    return client_options.open_ironic(configured(url, **options))
+open_ironic = recorded_http.open_ironic
 
 
 @functools.cache
