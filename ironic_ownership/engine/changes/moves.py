@@ -325,8 +325,10 @@ class MoveNodes(Releaser):
         uuids = [node.uuid for node in nodes]
         refused, given_up = dict[str, str](), dict[str, str]()
         try:
-            if set_on := [u for u in uuids if u in proposal.resharded]:
-                refused = self.set_shards(dict.fromkeys(set_on, order.shard))
+            if order.shard is not None:
+                refused = self.set_shards(
+                    {u: order.shard for u in uuids if u in proposal.resharded}
+                )
             leaving = proposal.handed_over - refused.keys()
             # Live sources release their nodes; some may stay.
             if left := [node for node in nodes if node.uuid in leaving]:
