@@ -121,6 +121,7 @@ class EmbeddedHost:
         wake = host.refresh_loop.wake
         records = RecordMonitor(host.context, host.feed, wake)
         host.member.registration.on_row = records.row_read
+        host.member.registration.wants_predecessor = True
         place = PlaceMonitor(host.member, host.feed, wake, self._on_lost_place)
         host.workers |= {'records': records, 'place': place}
         self._host, self._place = host, place
@@ -158,6 +159,15 @@ class EmbeddedHost:
         if self._place is None:
             return PlaceState.STARTING
         return self._place.state
+
+    @property
+    def predecessor(self) -> int:
+        """The epoch of the service before this process became active.
+
+        That of the last registration, or a little greater: each fence since
+        then has raised it by one. 0 if there was none.
+        """
+        return _started(self._host).member.registration.predecessor
 
     @property
     def feed(self) -> Feed:

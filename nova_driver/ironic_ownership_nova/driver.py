@@ -67,16 +67,19 @@ class OwnershipMixin(GuardedOperations):
         self._settings = settings.read(CONF)
         self._turn = threading.local()
         self._cache_lock = threading.Lock()
-        self._service = Service(
-            self._embedded_host, self._follow, own.guard_patience
-        )
-        self.action_guard = ActionGuard(
-            self._service.permit, exception.NovaException
-        )
         self._reported = ReportedNodes(
             pathlib.Path(CONF.state_path) / 'ironic-ownership-reported.json',
             _basis(),
             own.full_update_interval,
+        )
+        self._service = Service(
+            self._embedded_host,
+            self._follow,
+            own.guard_patience,
+            self._reported.load,
+        )
+        self.action_guard = ActionGuard(
+            self._service.permit, exception.NovaException
         )
         self._monitor = ConductorMonitor(
             _ping(own.conductor_check_interval),
@@ -100,7 +103,6 @@ class OwnershipMixin(GuardedOperations):
         :param host: name of the service in the cell.
         :raises InvalidConfiguration: if the settings can't be used.
         """
-        self._reported.load()
         self._tracker = Tracker(
             host,
             self._reported,

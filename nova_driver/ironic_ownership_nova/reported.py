@@ -19,6 +19,10 @@ from oslo_log import log
 
 LOG = log.getLogger(__name__)
 
+_FENCES = 16
+"""Fences after a registration, at most: each raises the epoch by one. The next
+registration raises it by the milliseconds since then."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Report:
@@ -36,6 +40,7 @@ class ReportedNodes:
     :param basis: all that reports depend on besides the node, such as the
         release of Nova: a file of another basis is not used.
     :param interval: seconds for which one report counts.
+    :ivar epoch: under which this process is active.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class ReportedNodes:
         self._path = path
         self._basis = basis
         self._interval = interval
+        self.epoch = 0
         self._lock = threading.Lock()
         self._reports: dict[str, _Report] = {}
         self._is_stored = True
@@ -93,17 +99,22 @@ class ReportedNodes:
                 if self._reports.pop(uuid, None) is not None:
                     self._is_stored = False
 
-    def load(self) -> None:
-        """Read the file of the last start, if it can be used."""
+    def load(self, predecessor: int) -> None:
+        """Read the file of the last start, if it can be used.
+
+        Not if another process of the service was active since then, on
+        another machine: what that has reported is not in this file.
+
+        :param predecessor: epoch of the service before this start.
+        """
         try:
             stored = json.loads(self._path.read_text())
-            if stored['basis'] != self._basis:
+            fences = predecessor - stored.get('epoch', float('-inf'))
+            if stored['basis'] != self._basis or not 0 <= fences <= _FENCES:
                 return
             reports = {
-                uuid: _Report(
-                    str(digest), float(at), written[0] if written else None
-                )
-                for uuid, (digest, at, *written) in stored['nodes'].items()
+                uuid: _Report(str(digest), float(at), written)
+                for uuid, (digest, at, written) in stored['nodes'].items()
             }
         except FileNotFoundError:
             return
@@ -126,7 +137,13 @@ class ReportedNodes:
         temporary = self._path.with_suffix('.new')
         try:
             temporary.write_text(
-                json.dumps({'basis': self._basis, 'nodes': nodes})
+                json.dumps(
+                    {
+                        'basis': self._basis,
+                        'epoch': self.epoch,
+                        'nodes': nodes,
+                    }
+                )
             )
             # A process that dies meanwhile leaves the old file.
             temporary.replace(self._path)

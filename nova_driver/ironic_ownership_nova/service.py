@@ -43,6 +43,8 @@ class Service:
     :param follow: receives the changes of what is owned, in order, in a
         thread of its own, once all owned nodes are known.
     :param patience: seconds for which the guard waits.
+    :param prepare: called once it is active, with the epoch of the service
+        before that.
     :ivar is_ending: whether the process has lost its place, and ends.
     """
 
@@ -51,10 +53,12 @@ class Service:
         make: Make,
         follow: Callable[[FeedChanges], None],
         patience: float,
+        prepare: Callable[[int], None],
     ) -> None:
         self._make = make
         self._follow = follow
         self._patience = patience
+        self._prepare = prepare
         self._host: EmbeddedHost | None = None
         self.is_ending = self._is_closed = False
 
@@ -78,6 +82,7 @@ class Service:
                     break
                 # The loss came before that, and has ended nothing.
                 self._host = None
+        self._prepare(host.predecessor)
         self._serve(host, host.feed.generation)
 
     def rejoin(self) -> None:

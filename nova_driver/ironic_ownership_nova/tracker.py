@@ -86,9 +86,21 @@ class Tracker:
         self._seed(row for row in rows if row.uuid not in withheld)
         self._own_rows = frozenset(row.uuid for row in rows) - withheld
         self._new = frozenset(unknown) - {row.uuid for row in rows}
-        self._epochs.update({u: view.epoch for u, view in owned.items()})
+        self._note_epochs(owned)
         self._log_withheld(withheld)
         return frozenset(owned) - withheld
+
+    def _note_epochs(self, nodes: Mapping[str, NodeView]) -> None:
+        """Note under which epochs nodes are owned.
+
+        Under another one than before, another service may have had a node.
+        """
+        epochs = {uuid: view.epoch for uuid, view in nodes.items()}
+        self._reported.discard(
+            [u for u, e in epochs.items() if self._epochs.get(u, e) != e]
+        )
+        self._reported.epoch = max(epochs.values(), default=0)
+        self._epochs.update(epochs)
 
     def require(self, uuid: str) -> None:
         """Check that Nova would not take a row from another service.

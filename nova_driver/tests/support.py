@@ -119,7 +119,7 @@ class Host:
         self.feed = Feed()
         self.state = PlaceState.ACTIVE
         self.calls: list[str] = []
-        self.active_after = 0
+        self.active_after, self.predecessor = 0, 7
 
     def start(self) -> None:
         self.calls.append('start')

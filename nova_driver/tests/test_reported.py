@@ -11,6 +11,9 @@ from ironic_ownership_nova import node_view
 from ironic_ownership_nova.reported import ReportedNodes
 from tests import support
 
+EPOCH = 1_700_000_000_000
+"""Of the process that has written the file."""
+
 
 class ReportedTest(unittest.TestCase):
     def setUp(self) -> None:
@@ -20,10 +23,14 @@ class ReportedTest(unittest.TestCase):
         self.nodes = self.new()
 
     def new(
-        self, basis: str = 'basis', interval: float = 100
+        self,
+        basis: str = 'basis',
+        interval: float = 100,
+        predecessor: int = EPOCH,
     ) -> ReportedNodes:
         nodes = ReportedNodes(self.path, basis, interval)
-        nodes.load()
+        nodes.load(predecessor)
+        nodes.epoch = EPOCH
         return nodes
 
     def test_report_counts_for_the_interval_at_most(self) -> None:
@@ -64,13 +71,28 @@ class ReportedTest(unittest.TestCase):
             self.assertFalse(found.is_current(support.FREE, 'a'))
             self.nodes.discard([support.FREE])
             self.assertFalse(self.nodes.is_current(support.FREE, 'a'))
-        # The file of an earlier release has no row.
+
+    def test_file_is_used_until_another_process_was_active(self) -> None:
+        """On another machine: what that has reported is not in the file."""
+        self.nodes.add(support.FREE, 'a')
+        self.nodes.store()
+        # It has stopped, or was fenced, and perhaps forced down as well.
+        for before, is_used in (
+            (EPOCH, True),
+            (EPOCH + 1, True),
+            (EPOCH + 2, True),
+            (EPOCH + 20_000, False),
+            (EPOCH - 20_000, False),
+            (0, False),
+        ):
+            found = self.new(predecessor=before)
+            self.assertIs(is_used, found.is_current(support.FREE, 'a'), before)
+        # That of an earlier release does not name its process.
         nodes = {support.FREE: ['a', time.time()]}
         self.path.write_text(json.dumps({'basis': 'basis', 'nodes': nodes}))
-        found = self.new()
-        self.assertTrue(found.is_current(support.FREE, 'a'))
-        found.compare({support.FREE: 9.0})
-        self.assertFalse(found.is_current(support.FREE, 'a'))
+        for before in EPOCH, 0:
+            found = self.new(predecessor=before)
+            self.assertFalse(found.is_current(support.FREE, 'a'))
 
     def test_unreadable_file_is_not_used(self) -> None:
         self.path.write_text('{"basis": "basis"')

@@ -15,7 +15,10 @@ class ServiceTest(unittest.TestCase):
         self.hosts: list[support.Host] = []
         self.prepare = lambda host: None
         self.followed = mock.Mock()
-        self.service = service.Service(self.make, self.followed, 30.0)
+        self.activated = mock.Mock()
+        self.service = service.Service(
+            self.make, self.followed, 30.0, self.activated
+        )
         self.addCleanup(self.service.stop)
         patch = mock.patch.object(service.signal, 'pthread_kill')
         self.killed = patch.start()
@@ -61,6 +64,7 @@ class ServiceTest(unittest.TestCase):
     def test_service_acts_between_its_start_and_its_stop(self) -> None:
         self.service.start()
         (host,) = self.hosts
+        self.activated.assert_called_once_with(7)
         self.assertIs(host.feed, self.service.feed)
         self.service.permit(support.FREE, instance_uuid='i')
         self.assertEqual(f'guard {support.FREE} 30.0 i', host.calls[-1])

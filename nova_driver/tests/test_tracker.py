@@ -150,6 +150,12 @@ class ChangesTest(TrackerCase):
         self.assertTrue(self.tracker.can_skip(FREE, 'a'))
         self.tracker.gained({FREE: support.view(FREE, epoch=2)})
         self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+        # Also if the next pass comes before they are followed.
+        self.reported.add(FREE, 'a')
+        self.owned[FREE] = support.view(FREE, epoch=3)
+        self.offer()
+        self.assertFalse(self.tracker.can_skip(FREE, 'a'))
+        self.assertEqual(3, self.reported.epoch)
         self.reported.add(FREE, 'a')
         self.tracker.lost([FREE])
         self.assertEqual({OTHER}, set(self.nova.compute_nodes))

@@ -78,6 +78,10 @@ class Registration:
     :ivar incarnation: id of this process, for as long as it runs.
     :ivar settings: registered by the next request. Any thread.
     :ivar on_row: called with the own row each time :meth:`check` reads it.
+    :ivar wants_predecessor: whether a program needs the epoch below, which
+        costs a query.
+    :ivar predecessor: epoch of the service when this process requested its
+        own, or last found another process active; 0 without a row.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Registration:
         self.incarnation = uuid.uuid4().hex
         self.settings = settings
         self.on_row: Callable[[model.Service], None] = lambda row: None
+        self.wants_predecessor, self.predecessor = False, 0
         self.run_in_background: Runner = lambda work: work()
         self._host = context.host
         self._records = context.ports.records
@@ -212,6 +217,9 @@ class Registration:
         siblings: frozenset[str] | None,
         seen_epoch: int,
     ) -> State:
+        if self.wants_predecessor and not seen_epoch:
+            row = self._records.service(self._host)
+            self.predecessor = row.epoch if row else 0
         try:
             epoch = self._records.register(
                 self._host,
@@ -221,6 +229,7 @@ class Registration:
                 seen_epoch=seen_epoch,
             )
         except exceptions.StandbyError as exc:
+            self.predecessor = exc.epoch
             return State(Role.STANDBY, exc.epoch, active=exc.active)
         except exceptions.FencedError:
             # The records fence a registration only while it is forced down.
