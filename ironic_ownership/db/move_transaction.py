@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
-
-import sqlalchemy as sa
+from collections.abc import Collection, Sequence
 
 from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     connection,
+    node_results,
     pauses,
     rows,
     service_admin,
@@ -26,7 +25,6 @@ from ironic_ownership.db.transaction import Transaction
 
 _nodes = tables.compute_nodes.c
 _instances = tables.instances.c
-_node_moves = tables.node_moves.c
 _reservations = tables.reservations.c
 
 DESTINATION_ENABLED = 'destination_enabled'
@@ -71,16 +69,7 @@ class _Locked:
             for uuid, row in self.records.items()
             if row['host'] is None and row['held_by'] == move.request_id
         }
-        self.results: dict[str, moves.NodeMove] = {}
-        for some in connection.chunks(uuids):
-            # Not locked: a result changes only under the lock of its node.
-            for result in tx.conn.execute(
-                sa.select(tables.node_moves).where(
-                    _node_moves.request_id == move.request_id,
-                    _node_moves.node_uuid.in_(some),
-                )
-            ):
-                self.results[result.node_uuid] = rows.node_move(result)
+        self.results = node_results.read(tx, move.request_id, uuids)
         flags = tx.linked.flags(tx.conn, sorted(self.services))
         for host, one in flags.items():
             self.services[host] = dataclasses.replace(
@@ -289,7 +278,7 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
     locked.linked_nodes.assign([node.uuid for node in moved], move.destination)
     stored = [_result(node, locked) for node in done]
     for state in sorted({node.state for node in stored}):
-        write_results(
+        node_results.write(
             tx,
             move.request_id,
             {node.uuid: node.detail for node in stored if node.state is state},
@@ -311,36 +300,6 @@ def _write(done: Sequence[moves.NodeMove], locked: _Locked) -> None:
             )
             for node in moved
         ],
-    )
-
-
-def write_results(
-    tx: Transaction,
-    request_id: str,
-    details: Mapping[str, str | None],
-    *which: sa.ColumnElement[bool],
-    **values: object,
-) -> int:
-    """Write the results of nodes of a move, whose records are locked.
-
-    :param details: by the node's uuid.
-    :param which: those that get one; by default all.
-    :returns: their number.
-    """
-    alike: dict[str | None, list[str]] = {}
-    for uuid, detail in details.items():
-        alike.setdefault(detail, []).append(uuid)
-    # One statement for each result instead of one for each node.
-    return sum(
-        tx.update_rows(
-            _node_moves.node_uuid,
-            uuids,
-            _node_moves.request_id == request_id,
-            *which,
-            detail=detail,
-            **values,
-        )
-        for detail, uuids in sorted(alike.items(), key=str)
     )
 
 

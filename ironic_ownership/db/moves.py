@@ -19,6 +19,7 @@ from ironic_ownership.contracts.moves import (
 from ironic_ownership.db import (
     connection,
     move_transaction,
+    node_results,
     release_transaction,
     rows,
     tables,
@@ -177,7 +178,7 @@ class SqlMoves(transaction.Port):
         uuids = sa.select(_node_moves.node_uuid).where(*planned)
         # The nodes first, as in every transaction that locks both.
         tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
-        move_transaction.write_results(
+        node_results.write(
             tx,
             request_id,
             details,

@@ -14,6 +14,7 @@ from ironic_ownership.contracts import moves, reasons
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import (
     change_set,
+    node_results,
     rows,
     service_admin,
     tables,
@@ -39,11 +40,18 @@ def release(  # Model: HandOver
         service_admin.keep_unregistered(tx, host)
     found, instances = tx.lock_recorded({node.uuid for node in nodes})
     linked_nodes = tx.linked.lock(tx.conn, found)
-    now = tx.now()
-    refused: dict[str, str] = {}
+    now, request_id = tx.now(), hand_over.request_id
+    # Another process has resumed the move as well, and came first.
+    refused = {
+        uuid: f'done: {request_id} has a result for it'
+        for uuid, one in node_results.read(tx, request_id, found).items()
+        if one.state is not moves.NodeState.PLANNED
+    }
     released: dict[str | None, list[str]] = collections.defaultdict(list)
     for node in nodes:
         row = found.get(node.uuid)
+        if node.uuid in refused:
+            continue
         objection = _against(node, row, instances, now, hand_over) or (
             # The transaction that gives it an owner checks its instance there.
             None
@@ -55,7 +63,7 @@ def release(  # Model: HandOver
         elif row is not None:
             released[row['host']].append(node.uuid)
     held = {
-        'held_by': hand_over.request_id,
+        'held_by': request_id,
         # A command that was killed does not keep the nodes unowned for ever.
         'held_until': now + hand_over.longest,
     }
@@ -79,7 +87,7 @@ def release(  # Model: HandOver
             [
                 rows.new_event(
                     now,
-                    Origin(hand_over.actor, hand_over.request_id),
+                    Origin(hand_over.actor, request_id),
                     EventKind.NODE_HANDED_OVER,
                     node_uuid=uuid,
                     from_host=owner,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ironic_ownership.contracts.moves import NodeState, Trial
-from ironic_ownership.db import tables
-from ironic_ownership.db.move_transaction import write_results
+from ironic_ownership.db import node_results, tables
 from ironic_ownership.db.transaction import Transaction
 
 _node_moves = tables.node_moves.c
@@ -44,7 +43,7 @@ def fail_trial(
     """
     # A result changes only under the lock of its node.
     tx.lock_recorded(details)
-    failed = write_results(
+    failed = node_results.write(
         tx,
         request_id,
         details,
