@@ -16,7 +16,8 @@ INTERVAL = 1.0
 """Seconds between two lines of progress, and between two polls."""
 
 STALL_TIME = 120.0
-"""Seconds without progress until a move in the background has failed."""
+"""Seconds without progress until a move in the background has failed, unless
+the HTTP service works on it."""
 
 TRIAL_TIME = 3600.0
 """The same for a trial, which waits for refreshes of its new owner."""
@@ -61,12 +62,13 @@ def wait(
             state[NodeState.PLANNED] + state.get('on_trial', 0)
             for state in states
         )
+        # A batch waits for the end of permissions, a third of member_ttl.
+        if runs or now != remaining:
+            changed_at = time.monotonic()
         if now != remaining:
-            remaining, changed_at = now, time.monotonic()
+            remaining = now
             progress(total - remaining, total)
         elif time.monotonic() - changed_at > patience:
-            if not remaining:
-                return
             raise _stalled(
                 [s['request_id'] for s in states if s[NodeState.PLANNED]],
                 patience,

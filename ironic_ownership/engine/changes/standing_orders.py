@@ -90,7 +90,7 @@ class StandingOrders(Worker):
 
     condition = 'standing orders'
     fails = 'standing orders are not carried out'
-    works = 'standing orders are carried out again'
+    works = 'the standing orders loop works again'
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,22 +98,23 @@ class StandingOrders(Worker):
 
     def step(self) -> float:
         """Do what is due for all services with an order."""
+        # Without the right to act nothing is done, and that is no success.
+        self.context.fence.lease()
         records = self.context.ports.records
-        if self.context.fence.may_act:
-            rows = {row.host: row for row in records.services()}
-            self._report_taken(rows.get(self.context.host))
-            to_note, due = decide(
-                self.context.host, rows.values(), self.liveness()
-            )
-            stored = self.moves.moves.moves(unfinished=True, limit=None)
-            rest = [move for move in stored if move.automatic]
-            if not (to_note or due or rest):
-                self.conditions.clear(REFUSED, 'no standing order waits')
-            elif self._has_turn():
-                self._follow_scope(rows.get(self.context.host))
-                self._carry_out(to_note, due, rest)
-            else:
-                self.conditions.clear(REFUSED, 'another service has the turn')
+        rows = {row.host: row for row in records.services()}
+        self._report_taken(rows.get(self.context.host))
+        to_note, due = decide(
+            self.context.host, rows.values(), self.liveness()
+        )
+        stored = self.moves.moves.moves(unfinished=True, limit=None)
+        rest = [move for move in stored if move.automatic]
+        if not (to_note or due or rest):
+            self.conditions.clear(REFUSED, 'no standing order waits')
+        elif self._has_turn():
+            self._follow_scope(rows.get(self.context.host))
+            self._carry_out(to_note, due, rest)
+        else:
+            self.conditions.clear(REFUSED, 'another service has the turn')
         self.conditions.succeeded(Loop.ORDERS)
         return self.interval()
 

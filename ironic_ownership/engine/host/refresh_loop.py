@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import math
@@ -124,7 +125,8 @@ class RefreshLoop(Worker):
                     self.free_memory()
             self._longest = self.context.clock() - began
         except exceptions.FencedError:
-            self.member.check_epoch()
+            with contextlib.suppress(exceptions.RecordsError):
+                self.member.check_epoch()
             raise
         self.conditions.clear('refresh', 'refresh succeeded again')
         # The next take-over, which would clear it, follows the next death.

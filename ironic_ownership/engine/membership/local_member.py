@@ -154,16 +154,13 @@ class LocalMember:
     def check_epoch(self) -> bool:
         """Read the own service row, and drop the fence if the right ended.
 
-        Any thread. If the records do not answer, nothing is concluded: no
-        write is accepted either.
+        Any thread.
 
         :returns: whether this process has to register, or has stopped to act.
+        :raises RecordsError: if the records do not answer; nothing follows
+            from that: no write is accepted either.
         """
-        try:
-            return self.registration.check()
-        except exceptions.RecordsError as exc:
-            LOG.debug('the own service row cannot be read: %s', exc)
-            return False
+        return self.registration.check()
 
     def leave(self, grace: float = 0.0) -> None:  # Model: Stop
         """Give up the right to act, the active role and the membership.

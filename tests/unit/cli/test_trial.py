@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import unittest
 from typing import Any
 from unittest import mock
@@ -147,6 +148,31 @@ class TrialsTest(command_case.ChangeCase):
 
 
 class TaskTest(unittest.TestCase):
+    def wait(self, *task: dict[str, object] | None) -> None:
+        """Wait for a move whose node moves after some polls."""
+        states = [
+            {'request_id': 'req-1', 'planned': 1, 'task': one} for one in task
+        ]
+        states.append({**states[-1], 'planned': 0, 'task': None})
+        move = {'request_id': 'req-1', 'nodes': [{'state': 'planned'}]}
+        clock = itertools.count(0.0, move_progress.STALL_TIME / 3)
+        slow = mock.Mock(monotonic=lambda: next(clock))
+        with mock.patch.object(move_progress, 'time', slow):
+            move_progress.wait(
+                mock.Mock(call=mock.Mock(side_effect=states)),
+                [move],
+                mock.Mock(),
+                lambda: False,
+                0.0,
+            )
+
+    def test_work_that_runs_has_not_stalled(self) -> None:
+        """However long permissions last that it waits for."""
+        running = {'age': None, 'warnings': [], 'error': None}
+        self.wait(*[running] * 5)
+        with self.assertRaisesRegex(exceptions.OwnershipError, 'no progress'):
+            self.wait(running, *[None] * 5)
+
     def test_work_before_the_request_does_not_count(self) -> None:
         error = {'code': 'error', 'message': 'x', 'hint': ''}
         task = {'age': 3.0, 'warnings': [], 'error': error}

@@ -7,7 +7,7 @@ import itertools
 import unittest
 from unittest import mock
 
-from ironic_ownership.contracts import model
+from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.conditions import Condition, Loop
 from ironic_ownership.contracts.events import EventFilter, EventKind, Origin
@@ -327,10 +327,16 @@ class TestOrders(service.ServiceCase):
 
     def test_fenced_service_carries_nothing_out(self) -> None:
         self.give_and_die()
+        worker = self.worker(self.host)
+        down = exceptions.RecordsUnavailableError('down')
+        with mock.patch.object(SqlOrderTurn, 'claim', side_effect=down):
+            worker.run_step()
         self.host.fence.drop()
         before = self.state()
-        self.step()
+        self.step(worker)
         self.assertEqual(before, self.state())
+        # That is no success.
+        self.assertEqual(down.code, self.condition(self.host).code)
 
     def test_service_that_returns_says_what_it_lost(self) -> None:
         self.note()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from unittest import mock
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.conditions import Loop
+from ironic_ownership.engine.membership import heartbeat
 from tests.unit.engine import world
 from tests.unit.engine.membership.member_case import (
     LOGGER,
@@ -62,11 +64,28 @@ class TestEndOfRight(MemberCase):
                 self.assertIn(words, str(caught.exception))
 
     def test_valid_row_and_no_answer_end_nothing(self) -> None:
-        for error in (None, exceptions.RecordsUnavailableError('down')):
+        monitor = heartbeat.EpochMonitor(
+            heartbeat.Heartbeat(
+                self.member.context,
+                self.member,
+                interval=5.0,
+                watch_interval=1.0,
+            )
+        )
+        self.conditions.clock = self.clock
+        down = exceptions.RecordsUnavailableError('down')
+        for error, code in ((None, None), (down, down.code), (None, None)):
+            before = self.clock()
+            self.clock.elapse(1.0)
             self.records.fail_with = error
-            self.assertFalse(self.member.check_epoch())
+            self.assertEqual(5.0, monitor.run_step())
             self.assertEqual(1, self.fence.epoch())
-        self.assertEqual(2, self.records.requested)
+            (found,) = self.conditions.of_loops([Loop.EPOCH])
+            self.assertEqual(code, found.code)
+            # No answer is no success.
+            at = before if error else self.clock()
+            self.assertEqual(at, found.succeeded_at)
+        self.assertEqual(3, self.records.requested)
 
     def test_forced_down_one_stays_a_member_and_registers_afterwards(
         self,
