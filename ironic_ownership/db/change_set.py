@@ -47,15 +47,13 @@ class ServiceState:
     disabled: bool = False
     forced_down: bool = False
     away_until: float | None = None
+    grace: float | None = None
     registered: bool = True
     revision: int = 0
 
     def is_away(self, now: float) -> bool:
-        return (
-            self.away_until is not None
-            and self.away_until > now
-            and not self.forced_down
-        )
+        is_away = rows.is_away(self.away_until, self.grace, now)
+        return is_away and not self.forced_down
 
 
 @dataclasses.dataclass(slots=True)

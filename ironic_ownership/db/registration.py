@@ -121,6 +121,7 @@ def retire(  # Model: Retire
         # The next process need not wait for this one.
         incarnation=None,
         away_until=now + grace if grace > 0 else None,
+        grace=grace,
     )
     tx.add_event(
         EventKind.SERVICE_RETIRED,

@@ -149,7 +149,7 @@ def changed_node(
 
 def service(row: Any) -> model.Service:
     """Build a service from a row of :data:`SERVICES`."""
-    away = row.away_until is not None and row.away_until > row.now
+    away = is_away(row.away_until, row.grace, row.now)
     found = built(
         model.Service,
         row,
@@ -167,6 +167,19 @@ def service(row: Any) -> model.Service:
     if due_at is None or due_at > row.now or found.away:
         return found
     return dataclasses.replace(found, order_due=True)
+
+
+def is_away(until: float | None, grace: float | None, now: float) -> bool:
+    """Tell whether a service that was stopped is expected back.
+
+    :param until: end of the grace period, by the database's clock.
+    :param grace: its length; ``None`` if a release before has written it.
+    """
+    if until is None or until <= now:
+        return False
+    # If the clock was set back, the rest is longer. Twice as long is
+    # tolerated: servers of a cluster have a clock each.
+    return grace is None or until - now <= 2 * grace
 
 
 def _order(text: str | None) -> StandingOrder | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-HEAD = '0023'
+HEAD = '0024'
 """The newest revision of ``migrations``; a unit test compares them."""
 
 VERSIONS = sa.table('alembic_version', sa.column('version_num', sa.String))
@@ -49,6 +49,8 @@ services = sa.Table(
     sa.Column('incarnation', _SHORT),
     # When the grace period of a clean stop ends.
     sa.Column('away_until', sa.Double),
+    # Its length in seconds, for a clock that is set back meanwhile.
+    sa.Column('grace', sa.Double),
     # Raised by every transaction that decides from this row, so that the
     # row is among its writes: databases with several writers compare those.
     sa.Column('revision', sa.BigInteger, nullable=False, server_default='0'),

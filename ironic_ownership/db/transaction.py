@@ -133,6 +133,7 @@ class Transaction:
                 _services.disabled,
                 _services.forced_down,
                 _services.away_until,
+                _services.grace,
                 _services.registered_at,
                 _services.revision,
             )

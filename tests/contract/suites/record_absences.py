@@ -71,6 +71,13 @@ class AbsenceContract(RecordsContract):
         self.elapse(GRACE / 2 + 1)
         self.assert_away(False)
 
+    def test_clock_that_is_set_back_does_not_prolong_it(self) -> None:
+        self.retire()
+        self.elapse(-GRACE / 2)
+        self.assert_away(True)
+        self.elapse(-3600.0)
+        self.assert_away(False)
+
     def test_service_without_grace_is_not_away(self) -> None:
         self.assertFalse(self.service('host1').away)
         self.retire(grace=0)
