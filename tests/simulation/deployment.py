@@ -298,6 +298,14 @@ class ServiceProcess(Process):
         """True if it believes that it may act."""
         return self.epoch is not None
 
+    def may_act_on(self, uuid: str) -> bool:
+        """Tell whether it has a permission for a node that seems valid."""
+        return any(
+            one._uuid == uuid
+            and self._without_locks(lambda one=one: one.is_valid)
+            for one in self.held
+        )
+
     def _without_locks(self, read: Callable[[], T]) -> T:
         """Read in one step what it believes."""
         self.loop.is_atomic = True

@@ -216,6 +216,7 @@ class Permission:
         self._longest = longest
         self._key = shared_key
         self._given = context.fence.lease()
+        self._given_up = 0
         self._until = float('-inf')
 
     @property
@@ -245,6 +246,8 @@ class Permission:
         try:
             self._lease()
         except exceptions.FencedError:
+            return 0.0
+        if self._given_up != self._context.fence.given_up(self._uuid):
             return 0.0
         return self._until - self._context.clock()
 
@@ -282,6 +285,7 @@ class Permission:
         # Times count from before the read: its answer may be delayed.
         started = self._context.clock()
         lease = self._lease()
+        given_up = self._context.fence.given_up(self._uuid)
         row, record = self._context.ports.records.service_and_node(
             self.host, self._uuid
         )
@@ -297,7 +301,9 @@ class Permission:
                 'records answered too late',
                 hint='Try again',
             )
-        self._until = until
+        if given_up != self._context.fence.given_up(self._uuid):
+            raise _not_owner(self.host, self._uuid, None)
+        self._until, self._given_up = until, given_up
         return record
 
     def _lease(self) -> fence.Lease:

@@ -27,6 +27,7 @@ from ironic_ownership.contracts.records import (
     UNLIMITED,
     Budget,
     Change,
+    Release,
     hands_over,
 )
 from ironic_ownership.engine.availability import AvailabilityTracker
@@ -197,6 +198,8 @@ class Reconciler:
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):
             token = self.feed.read_token()
+            # Their next owner may act as soon as that is written.
+            fence.give_up(c.uuid for c in batch if isinstance(c, Release))
             outcome = self.context.ports.records.apply(
                 self.context.host,
                 fence.epoch(),

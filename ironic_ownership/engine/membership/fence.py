@@ -7,10 +7,11 @@ process may declare this one dead.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import Clock, monotonic
@@ -134,6 +135,7 @@ class Fence:
         self._until = float('-inf')
         self._epoch: int | None = None
         self._term = 0
+        self._given_up = collections.Counter[str]()
         self._closed = False
         self._reason: Refusal = _NO_MEMBER
 
@@ -180,6 +182,15 @@ class Fence:
             self._epoch = None
             self._reason = _CLOSED if self._closed else reason or _NO_MEMBER
         self.changes.notify()
+
+    def give_up(self, uuids: Iterable[str]) -> None:
+        """End all permissions for nodes that are about to be released."""
+        with self._lock:
+            self._given_up.update(uuids)
+
+    def given_up(self, uuid: str) -> int:
+        """Return how often permissions for a node were ended so far."""
+        return self._given_up[uuid]
 
     def close(self) -> None:
         """Withdraw the right for ever: the process stops."""

@@ -209,6 +209,8 @@ class Recovery:
         return self.lifecycle.allocations_of().get(one.instance_uuid)
 
     def _release(self, one: Reservation, detail: str) -> bool:
+        # Another service may reserve the node as soon as that is written.
+        self.fence.give_up(filter(None, [one.node_uuid]))
         # A pause may hold it, or another process has changed it.
         return self.lifecycle.release(one, detail).state is CLOSED
 

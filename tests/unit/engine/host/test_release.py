@@ -34,6 +34,32 @@ class TestInstanceSinceTheList(service.ServiceCase):
         self.assertEqual('i', self.instances()[1])
         self.assertEqual('host2', self.owners()[2])
 
+    def test_permission_ends_before_the_next_owner_may_act(self) -> None:
+        guard = self.host1.guard(world.interpret(world.RING))
+        for one in self.host1, self.host2:
+            one.beat()
+        given = {uuid: guard.check(uuid) for uuid in self.ironic.nodes}
+        held = []
+
+        def look(*args: object, **values: object) -> object:
+            held.extend(uuid for uuid in given if given[uuid].is_valid)
+            return apply(*args, **values)
+
+        apply = self.records.apply
+        self.shared.records.apply = look
+        self.host1.refresh()
+        kept = {world.uuid(n) for n, o in self.owners().items() if o}
+        self.assertLess(kept, given.keys())
+        self.assertEqual(kept, {*held})
+        # It may get another one for what it keeps, or gets back.
+        for uuid, permission in given.items():
+            if uuid in kept:
+                permission.confirm()
+            else:
+                with self.assertRaises(exceptions.NotOwnerError):
+                    permission.confirm()
+            self.assertIs(uuid in kept, permission.is_valid)
+
     def test_ironic_that_does_not_answer_releases_nothing(self) -> None:
         down = exceptions.IronicUnavailableError('Ironic is down')
         self.ironic.failures = {'instances': down}
