@@ -231,6 +231,9 @@ class Access(enum.StrEnum):
     """Clients that may read everything, or act for a compute service."""
 
 
+READING = (Access.PUBLIC, Access.READ, Access.READ_RESERVATIONS)
+"""The access rules of operations that change nothing."""
+
 Handler = Callable[[Request], Answer]
 
 _KINDS = {'compute_node': 'node'}
@@ -293,6 +296,23 @@ class Operation:
             object.__setattr__(self, name, value)
         _declared[handler.__module__].append(self)
         return handler
+
+    def answer(self, request: Request) -> Answer:
+        """Call the handler.
+
+        :raises ConfigurationError: for a change, if this process has other
+            options than all services.
+        """
+        if self.access not in READING:
+            # Not imported where only descriptions are needed.
+            from ironic_ownership import settings
+            from ironic_ownership.engine.queries import common_options
+
+            wired = request.context
+            common_options.require(
+                wired.records, lambda: settings.common_options(wired.conf)
+            )
+        return self.handler(request)
 
     @property
     def method(self) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ironic_ownership.api import schemas, validation
 from ironic_ownership.api.operation import (
+    READING,
     UNLIMITED,
-    Access,
     Lists,
     Operation,
     Request,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 NOTHING: Mapping[str, Any] = {}
 PAGE = 2000
 """Items of one page: some megabytes, and few queries for a long list."""
-
-_READING = (Access.PUBLIC, Access.READ, Access.READ_RESERVATIONS)
 
 Page = tuple[Any, str | None]
 """The body of an answer, and the marker of its end if more follows."""
@@ -92,7 +90,7 @@ class OperationClient(abc.ABC):
         """
         operation = find_operation(name)
         given = _checked(operation, path, query, body)
-        if operation.access not in _READING and not _is_trial(given, body):
+        if operation.access not in READING and not _is_trial(given, body):
             self.has_written = True
         sent = Sent(path, given, body, progress, stopping)
         found, marker = self._send(operation, sent)
@@ -161,7 +159,7 @@ class LocalClient(OperationClient):
     ) -> Page:
         if operation.body is not None:
             validation.check(sent.body, operation.body, 'body')
-        answer = operation.handler(
+        answer = operation.answer(
             Request(
                 operation,
                 sent.path,

@@ -45,15 +45,20 @@ _NAME = operator.attrgetter('name')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """The process of a member, for operators only.
+    """The process of a member, for operators and their commands.
 
     :param machine: name of the machine.
     :param version: of the distribution ``ironic-ownership``.
+    :param member_ttl: seconds; ``None`` if its release does not advertise it.
+    :param common: lines of its configuration that all processes of a
+        deployment need; none if its release does not advertise them.
     """
 
     machine: str
     pid: int
     version: str
+    member_ttl: float | None = None
+    common: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,8 +72,9 @@ class MemberSettings:
         for: a release that does not support it cannot decide for the member.
     :param values: what each policy advertises for this member alone. No part
         of what makes peers.
-    :param process: no part of any decision or comparison; ``None`` if the
-        release of the member does not advertise it.
+    :param process: no part of any decision about owners, nor of any
+        comparison; ``None`` if the release of the member does not advertise
+        it.
     """
 
     policies: tuple[PolicySettings, ...] = ()
@@ -102,6 +108,16 @@ class MemberSettings:
         return dataclasses.replace(
             self, policies=policies, values=(), process=None
         )
+
+    @property
+    def permission_lifetime(self) -> float | None:
+        """Seconds for which a permission lasts that is not confirmed.
+
+        A heartbeat interval, which may change: at most a third of the
+        ``member_ttl`` of the process. ``None`` if it does not advertise that.
+        """
+        ttl = self.process.member_ttl if self.process else None
+        return None if ttl is None else ttl / 3
 
     @property
     def own_values(self) -> Mapping[str, Value]:
@@ -205,9 +221,13 @@ def _policy(data: Any) -> PolicySettings:
 
 def _process(data: Any) -> ProcessInfo | None:
     try:
-        return ProcessInfo(
+        found = ProcessInfo(
             str(data['machine']), int(data['pid']), str(data['version'])
         )
+        if 'member_ttl' not in data:
+            return found
+        ttl, common = float(data['member_ttl']), tuple(data['common'])
+        return dataclasses.replace(found, member_ttl=ttl, common=common)
     except (KeyError, TypeError, ValueError):  # of another release
         return None
 

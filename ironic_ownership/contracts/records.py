@@ -264,7 +264,9 @@ class Companion(Protocol):
     An entry point of the group ``ironic_ownership.companions`` is a module
     that is loaded where the configuration has the group of its name. Its
     ``OPTS`` are the options of that group; ``open_companion(conf, database)``
-    returns a companion, or ``None`` if they configure none.
+    returns a companion, or ``None`` if they configure none. A module may have
+    ``common_options(conf)``, which returns the lines of the configuration that
+    all processes of a deployment need alike.
 
     Threading: any thread. Blocking: up to the database's time-outs. Failure:
     :class:`RecordsError` when the database does not answer.

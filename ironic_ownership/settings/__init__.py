@@ -63,17 +63,23 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
     except exceptions.ConfigurationError as exc:
         faults.extend(exc.faults)
     _check_intervals(core, faults)
-    advertised = _advertised(policies)
-    too_large = advertised.size_fault
+    too_large = _advertised(policies).size_fault
     if too_large:
         faults.append(f'[ownership] policies: {too_large}')
     if faults:
         raise exceptions.ConfigurationError(faults)
+    process = model.ProcessInfo(
+        socket.gethostname(),
+        os.getpid(),
+        program.number(),
+        core['member_ttl'],
+        common_options(conf),
+    )
     return Settings(
         host=host,
         member_ttl=core['member_ttl'],
         fence_margin=core['fence_margin'],
-        tuning=_tuning(core, policies, host if serves else None, {}),
+        tuning=_tuning(core, policies, process, host if serves else None, {}),
         remarks=tuple(_remarks(core['host'], host, policies.values())),
     )
 
@@ -104,9 +110,22 @@ def implied(configured: Iterable[str]) -> tuple[str, ...]:
     return (*first, *sorted(names - {*_ORDER}))
 
 
+def common_options(conf: cfg.ConfigOpts) -> tuple[str, ...]:
+    """Return the lines that all processes of a deployment need alike.
+
+    Not those with an address: machines may know a server by other names.
+    """
+    lines = [f'[ownership] backend = {conf.ownership.backend.strip()}']
+    for name, module in plugins.loaded_companions().items():
+        if name in conf and hasattr(module, 'common_options'):
+            lines += module.common_options(conf)
+    return tuple(lines)
+
+
 def _tuning(
     core: Mapping[str, Any],
     policies: Mapping[str, building.ValidatedPolicy],
+    process: model.ProcessInfo,
     host: str | None,
     snapshots: Snapshots,
 ) -> Tuning:
@@ -122,13 +141,13 @@ def _tuning(
         too_large = _advertised(again).size_fault
         if too_large:
             raise exceptions.ConfigurationError([too_large])
-        return _tuning(core, again, host, others)
+        return _tuning(core, again, process, host, others)
 
     watch = core['watch_interval']
     if watch is None:
         watch = min(max(core['member_ttl'] / 20, 0.1), 1.0)
     return tuning.Tuning(
-        advertised=_advertised(policies),
+        advertised=_advertised(policies, process),
         policies=policy_set.PolicySet.of(
             (tried.policy for tried in policies.values()), plugins.origin
         ),
@@ -165,6 +184,7 @@ def _tuning(
 
 def _advertised(
     policies: Mapping[str, building.ValidatedPolicy],
+    process: model.ProcessInfo | None = None,
 ) -> model.MemberSettings:
     return model.MemberSettings(
         tuple(
@@ -180,9 +200,7 @@ def _advertised(
             for name, tried in policies.items()
             if tried.values
         ),
-        process=model.ProcessInfo(
-            socket.gethostname(), os.getpid(), program.number()
-        ),
+        process=process,
     )
 
 

@@ -105,7 +105,7 @@ class OperationsApp:
         body = None
         if one.body is not None:
             body = body_value(request.get_data(), request.mimetype, one.body)
-        answer = one.handler(
+        answer = one.answer(
             Request(
                 one,
                 path,

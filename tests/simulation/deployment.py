@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -172,8 +173,11 @@ class Site:
 
     def tuning(self, host: str, **changed: Any) -> Tuning:
         """Return the configuration of a host."""
-        settings = self.policies[host]
         times = self.times
+        settings = dataclasses.replace(
+            self.policies[host],
+            process=model.ProcessInfo(host, 1, '1', times.ttl),
+        )
         intervals = {
             'heartbeat': times.heartbeat,
             'watch': times.heartbeat,
@@ -362,7 +366,8 @@ class _Wired(app_case.Wired):
             site.backend(process, member=False),
         )
         self.limits = Limits(0.0, 0.5, 3)
-        self.permission_lifetime = site.times.ttl / 3
+        # By a file with another time to live than that of the services.
+        self.permission_lifetime = 0.0
         self.allocations = Port(site.allocations, site.ironic, 'ironic')
         self.clock = process.clock
 

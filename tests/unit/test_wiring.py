@@ -12,7 +12,7 @@ from ironic_ownership.db import tables
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.tuning import Intervals
-from ironic_ownership.settings import policy_building
+from ironic_ownership.settings import common_options, policy_building
 from tests.unit import configurations, third_party
 from tests.unit.clients import recorded_http
 from tests.unit.db import sqlite
@@ -214,6 +214,24 @@ class TestWiring(WiringCase):
                     self.wire(placement + more).reports_status,
                 ],
             )
+
+    def test_lines_that_all_processes_need_are_advertised(self) -> None:
+        for more, lines in (
+            ('', ('[ownership] backend = db',)),
+            (
+                '[nova]\ncell_schema = n\n[membership]\nmember_ttl = 30\n',
+                ('[ownership] backend = db', '[nova] cell_schema = n'),
+            ),
+        ):
+            wired = self.wire(more)
+            self.assertEqual(lines, common_options(wired.conf))
+            advertised = wired.settings.tuning.advertised
+            again = model.MemberSettings.from_json(advertised.to_json())
+            assert again.process is not None
+            self.assertEqual(advertised.process, again.process)
+            self.assertEqual(lines, again.process.common)
+            ttl = 30.0 if more else 20.0
+            self.assertEqual(ttl / 3, again.permission_lifetime)
 
     def test_scope_is_that_of_the_configured_policies(self) -> None:
         wired = self.wire(

@@ -158,6 +158,17 @@ class Case:
         return f'{source} is alive, {state} and not forced down'
 
     @property
+    def unbounded(self) -> str | None:
+        """The reason why no end of the source's permissions is known."""
+        service = self.snapshot.services.get(self.source or '')
+        if service is None or service.settings.permission_lifetime is not None:
+            return None
+        return (
+            f'the release of {self.source} does not advertise how long its '
+            'permissions last'
+        )
+
+    @property
     def can_be_released(self) -> bool:
         """True if the node is free, and both services are alive."""
         view, node = self.snapshot.view, self.known_node

@@ -46,7 +46,7 @@ def _source_stopped(case: Case) -> Found | str | None:  # Model: Moves
         # An unowned node has no source to stop.
         return None
     running = case.source_runs
-    return None if running and case.can_be_released else running
+    return case.unbounded if running and case.can_be_released else running
 
 
 def _not_same_service(case: Case) -> str | None:
@@ -131,9 +131,9 @@ def operation_on(node: model.Node) -> str | None:
 
 def _owner_registered(case: Case) -> str | None:
     row = case.snapshot.services.get(case.source or '')
-    if row is None or not row.never_registered:
-        return None
-    return f'{case.source} has never registered: it may not use a guard'
+    if row is not None and row.never_registered:
+        return f'{case.source} has never registered: it may not use a guard'
+    return case.unbounded
 
 
 def _no_instance(case: Case) -> str | None:
@@ -300,10 +300,10 @@ RELEASE = (
     Gate(
         'owner_registered',
         'its owner confirms its permissions with the records',
-        'Start ironic-ownership-host with [DEFAULT] host = {case.source}. Or, '
-        'if it has stopped: ironic-ownership service set {case.source} '
-        '--down, and ironic-ownership compute node move {case.uuid} --to '
-        'HOST',
+        'Start ironic-ownership-host of this release with [DEFAULT] host = '
+        '{case.source}. Or, if it has stopped: ironic-ownership service set '
+        '{case.source} --down, and ironic-ownership compute node move '
+        '{case.uuid} --to HOST',
         _owner_registered,
     ),
     NODE_EXISTS,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from oslo_log import log
 
@@ -39,8 +39,9 @@ class Releaser(SnapshotReader):
 
     Threading: one thread. Blocking: for the length of a permission.
 
-    :param permission_lifetime: seconds for which a permission of any service
-        may last that is not confirmed.
+    :param permission_lifetime: seconds for which a permission may last that
+        is not confirmed, by the configuration of this process. That of an
+        owner may be longer.
     :param pause: waits for some seconds.
     """
 
@@ -62,7 +63,8 @@ class Releaser(SnapshotReader):
             decide about the nodes again.
         """
         # Also while permissions last: until the nodes were read after that.
-        held = request.longest + self.permission_lifetime
+        lifetime = self._lifetime({node.source for node in nodes})
+        held = request.longest + lifetime
         request = dataclasses.replace(request, longest=held)
         refused = dict(self.moves.release(nodes, request))
         left = [node for node in nodes if node.uuid not in refused]
@@ -74,10 +76,10 @@ class Releaser(SnapshotReader):
             '%s: released %s nodes, waiting %.1f s for the end of permissions',
             request.request_id,
             len(left),
-            self.permission_lifetime,
+            lifetime,
         )
         # From the return of the transaction on: its commit may have waited.
-        self.pause(self.permission_lifetime)
+        self.pause(lifetime)
         try:
             # After the wait: until then, the owner may have acted on the
             # nodes.
@@ -88,6 +90,15 @@ class Releaser(SnapshotReader):
         if occupied:
             self.moves.end_release(request.request_id, occupied)
         return refused | occupied
+
+    def _lifetime(self, owners: Collection[str | None]) -> float:
+        """Return the longest lifetime of a permission of these services."""
+        advertised = [
+            row.settings.permission_lifetime or 0.0
+            for row in self.ports.records.services()
+            if row.host in owners
+        ]
+        return max([self.permission_lifetime, *advertised])
 
     def set_shards(self, shards: Mapping[str, str | None]) -> dict[str, str]:
         """Set the shards of nodes that get one; return why some stay."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterable, Iterator, Mapping
 
-from ironic_ownership.contracts import texts
+from ironic_ownership.contracts import model, texts
 from ironic_ownership.contracts.conditions import (
     Condition,
     ConditionReport,
@@ -34,6 +34,7 @@ from ironic_ownership.engine.conditions import (
     NODES_TAKEN,
 )
 from ironic_ownership.engine.host.credential_probe import BLIND
+from ironic_ownership.engine.queries import common_options
 from ironic_ownership.engine.queries.deployment import Deployment
 from ironic_ownership.engine.worker import LOOP_ENDED
 
@@ -225,6 +226,28 @@ def same_machine(seen: Deployment, problem: Check) -> Iterator[Problem]:
             'loss ends both',
             hosts,
             'Run the standby on another machine',
+        )
+
+
+@check('common options', RECORDED, _ERROR, _SERVICE, 'options_differ')
+def options_differ(seen: Deployment, problem: Check) -> Iterator[Problem]:
+    """Find processes with other options, where all need the same ones."""
+    known: tuple[model.Member | model.Service, ...] = (
+        *(*seen.view.members, *seen.view.standbys),
+        *common_options.reporting(seen.services.values(), seen.reports),
+    )
+    found = collections.defaultdict[common_options.Lines, list[str]](list)
+    for one in known:
+        if (process := one.settings.process) and process.common:
+            ttl = f'[membership] member_ttl = {process.member_ttl:g}'
+            found[*process.common, ttl].append(one.host)
+    if len(found) > 1:
+        yield problem(
+            'processes with options that have to be the same: '
+            + common_options.differences(found),
+            {host for hosts in found.values() for host in hosts},
+            'Give all processes the same values, and restart those whose '
+            'files you change',
         )
 
 

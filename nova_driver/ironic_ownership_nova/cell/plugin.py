@@ -48,6 +48,12 @@ OPTS = (
 )
 
 
+def common_options(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the lines that all processes of a deployment need alike."""
+    schema = conf[GROUP].cell_schema
+    return [f'[{GROUP}] cell_schema = {schema}'] if schema else []
+
+
 def open_companion(
     conf: cfg.ConfigOpts, database: Callable[[], Database]
 ) -> NovaTables | None:

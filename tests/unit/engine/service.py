@@ -7,6 +7,7 @@ Ironic belong to the test.
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Callable
 
 import sqlalchemy as sa
@@ -67,6 +68,11 @@ class Shared:
     ironic: fake_bare_metal.FakeBareMetal
 
 
+def process_info() -> model.ProcessInfo:
+    """Return a process of this release, each on a machine of its own."""
+    return model.ProcessInfo(uuid.uuid4().hex, 1, '1', TTL)
+
+
 class Service:
     """One process of a service; never beats or refreshes by itself."""
 
@@ -98,6 +104,8 @@ class Service:
         )
         self.fence = self.context.fence
         self.conditions = self.context.conditions
+        if settings.process is None:
+            settings = dataclasses.replace(settings, process=process_info())
         self.member = LocalMember(self.context, settings)
         self.process = Host(
             self.member,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -103,6 +104,14 @@ def runs(**policies: Any) -> model.MemberSettings:
             for name, value in policies.items()
         )
     )
+
+
+def advertised(
+    settings: model.MemberSettings, member_ttl: float, *common: str
+) -> model.MemberSettings:
+    """Return settings as a process of this release advertises them."""
+    process = model.ProcessInfo('m', 1, '1', member_ttl, common)
+    return dataclasses.replace(settings, process=process)
 
 
 ALL = runs(all=None)

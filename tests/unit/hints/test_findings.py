@@ -475,6 +475,13 @@ CASES: dict[str, tuple[Sequence[Step], Sequence[Step]]] = {
         code: _stalled(code)
         for code in sorted(host_problems.CODES - {'nodes_taken'})
     },
+    'options_differ': (
+        [
+            serve('host1', world.advertised(A, 20.0, 'x = 1', 'y = 2')),
+            serve('host2', world.advertised(B, 30.0, 'x = 1')),
+        ],
+        [restart('host2', world.advertised(B, 20.0, 'x = 1', 'y = 2'))],
+    ),
     'standby_on_same_machine': (
         [serve('host1', _on('one', A)), _standby('one')],
         [

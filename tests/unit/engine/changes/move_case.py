@@ -57,6 +57,8 @@ class ChangeCase(sqlite.SqliteCase):
 
     def serve(self, host: str, settings: model.MemberSettings) -> int:
         """Start a service, and return its epoch."""
+        # Its permissions end at once.
+        settings = world.advertised(settings, 0.0)
         self.backend.join(host, 'one', settings)
         return self.records.register(host, settings)
 

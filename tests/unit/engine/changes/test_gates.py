@@ -24,6 +24,7 @@ from tests.unit.engine import world
 
 GATES = gates.codes(MOVE)
 UUID = world.uuid(1)
+OLD = world.advertised(world.ALL, 15.0)
 NEW = model.View.of([world.member('new')])
 BOTH = model.View.of([world.member('new'), world.member('old')])
 DOWN = 'etcd is down'
@@ -44,7 +45,7 @@ def at(
 ) -> ChangeSnapshot:
     """Return the situation, changed in some way."""
     services = {
-        'old': model.Service('old', 1, disabled=True, settings=world.ALL),
+        'old': model.Service('old', 1, disabled=True, settings=OLD),
         'new': model.Service('new', 1, settings=world.ALL),
     }
     for host, changed in (('old', old), ('new', new)):
@@ -129,6 +130,17 @@ class MoveGatesTest(unittest.TestCase):
             )
             self.check((snapshot, fails))
             self.assertIs(not fails, case(snapshot).hands_over)
+        # A release that does not advertise how long permissions last.
+        snapshot = at(
+            old={'disabled': False, 'settings': world.ALL},
+            node={'instance_uuid': None},
+            recorded=None,
+            running=(),
+            view=BOTH,
+        )
+        self.check((snapshot, {STOPPED}))
+        (refused,) = refusals(evaluate(case(snapshot)))
+        self.assertIn('does not advertise', str(refused.detail))
 
     def test_destination_has_to_exist_live_and_be_enabled(self) -> None:
         unknown = failed(at(), to='unknown')
@@ -245,11 +257,16 @@ class ReleaseGatesTest(unittest.TestCase):
         view = model.View.of(
             [world.member('old', old), world.member('new', new)]
         )
-        lives = {'disabled': False, 'settings': old}
+        lives = {
+            'disabled': False,
+            'settings': world.advertised(old, 15.0),
+        }
+        before = {'disabled': False, 'settings': old}
         stock = {'disabled': False, 'settings': model.Service('x', 0).settings}
         for service, node, running, fails in (
             (lives, {}, (), set()),
             ({**stock, 'epoch': 0}, {}, (), {'owner_registered'}),
+            (before, {}, (), {'owner_registered'}),
             (lives, {'instance_uuid': 'i1'}, (), {'no_instance'}),
             (lives, {}, ('i1',), {'no_instance'}),
             (lives, {'reservation': 'c1'}, (), {BUSY}),

@@ -132,6 +132,13 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.assertFalse(permission.is_valid)
         self.assertTrue(self.may_act(self.destination))
 
+    def test_lifetime_that_the_source_advertises_counts(self) -> None:
+        """The file of the operator has a shorter time to live."""
+        self.operation = dataclasses.replace(
+            self.operation, permission_lifetime=PERMISSION / 5
+        )
+        self.test_permission_of_the_source_ends_before()
+
     def test_node_is_held_for_longer_than_permissions_last(self) -> None:
         """With a long time to live, also while nodes are read after that."""
         held: list[float] = []
@@ -279,5 +286,6 @@ class TestReleaseNodes(HandOverCase):
             self.meanwhile = change
             self.assertEqual([gate], self.release())
             self.put('a')
+            self.source.beat()
             self.source.refresh()
             self.put('b')
