@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
@@ -158,6 +159,12 @@ def build(application: Application, conf: cfg.ConfigOpts) -> Ownership:
         f'[ownership] {name} is not set'
         for name in ('connection', 'shared_keys')
         if not own[name]
+    ]
+    # No thread can wait that long, and nan is no bound at all.
+    faults += [
+        f'[ownership] {name} = {own[name]} is not a number, or too large'
+        for name in ('answer_timeout', 'signature_lifetime')
+        if not own[name] <= threading.TIMEOUT_MAX
     ]
     if any(len(key) < request_header.SHORTEST_KEY for key in own.shared_keys):
         faults.append(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -109,11 +110,12 @@ class Service:
             raise self.unavailable(
                 f'{name} does not answer: {first_cause(exc)}'
             ) from exc
-        except (ksa.ClientException, OSError) as exc:
+        # keystoneauth expects that each answer of Keystone has the right form.
+        except (ksa.ClientException, OSError, *ODD) as exc:
             wrong = (
-                'auth_type, the credentials and endpoint_override'
-                if isinstance(exc, ksa.ClientException)
-                else 'cafile, certfile and keyfile'
+                'cafile, certfile and keyfile'
+                if isinstance(exc, OSError)
+                else 'auth_type, the credentials and endpoint_override'
             )
             raise self.error(
                 f'The request to {name} failed: {one_line(exc)}',
@@ -316,9 +318,9 @@ def connect(conf: cfg.ConfigOpts, group: str) -> ksa_adapter.Adapter:
         except ksa.ClientException as exc:
             raise _auth_error(group, ' '.join(str(exc).split())) from exc
         _check_endpoint(conf, group)
-        if not conf[group].timeout > 0:
+        if not 0 < conf[group].timeout <= threading.TIMEOUT_MAX:
             raise exceptions.ConfigurationError(
-                [f'[{group}] timeout = {conf[group].timeout:g} is too short'],
+                [f'[{group}] timeout = {conf[group].timeout} is no time limit'],
                 hint='Set it to more than 0 seconds, or remove the line: the '
                 f'default is {TIMEOUT:g} seconds',
             )
@@ -340,7 +342,10 @@ def read_errors(group: str) -> Iterator[None]:
         raise exceptions.ConfigurationError([f'[{group}] {exc}']) from exc
 
 
-ODD = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+ODD = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(RecursionError, OverflowError),
+)
 """Errors of reading an answer that has other values than expected."""
 
 
@@ -351,6 +356,16 @@ def odd_values(kind: Callable[[str], Exception], what: str) -> Iterator[None]:
         yield
     except ODD as exc:
         raise kind(what) from exc
+
+
+def number(found: object) -> int:
+    """Return a number of things in an answer.
+
+    :raises ValueError: if it is none.
+    """
+    if type(found) is not int or found < 0:
+        raise ValueError(f'{found!r} is not a number of things')
+    return found
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import pathlib
 import re
@@ -64,6 +65,13 @@ class Configuration(cfg.ConfigOpts):
         except cfg.ConfigSourceValueError as exc:
             # The file is of use, and its place in oslo.config is not.
             raise type(exc)(_LOCATION.sub(r' in \1', str(exc))) from exc
+
+    def _convert_value(self, value: Any, opt: cfg.Opt) -> Any:
+        found = super()._convert_value(value, opt)
+        # oslo.config compares nan with minimum and maximum, and takes it.
+        if isinstance(found, float) and not math.isfinite(found):
+            raise ValueError(f'{found} is not a finite number')
+        return found
 
     def _substitute(self, *args: Any, **kwargs: Any) -> Any:
         try:

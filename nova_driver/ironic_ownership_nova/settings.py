@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,8 +47,15 @@ def read(conf: cfg.ConfigOpts) -> Settings:
 
     :param conf: of Nova, with the options of the driver.
     :raises InvalidConfiguration: if a file is missing, or does not say where
-        the records are.
+        the records are; or if the patience is not a number.
     """
+    patience = conf[options.GROUP].guard_patience
+    # No thread can wait that long, and nan is no bound at all.
+    if not patience <= threading.TIMEOUT_MAX:
+        raise exception.InvalidConfiguration(
+            f'[{options.GROUP}] guard_patience = {patience} is not a number, '
+            'or too large'
+        )
     own = options.config_files(conf)
     found = _read_own(own)
     if not found['database']:

@@ -88,6 +88,16 @@ class SettingsTest(unittest.TestCase):
             self.assertIn('a $ is written $$', str(caught.exception))
             self.assertNotIn('ter2', str(caught.exception))
 
+    def test_wait_without_an_end_is_refused(self) -> None:
+        for text in ('nan', 'inf', '1e10'):
+            self.write(
+                'nova.conf', f'[ironic_ownership]\nguard_patience = {text}\n'
+            )
+            with self.assertRaisesRegex(
+                exception.InvalidConfiguration, 'guard_patience = '
+            ):
+                self.read()
+
     def test_policies_follow_from_nova_unless_they_are_named(self) -> None:
         database = '[database]\nconnection = sqlite://\n'
         self.write('ironic-ownership.conf', database)

@@ -276,7 +276,7 @@ def _date(headers: Mapping[str, str]) -> float | None:
 
 
 def _minor(version: object) -> int | None:
-    found = re.fullmatch(r'1\.([0-9]+)', str(version))
+    found = re.fullmatch(r'1\.([0-9]{1,9})', str(version))
     return int(found[1]) if found else None
 
 

@@ -316,7 +316,8 @@ class IronicClient:
         with transport.odd_values(errors.unusable, 'a count of shards'):
             for row in self._api.get('/shards')['shards']:
                 name = None if row['name'] == 'None' else str(row['name'])
-                counts[name] = counts.get(name, 0) + int(row['count'])
+                number = transport.number(row['count'])
+                counts[name] = counts.get(name, 0) + number
         return counts
 
     def set_shard(self, uuid: str, shard: str) -> str | None:

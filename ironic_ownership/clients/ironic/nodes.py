@@ -63,6 +63,9 @@ _NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
 _CHILDREN = 83
 """Minor version from which on lists lack child nodes by default."""
 
+_DEEPEST = 50
+"""Levels of a value that is copied for the policies of other packages."""
+
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 
 
@@ -185,7 +188,7 @@ class NodeReader:
         return self._shared(text.lower()) or '' if text else ''
 
     def _mapping_of(self, value: object) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or _is_deep(value):
             value = {}
         key = repr(value)
         known = self._mappings.get(key)
@@ -205,8 +208,20 @@ class NodeReader:
         return self._traits.setdefault(traits, traits)
 
 
+def _is_deep(value: object, levels: int = _DEEPEST) -> bool:
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if not isinstance(value, list):
+        return False
+    return not levels or any(_is_deep(one, levels - 1) for one in value)
+
+
 def _text(value: object) -> str | None:
     if isinstance(value, str):
+        if not value.isprintable():
+            # No database takes half a character, and PostgreSQL no NUL.
+            raw = value.encode(errors='replace')
+            value = raw.replace(b'\0', b'?').decode()
         return value or None
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)

@@ -299,7 +299,7 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
     known = {field.name for field in dataclasses.fields(placement.Resource)}
     with transport.odd_values(_unexpected, 'inventory'):
         return placement.Inventory(
-            int(data['resource_provider_generation']),
+            transport.number(data['resource_provider_generation']),
             {
                 str(name): placement.Resource(
                     **{k: v for k, v in values.items() if k in known}
@@ -312,7 +312,7 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
 def _traits(data: Mapping[str, Any]) -> placement.Traits:
     with transport.odd_values(_unexpected, 'traits'):
         return placement.Traits(
-            int(data['resource_provider_generation']),
+            transport.number(data['resource_provider_generation']),
             frozenset(map(str, data['traits'])),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
 from unittest import mock
 
 import testtools
@@ -12,6 +14,20 @@ from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import errors
 from ironic_ownership.contracts import exceptions, model
 from tests.unit.clients import recorded_http
+
+
+def keystone(url):
+    """Return a configuration with a user of Keystone."""
+    conf = recorded_http.configuration(auth_type='password')
+    conf.register_opts(transport.list_opts('ironic'), 'ironic')
+    for name, value in (
+        ('auth_url', url),
+        ('username', 'u'),
+        ('password', 'p'),
+        ('system_scope', 'all'),
+    ):
+        conf.set_override(name, value, 'ironic')
+    return conf
 
 
 class OpenTest(testtools.TestCase):
@@ -41,7 +57,7 @@ class OpenTest(testtools.TestCase):
                 self.assertIn(word, text)
 
     def test_timeout_that_no_request_could_have_is_refused(self):
-        for seconds in (0, -1):
+        for seconds in (0, -1, 10**10):
             conf = recorded_http.configuration(
                 auth_type='none', endpoint_override='http://h'
             )
@@ -95,21 +111,46 @@ class OpenTest(testtools.TestCase):
             self.assertLess(len(str(error)), 200)
 
     def test_keystone_that_is_down_is_unavailable_too(self):
-        conf = recorded_http.configuration(auth_type='password')
-        conf.register_opts(transport.list_opts('ironic'), 'ironic')
-        for name, value in (
-            ('auth_url', 'http://127.0.0.1:1/v3'),
-            ('username', 'u'),
-            ('password', 'p'),
-            ('system_scope', 'all'),
-        ):
-            conf.set_override(name, value, 'ironic')
-        bare_metal = client_options.open_ironic(conf)
+        bare_metal = client_options.open_ironic(
+            keystone('http://127.0.0.1:1/v3')
+        )
         error = self.assertRaises(
             exceptions.IronicUnavailableError, bare_metal.scan, model.Scope()
         )
         self.assertIn('Keystone does not answer: ', str(error))
         self.assertNotIn('Ironic', str(error))
+
+    def test_keystone_that_answers_anything_is_no_traceback(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers['Content-Length']))
+                self.send_response(201)
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        serve = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serve.start()
+        conf = keystone(f'http://127.0.0.1:{server.server_port}/v3')
+        for body in (
+            *(b'5', b'null', b'[' * 100_000, b'{"token": []}'),
+            b'{"token": {"expires_at": Infinity}}',
+            b'{"token": {"expires_at": "2100-01-01", "catalog": [5]}}',
+        ):
+            with self.subTest(body[:60]):
+                error = self.assertRaises(
+                    exceptions.IronicError,
+                    client_options.open_ironic(conf).scan,
+                    model.Scope(),
+                )
+                self.assertIn('The request to ', str(error))
+                self.assertNotIn('\n', str(error))
 
     def test_missing_authority_file_is_no_traceback(self):
         bare_metal = recorded_http.open_ironic(

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from oslo_config import cfg
+
 from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import exceptions, options, policy
 from tests.unit import configurations
@@ -39,6 +41,16 @@ class TestOptions(configurations.ConfiguredCase):
                     read(text)
         for kind in Type:
             configuration.to_oslo(option(kind))
+
+    def test_number_that_is_none_is_refused_in_every_group(self) -> None:
+        made = configuration.to_oslo(option(Type.FLOAT, minimum=0))
+        for text in ('nan', 'inf', '1e400'):
+            conf = self.configure(f'[policy_p]\nname = {text}')
+            conf.register_opt(made, 'policy_p')
+            with self.assertRaisesRegex(cfg.Error, 'not a finite number'):
+                _ = conf.policy_p.name
+            with self.assertRaises(ValueError):
+                conf.set_override('name', text, 'policy_p')
 
     def test_names_default_help_and_secrecy_carry_over(self) -> None:
         names = ('alias', 'old')

@@ -259,6 +259,15 @@ class TestConfiguration(unittest.TestCase):
             '32 characters',
             self.faults(connection='sqlite:////x', shared_keys=['a' * 31])[0],
         )
+        for name in ('answer_timeout', 'signature_lifetime'):
+            for value in ('nan', 'inf', '1e10'):
+                with self.subTest(name, value=value):
+                    (fault,) = self.faults(
+                        connection='sqlite:////x',
+                        shared_keys=['a' * 32],
+                        **{name: value},
+                    )
+                    self.assertIn(f'[ownership] {name} = ', fault)
         self.assertIn(
             'only "*"',
             self.faults(

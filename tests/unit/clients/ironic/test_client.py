@@ -287,6 +287,10 @@ class VersionTest(PlayedTestCase):
             page('<html>Welcome'),
             page('{}'),
             page('{"versions": {"values": [{"id": "v3"}]}}'),
+            page(
+                '{"default_version": {"id": "v1", "min_version": "1.1", '
+                f'"version": "1.{"9" * 5000}"}}}}'
+            ),
             page('{"default_version": {"id": "v1"}}'),
             page('<html>Not Found', 404),
             page('', 301),
@@ -347,7 +351,10 @@ class LookupTest(PlayedTestCase):
             ('{"shards": 7}', counts),
             ('{"shards": [7]}', counts),
             ('{"shards": [{"name": "a"}]}', counts),
-            ('{"shards": [{"name": "a", "count": "x"}]}', counts),
+            *(
+                (f'{{"shards": [{{"name": "a", "count": {number}}}]}}', counts)
+                for number in ('"x"', '-1', 'true', '1.5', 'NaN', '1e999')
+            ),
             ('{"nodes": ["gone"]}', *changes),
             ('{"nodes": ["gone"]}', *after),
         ):

@@ -75,6 +75,19 @@ class ReadTest(testtools.TestCase):
         for value in (False, None, 'false', 'FALSE', ' ', '0', 0, 'no', ''):
             self.assertIs(False, read(maintenance=value).maintenance)
 
+    def test_text_is_one_that_every_database_takes(self):
+        for text in ('a\0b', 'a\ud800b'):
+            node = read(name=text, shard=text)
+            self.assertEqual(('a?b', 'a?b'), (node.name, node.shard))
+        self.assertEqual('ä\n', read(name='ä\n').name)
+
+    def test_mapping_that_no_policy_could_copy_is_empty(self):
+        deep = []
+        for _ in range(900):
+            deep = [deep]
+        self.assertEqual({}, read(properties={'a': deep}).properties)
+        self.assertEqual({}, read(extra={'a': {'b': deep}}).extra)
+
     def test_plain_node_keeps_everything(self):
         fields = {
             'name': 'n',

@@ -122,12 +122,18 @@ class AnswerTest(configurations.ConfiguredCase):
 
     def test_answers_without_the_requested_object_are_errors(self) -> None:
         placement = self.open()
-        for ask in (
-            placement.consumers,
-            placement.inventory,
-            placement.traits,
-        ):
-            self.assertRaises(exceptions.PlacementError, ask, UUID)
+        for number in ('Infinity', '1e999', 'NaN', '-1', 'true', '"x"'):
+            self.answer = (
+                *(200, SIGNED),
+                b'{"resource_provider_generation": %s, "traits": [], '
+                b'"inventories": {}}' % number.encode(),
+            )
+            for ask in (
+                placement.consumers,
+                placement.inventory,
+                placement.traits,
+            ):
+                self.assertRaises(exceptions.PlacementError, ask, UUID)
 
     def test_allocations_make_a_deletion_fail_as_such(self) -> None:
         for detail, code, error in (
