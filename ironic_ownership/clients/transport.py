@@ -320,7 +320,7 @@ def connect(conf: cfg.ConfigOpts, group: str) -> ksa_adapter.Adapter:
         _check_endpoint(conf, group)
         if not 0 < conf[group].timeout <= threading.TIMEOUT_MAX:
             raise exceptions.ConfigurationError(
-                [f'[{group}] timeout = {conf[group].timeout} is no time limit'],
+                [f'[{group}] timeout = {conf[group].timeout}: no time limit'],
                 hint='Set it to more than 0 seconds, or remove the line: the '
                 f'default is {TIMEOUT:g} seconds',
             )

@@ -20,6 +20,7 @@ from ironic_ownership import plugins, program
 from ironic_ownership.conf import configuration
 from ironic_ownership.conf import core as core_conf
 from ironic_ownership.contracts import exceptions, model, policy
+from ironic_ownership.contracts.backend import Capability, MembershipBackend
 from ironic_ownership.contracts.records import Budget
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.settings import policy_building as building
@@ -59,7 +60,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         conf, policy_names(conf), host if serves else None, faults
     )
     try:
-        configuration.backend(conf, core['backend'])
+        backend, _ = configuration.backend(conf, core['backend'])
     except exceptions.ConfigurationError as exc:
         faults.extend(exc.faults)
     _check_intervals(core, faults)
@@ -80,7 +81,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         member_ttl=core['member_ttl'],
         fence_margin=core['fence_margin'],
         tuning=_tuning(core, policies, process, host if serves else None, {}),
-        remarks=tuple(_remarks(core['host'], host, policies.values())),
+        remarks=tuple(_remarks(core, host, backend, policies.values())),
     )
 
 
@@ -205,12 +206,21 @@ def _advertised(
 
 
 def _remarks(
-    configured: str, host: str, policies: Iterable[building.ValidatedPolicy]
+    core: Mapping[str, Any],
+    host: str,
+    backend: type[MembershipBackend],
+    policies: Iterable[building.ValidatedPolicy],
 ) -> Iterable[str]:
-    if configured.strip() != host:
+    if Capability.SHARED not in backend.capabilities:
         yield (
-            f'[DEFAULT] host = {configured}: host names are case-insensitive, '
-            f'this service is {host}'
+            f'[ownership] backend = {core["backend"]}: services of other '
+            'machines do not see each other, and take each other for dead. '
+            'Set it to db, unless this is a test'
+        )
+    if core['host'].strip() != host:
+        yield (
+            f'[DEFAULT] host = {core["host"]}: host names are '
+            f'case-insensitive, this service is {host}'
         )
     for tried in policies:
         yield from tried.remarks

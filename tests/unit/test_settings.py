@@ -71,6 +71,13 @@ class TestGood(SettingsCase):
             self.assertIn(name, remark)
             self.assertIn(f'is {name.lower()}', remark)
 
+    def test_backend_without_other_machines_is_remarked_on(self) -> None:
+        (remark,) = self.read(
+            'DEFAULT.host = a', 'ownership.backend = memory'
+        ).remarks
+        self.assertIn('[ownership] backend = memory: ', remark)
+        self.assertEqual((), self.read('DEFAULT.host = a').remarks)
+
     def test_same_meaning_is_advertised_alike(self) -> None:
         group = 'ironic.conductor_group = '
         one, *others = (

@@ -7,6 +7,7 @@ one ends some time later.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import dataclasses
 import difflib
@@ -14,7 +15,7 @@ import functools
 import math
 import os
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, ClassVar, Protocol
 
 from oslo_utils import strutils
@@ -36,6 +37,26 @@ CONSENSUS = SERVER | {Capability.PERSISTENT, Capability.WATCH}
 _TIMINGS = frozenset(
     {'timeout', 'membership_timeout', 'lock_timeout', 'leader_timeout'}
 )
+
+
+BOOLEAN, WHOLE, NUMBER = 'true or false', 'a whole number', 'a number'
+ENCODING, VERSION = 'the name of an encoding', 'v3, v3beta or v3alpha'
+
+
+def _whole(text: str) -> None:
+    if not text.isdecimal():
+        raise ValueError(text)
+
+
+_KINDS: Mapping[str, Callable[[str], object]] = {
+    # tooz takes any other text for false.
+    BOOLEAN: functools.partial(strutils.bool_from_string, strict=True),
+    WHOLE: _whole,
+    NUMBER: float,
+    ENCODING: codecs.lookup,
+    VERSION: ('v3', 'v3beta', 'v3alpha').index,
+}
+"""What an option of a URL may be: each raises an error for other texts."""
 
 
 class Watcher(Protocol):
@@ -73,6 +94,8 @@ class Driver:
     """Options of the URL that this driver sets itself."""
     known: Set[str] = frozenset()
     """Other options of the URL that tooz reads; it ignores the rest."""
+    kinds: ClassVar[Mapping[str, str]] = {}
+    """What each option is that is more than a text, as in ``_KINDS``."""
     tls: ClassVar[tuple[str, ...]] = ()
     of_tls: ClassVar[Set[str]] = frozenset()
 
@@ -105,6 +128,11 @@ class Driver:
                 f'{self.name} has no option {name}: '
                 + (f'did you mean {near[0]}?' if near else 'remove it')
             )
+        for name in sorted(self.kinds.keys() & query.keys()):
+            try:
+                _KINDS[self.kinds[name]](query[name])
+            except (ValueError, LookupError):
+                found.append(f'{name} is {self.kinds[name]}')
         found += self._tls_faults()
         # Redis has sockets, and uses database 0.
         has_path = parts.path not in {'', '/', '/0'} and parts.hostname
@@ -116,21 +144,18 @@ class Driver:
         return found
 
     def _tls_faults(self) -> Iterator[str]:
-        query, on = self.store_url.query, {}
-        for name in sorted({'verify_certs', *self.tls} & query.keys()):
-            try:
-                on[name] = strutils.bool_from_string(query[name], strict=True)
-            # tooz takes it for false.
-            except ValueError:
-                yield f'{name} is true or false'
+        query = self.store_url.query
         no_files = {'keyfile_password', 'verify_certs'}
         for name in sorted(self.of_tls & query.keys() - no_files):
             # Some clients only report that they cannot connect.
             if not os.access(query[name], os.R_OK):
                 yield f'{name}: the file {query[name]} cannot be read'
         options = ', '.join(sorted(self.of_tls & query.keys()))
-        if options and not any(map(on.get, self.tls)):
-            yield f'{options} needs TLS: add {self.tls[0]}=true'
+        on = (strutils.bool_from_string(query.get(name)) for name in self.tls)
+        scheme = self.store_url.parts.scheme
+        if options and not scheme.endswith('https') and not any(on):
+            way = f'add {self.tls[0]}=true' if self.tls else f'write {scheme}s'
+            yield f'{options} needs TLS: {way}'
 
     @property
     def whole_ttl(self) -> int:

@@ -26,7 +26,9 @@ class EtcdDriver(driver.Driver):
     library = 'etcd3gw'
     capabilities: ClassVar[driver.Capabilities] = driver.CONSENSUS
     takes_several_servers = True
-    known = frozenset({'api_version', 'ca_cert', 'cert_cert', 'cert_key'})
+    kinds: ClassVar[Mapping[str, str]] = {'api_version': driver.VERSION}
+    of_tls = frozenset({'ca_cert', 'cert_cert', 'cert_key'})
+    known = of_tls | kinds.keys()
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -37,6 +37,14 @@ class RedisDriver(driver.Driver):
         'socket_connect_timeout',
         'retry_on_timeout',
     }
+    kinds: ClassVar[Mapping[str, str]] = {
+        'db': driver.WHOLE,
+        'encoding': driver.ENCODING,
+        'health_check_interval': driver.NUMBER,
+        'sentinel_ssl': driver.BOOLEAN,
+        'socket_keepalive': driver.BOOLEAN,
+        'ssl': driver.BOOLEAN,
+    }
     tls = ('ssl', 'sentinel_ssl')
     of_tls = frozenset({'ssl_certfile', 'ssl_keyfile', 'ssl_ca_certs'})
     _has_warned = False

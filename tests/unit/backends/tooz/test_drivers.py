@@ -81,7 +81,7 @@ class TestFind(unittest.TestCase):
         for url in (
             f'etcd3+https://h?ca_cert={__file__}',
             f'etcd3+https://h?cert_cert={__file__}&cert_key={__file__}',
-            'etcd3+http://h/?api_version=v3&ca_cert=/ca',
+            f'etcd3+https://h/?api_version=v3&ca_cert={__file__}',
             f'zookeeper://h?use_ssl=true&ca={__file__}',
             'zookeeper://h:1/?namespace=a&hosts=i:1&hosts=j:1',
             f'redis://h?ssl=true&ssl_ca_certs={__file__}&db=3&namespace=a',
@@ -113,7 +113,16 @@ class TestFind(unittest.TestCase):
             ('zookeeper://h?ca=/ca', 'ca needs TLS: add use_ssl=true'),
             ('zookeeper://h?use_ssl=false&ca=/ca', 'ca needs TLS'),
             ('redis://h?ssl_ca_certs=/ca', 'needs TLS: add ssl=true'),
+            ('etcd3+http://h?ca_cert=/ca', 'needs TLS: write etcd3+https'),
             ('redis://h?ssl=ture', 'ssl is true or false'),
+            # They would be waited for, as if the store did not answer.
+            ('redis://h?db=x', 'db is a whole number'),
+            ('redis://h?db=-1', 'db is a whole number'),
+            ('redis://h?health_check_interval=no', 'is a number'),
+            ('redis://h?encoding=utf9', 'is the name of an encoding'),
+            ('redis://h?socket_keepalive=ture', 'is true or false'),
+            ('zookeeper://h?randomize_hosts=ture', 'is true or false'),
+            ('etcd3+http://h?api_version=3', 'is v3, v3beta or v3alpha'),
             (
                 'zookeeper://h?use_ssl=1&verify_certs=N0',
                 'verify_certs is true',
