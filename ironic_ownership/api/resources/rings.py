@@ -16,6 +16,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     PeerGroup,
     PeerGroups,
     assigner_name,
+    raise_fault,
     tolerant,
 )
 from ironic_ownership.engine.decision.what_if import (
@@ -245,6 +246,7 @@ def _preview(request: Request) -> Answer:
         seen,
         seen.records,
         (before, after.without(gone)),
+        tolerates=True,
         notes=[
             f'{host} is disabled or forced down and would own nothing'
             for host in new
@@ -282,7 +284,7 @@ def _joined(
     elif row is not None and row.settings.policies:
         return so_far.joined_by(host, row.settings)
     else:
-        like = _only_ring(before.peer_groups(interpret).groups)
+        like = _only_ring(before.peer_groups(interpret, tolerant()).groups)
     return so_far.joined_like(host, like)
 
 
@@ -341,17 +343,22 @@ def _answer(
     seen: Deployment,
     records: Mapping[str, model.ComputeNode],
     situations: tuple[Situation, Situation],
+    *,
+    tolerates: bool = False,
     notes: Sequence[str] = (),
 ) -> Answer:
     """Answer with the nodes that would change owner.
 
     :param situations: before and after.
+    :param tolerates: warn of policies that fail, and go on without them.
     """
     interpret = request.context.interpret
+    faults: list[str] = []
+    on_fault = tolerant(faults.append) if tolerates else raise_fault
     found = compare(
         [*seen.nodes.values()],
         records,
-        *(situation.peer_groups(interpret) for situation in situations),
+        *(one.peer_groups(interpret, on_fault) for one in situations),
     )
     warning = (
         f'{texts.counted(seen.unlisted, "node")} without a shard left out: '
@@ -360,7 +367,7 @@ def _answer(
     body = cells(DIFFERENCE, found)
     if (request.body or request.query).get('nodes'):
         body['changes'] = changes(found)
-    body['warnings'] = [warning] if seen.unlisted else []
+    body['warnings'] = [warning, *faults] if seen.unlisted else faults
     body['notes'] = list(notes)
     return Answer(body)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState, Trial
 from ironic_ownership.engine.decision import policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups, tolerant
 from ironic_ownership.engine.gates import Found, GateResult, unknown
 
 
@@ -69,7 +69,9 @@ class OwnerChange:
         view, services = self.snapshot.view, self.snapshot.services
         if isinstance(view, str):
             raise exceptions.OwnershipError(view)
-        return PeerGroups.of(view, services.values(), self.interpret)
+        return PeerGroups.of(
+            view, services.values(), self.interpret, tolerant()
+        )
 
 
 class Case:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from ironic_ownership.contracts import exceptions, model
+from ironic_ownership.contracts import exceptions, model, texts
 from ironic_ownership.contracts.moves import Move, NodeMove, NodeState
+from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.case import Case, OwnerChange, PlannedNode
 from ironic_ownership.engine.decision import decide
@@ -156,7 +157,7 @@ def next_owner(case: Case) -> str | None:
     :raises OwnershipError: if that can't be computed here.
     """
     node, groups = case.node, case.change.peer_groups
-    admitting = [g for g in groups.groups if g.policies.admits(node)]
+    admitting = [g for g in groups.groups if groups.admits(g.hosts[0], node)]
     if not all(group.policies.node_by_node for group in admitting):
         raise exceptions.OwnershipError(
             'its policies decide about all nodes together'
@@ -166,7 +167,12 @@ def next_owner(case: Case) -> str | None:
         records[case.uuid] = dataclasses.replace(
             case.record, host=None, instance_uuid=None
         )
-    return decide.decide([node], records, groups)[case.uuid].owner
+    found = decide.decide([node], records, groups)[case.uuid]
+    if found.reason is Reason.UNDECIDED:
+        raise exceptions.OwnershipError(
+            f'the policies of {texts.listed(found.contenders)} fail'
+        )
+    return found.owner
 
 
 RECORD_EXISTS = Gate(

@@ -117,12 +117,15 @@ class Releaser(SnapshotReader):
 
         :param owners: the service by the node's uuid.
         :returns: why that is not possible for a node, by uuid.
+        :raises PluginFaultError: if the policies of such a service fail.
         """
         if order.shard is None:
             return {}
         shards = {
-            service.host: shard_of(self.ports.interpret(service.settings))
+            service.host: policies and shard_of(policies.scope)
             for service in self.ports.records.services()
+            if service.host in owners.values()
+            for policies in [self.ports.interpret(service.settings)]
         }
         return self.set_shards(
             {uuid: shards.get(owner or '') for uuid, owner in owners.items()}

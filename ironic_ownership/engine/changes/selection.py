@@ -269,7 +269,6 @@ def _uuids(
     return list(records) if selection.uuids is None else selection.uuids
 
 
-def shard_of(policies: object) -> str | None:
-    """Return the shard that policies select, if they can be built here."""
-    scope = getattr(policies, 'scope', model.Scope())
-    return None if scope.nothing else scope.shard
+def shard_of(scope: model.Scope | None) -> str | None:
+    """Return the shard that policies select, if their scope is known."""
+    return None if scope is None or scope.nothing else scope.shard

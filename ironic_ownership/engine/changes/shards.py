@@ -21,7 +21,7 @@ from ironic_ownership.engine.changes.case import Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.selection import shard_of
 from ironic_ownership.engine.decision.decide import decide
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import PeerGroups, tolerant
 
 _ALWAYS = ('conductor_group', 'driver', 'resource_class')
 _MAPPINGS = ('properties', 'extra')
@@ -155,11 +155,14 @@ def _read(
         record.uuid: record
         for record in ports.records.in_reach('', model.Scope())
     }
-    groups = PeerGroups.of(ports.backend.view(), services, ports.interpret)
+    # A service whose policies fail takes nothing, and stops no other one.
+    groups = PeerGroups.of(
+        ports.backend.view(), services, ports.interpret, tolerant()
+    )
     shards = {
         host: shard
         for host in {*groups.takers, *named}
-        if (shard := shard_of(groups.policies.get(host)))
+        if (shard := shard_of(groups.scope(host)))
     }
     if not shards:
         raise exceptions.NotFoundError(

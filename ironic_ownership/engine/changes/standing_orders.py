@@ -8,6 +8,7 @@ move that its process could not finish is resumed first.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -301,6 +302,11 @@ def propose_order(
         policies = None if row.never_registered else interpret(row.settings)
         return policies.scope if policies else None
 
+    def has(row: model.Service, scope: model.Scope) -> bool:
+        with contextlib.suppress(exceptions.PluginFaultError):
+            return scope_of(row) == scope
+        return False
+
     if whole_scope:
         taker = order.to if order is not None else None
         scope = scope_of(named)
@@ -309,7 +315,7 @@ def propose_order(
             for row in records.services()
             if row.host not in (named.host, taker)
             and scope is not None
-            and scope_of(row) == scope
+            and has(row, scope)
         ]
     return [
         ServiceChange(

@@ -25,14 +25,20 @@ def raise_fault(
     raise error
 
 
-def tolerant() -> OnFault:
-    """Return what goes on without the policies that fail, for one query.
-
-    The nodes that may belong to their services are undecided.
-    """
+def _log(fault: str) -> None:
     # Imported where it is called: a list of services does without it.
     from oslo_log import log
 
+    log.getLogger(__name__).warning('%s', fault)
+
+
+def tolerant(report: Callable[[str], object] = _log) -> OnFault:
+    """Return what goes on without the policies that fail, for one query.
+
+    The nodes that may belong to their services are undecided.
+
+    :param report: receives one sentence for each set of hosts.
+    """
     known: set[tuple[str, ...]] = set()
 
     def tolerate(
@@ -41,9 +47,7 @@ def tolerant() -> OnFault:
         which = tuple(sorted(hosts))
         if which not in known:
             known.add(which)
-            log.getLogger(__name__).warning(
-                'the policies of %s fail: %s', ', '.join(which), error
-            )
+            report(f'the policies of {", ".join(which)} fail: {error}')
 
     return tolerate
 
@@ -194,6 +198,18 @@ class PeerGroups:
                 functools.partial(policies.admits, node),
                 foreign=policies.is_foreign,
             )
+        except exceptions.PluginFaultError as exc:
+            self.on_fault((host,), exc)
+            return None
+
+    def scope(self, host: str) -> model.Scope | None:
+        """Return the scope of a service's policies.
+
+        :returns: ``None`` if its policies are not known, or fail.
+        """
+        policies = self.policies.get(host)
+        try:
+            return policies.scope if policies else None
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None

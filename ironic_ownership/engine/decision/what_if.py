@@ -12,7 +12,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ironic_ownership.contracts import model
 from ironic_ownership.engine.decision import decide, policy_set
-from ironic_ownership.engine.decision.peer_groups import PeerGroups
+from ironic_ownership.engine.decision.peer_groups import (
+    OnFault,
+    PeerGroups,
+    raise_fault,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +26,13 @@ class Situation:
     view: model.View
     services: Sequence[model.Service]
 
-    def peer_groups(self, interpret: policy_set.Interpreter) -> PeerGroups:
+    def peer_groups(
+        self,
+        interpret: policy_set.Interpreter,
+        on_fault: OnFault = raise_fault,
+    ) -> PeerGroups:
         """Build the peer groups."""
-        return PeerGroups.of(self.view, self.services, interpret)
+        return PeerGroups.of(self.view, self.services, interpret, on_fault)
 
     def without(self, hosts: Collection[str]) -> Situation:
         """Return the situation after members died.

@@ -10,7 +10,6 @@ without any filter, because it may have left the scope of its owner.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Collection
 
@@ -274,10 +273,6 @@ def _candidate(
     )
     groups = deployment.peer_groups
     admits = groups.admits(host, node) if node else None
-    policies = groups.policies.get(host)
-    scope = None
-    with contextlib.suppress(exceptions.PluginFaultError):
-        scope = policies.scope if policies else None
     return Candidate(
         host=host,
         alive=member is not None or row.is_stock,
@@ -287,7 +282,7 @@ def _candidate(
         unreadable=unreadable,
         results=results,
         admits=admits,
-        scope=scope,
+        scope=groups.scope(host),
         considered=bool(groups.group_of.get(host) and admits),
     )
 

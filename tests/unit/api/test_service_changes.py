@@ -77,6 +77,9 @@ class StandingOrderTest(ChangesCase):
         self.assertEqual(('idle', 2), (given['host'], len(given['services'])))
         self.assertEqual({'idle', 'old'}, {*given['services']})
         self.assertEqual({'idle', 'old'}, self.with_orders())
+        # Policies of another service that fail are no part of it.
+        self.records.register('bad', world.runs(fails='scope'))
+        self.wired.interpret = world.interpret
         again = self.patch('old', **self.ORDER, whole_scope=True)
         self.assertEqual(['old', 'idle'], again['services'])
         self.patch('new', take_over_deployed_after=None, whole_scope=True)

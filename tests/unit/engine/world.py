@@ -63,6 +63,22 @@ class FailingPolicy(policy.FilterPolicy):
         raise LookupError('a bad mood')
 
 
+class NoPeersPolicy(policy.AssignerPolicy):
+    """An assigner that fails when it has to name its peers."""
+
+    contract_version = 1
+
+    def peers(
+        self, host: str, candidates: Sequence[str], scope: model.Scope
+    ) -> frozenset[str]:
+        raise ValueError('no peers')
+
+    def assign(
+        self, nodes: Sequence[model.Node], hosts: Sequence[str]
+    ) -> Sequence[str | None]:
+        raise ValueError('no owners')
+
+
 CLASSES: dict[str, type[policy.Policy]] = {
     'all': filters.AllNodesPolicy,
     'conductor_group': filters.ConductorGroupPolicy,
@@ -73,6 +89,7 @@ CLASSES: dict[str, type[policy.Policy]] = {
     'odd': OddPolicy,
     'seating': SeatingPolicy,
     'fails': FailingPolicy,
+    'no_peers': NoPeersPolicy,
 }
 
 

@@ -62,6 +62,15 @@ class RefusalsTest(app_case.SiteCase):
             before, (self.records.services(), self.records.events())
         )
 
+    def test_policies_that_fail_are_a_warning_of_a_preview(self) -> None:
+        bad = world.runs(shard_key='x', fails='scope')
+        self.backend.join('bad', 'one', bad)
+        self.records.register('bad', bad, incarnation='one')
+        self.wired.interpret = world.interpret
+        found = self.get('/v1/rings/preview?without=new')
+        (warning,) = found['warnings']
+        self.assertIn('the policies of bad fail: ', warning)
+
     def test_hint_names_what_is_meant(self) -> None:
         error = self.refused('GET', '/v1/v1/services', 404)
         self.assertIn('does not end with /v1', error['hint'])

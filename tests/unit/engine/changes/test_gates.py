@@ -281,3 +281,24 @@ class ReleaseGatesTest(unittest.TestCase):
                 view=view,
             )
             self.assertEqual(fails, failed(snapshot, to=None), (node, running))
+
+    def test_policies_of_others_that_fail_stop_what_they_may_admit(
+        self,
+    ) -> None:
+        lives = {'disabled': False, 'settings': world.runs(shard_key='old')}
+        for name in ('fails', 'no_peers', 'picky'):
+            for more, fails in (
+                ({'shard_key': 'other'}, set()),
+                ({}, {'not_given_back'}),
+            ):
+                bad = world.runs(**more, **{name: None})
+                snapshot = at(
+                    old=lives,
+                    new={'settings': bad},
+                    node={'instance_uuid': None, 'shard': 'new'},
+                    recorded=None,
+                    running=(),
+                    view=model.View.of([world.member('new', bad)]),
+                )
+                with self.subTest(name, **more):
+                    self.assertEqual(fails, failed(snapshot, to=None))

@@ -105,6 +105,14 @@ class PlanTest(ShardCase):
         self.assertEqual(before, now)
         self.assertEqual([], list(self.moves.moves()))
 
+    def test_policies_of_other_services_that_fail_stop_no_plan(self) -> None:
+        for name in ('fails', 'no_peers', 'picky'):
+            self.serve(name, world.runs(**{name: None}))
+        self.serve('bad', world.runs(shard_key='s9', fails='scope'))
+        found = self.propose()
+        self.assertEqual(EVEN, {name: found.plan.after[name] for name in EVEN})
+        self.assertEqual([], [n for one in found.moves for n in one.refused])
+
     def test_nodes_with_an_instance_stay_unless_they_may_move(self) -> None:
         self.apply(weights={'a': 0})
         self.assert_agrees({'s1': 6, 's2': 12, 's3': 12})
