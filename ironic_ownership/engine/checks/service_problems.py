@@ -331,20 +331,25 @@ def imbalance(seen: Deployment, problem: Check) -> Iterator[Problem]:
     'reservation_left',
 )
 def unsettled(seen: Deployment, problem: Check) -> Iterator[Problem]:
-    """Find reservations that wait for a dead service."""
+    """Find reservations that wait for a service that may not act."""
     waiting: dict[str, list[str]] = collections.defaultdict(list)
+    rows = seen.services
     for one in seen.reservations:
-        row = seen.services.get(one.host)
-        lives = one.host in seen.view.hosts or (row is not None and row.away)
-        if not lives and _needs_its_service(one):
+        row = rows.get(one.host, model.Service(one.host))
+        lives = one.host in seen.view.hosts or row.away
+        if (row.forced_down or not lives) and _needs_its_service(one):
             waiting[one.host].append(one.id)
     for host in sorted(waiting):
+        what, back = 'dead', f'Start {host} again'
+        if host in rows and rows[host].forced_down:
+            what = 'forced down'
+            back = f'Run "ironic-ownership service set {host} --up"'
         yield problem(
             f'{texts.counted(len(waiting[host]), "reservation")} of '
-            f'{host}, which is dead: unfinished or due to expire, and '
+            f'{host}, which is {what}: unfinished or due to expire, and '
             'settled by no service',
             waiting[host],
-            f'Start {host} again, or release the nodes: '
+            f'{back}, or release the nodes: '
             'ironic-ownership reservation delete ID',
             (host,),
         )

@@ -42,6 +42,15 @@ class TestReservations(test_runner.CheckCase):
         self.states(State.ACTIVE, expires_at=1.0)
         self.assertIn('1 reservation ', self.found(CODE).what)
 
+    def test_service_that_is_forced_down_settles_none(self) -> None:
+        self.members = self.alive
+        self.row('host1', forced_down=True)
+        found = self.found(CODE)
+        self.assertIn('which is forced down', found.what)
+        self.assertIn('service set host1 --up', found.hint)
+        self.states(State.CLOSED)
+        self.assertNotIn(CODE, self.codes())
+
     def test_one_that_is_or_will_be_settled_is_no_problem(self) -> None:
         self.states(State.ACTIVE, State.CLOSED)
         self.assertNotIn(CODE, self.codes())
