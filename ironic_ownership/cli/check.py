@@ -27,6 +27,8 @@ faults for which a node is refused:
       no live conductor of the node's conductor group has its driver
   uuid_invalid, uuid_duplicate, name_invalid, name_duplicate
       in the file, or because of a node that Ironic has already
+  not_a_node, field_invalid
+      not a mapping, or a field of it has another type than in Ironic
   resource_class_missing
       nothing would ever be scheduled to the node
 and the one that is only a warning:

@@ -19,6 +19,20 @@ from ironic_ownership.engine import availability, suggestions
 from ironic_ownership.engine.queries.deployment import Deployment
 
 _NAME = re.compile(r'[A-Za-z0-9._~-]{1,255}')
+_TYPES: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(
+        (
+            *('name', 'driver', 'resource_class'),
+            *('conductor_group', 'shard', 'owner'),
+        ),
+        (str, 'a text'),
+    ),
+    **dict.fromkeys(
+        ('properties', 'extra', 'driver_info', 'instance_info'),
+        (Mapping, 'a mapping'),
+    ),
+}
+"""The types of fields in Ironic, each of which may be null."""
 
 
 class FaultSeverity(DescribedEnum):
@@ -84,6 +98,11 @@ def validate(
         if not isinstance(entry.data, Mapping):
             faults.append(Fault(entry, 'not_a_node', 'not a mapping'))
             continue
+        for name, (kind, what) in _TYPES.items():
+            value = entry.fields.get(name)
+            if value is not None and not isinstance(value, kind):
+                text = f'{name} is {value!r:.60}, which is not {what}'
+                faults.append(Fault(entry, 'field_invalid', text))
         faults += _identity(entry, uuids, named)
         faults += _service(entry, seen.conductors or availability.Conductors())
         faults += _scheduling(entry, seen)
@@ -224,9 +243,11 @@ def entries_of(document: Any) -> Sequence[NodeDescription] | None:
     ):
         return None
     for number, one in enumerate(chassis):
+        place = f'chassis[{number}]'
+        nodes = [NodeDescription(place, one)]
         if isinstance(one, Mapping):
-            place = f'chassis[{number}].nodes'
-            found = [*found, *_numbered(place, one.get('nodes') or [])]
+            nodes = [*_numbered(f'{place}.nodes', one.get('nodes') or [])]
+        found = [*found, *nodes]
     return found
 
 

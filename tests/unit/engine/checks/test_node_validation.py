@@ -140,6 +140,16 @@ class TestValidate(unittest.TestCase):
             codes('x', None, {**GOOD, 'driver': 'x'}),
         )
 
+    def test_field_of_another_type_is_named(self) -> None:
+        for name, value in (
+            *(('name', 7), ('resource_class', 7), ('owner', ['o'])),
+            *(('properties', 'cpus'), ('extra', ['x']), ('driver_info', 7)),
+        ):
+            found = faults({**GOOD, name: value})
+            self.assertEqual(['field_invalid'], [f.code for f in found])
+            self.assertIn(f'{name} is {value!r}, ', found[0].what)
+        self.assertEqual([], codes({**GOOD, 'owner': None, 'extra': {}}))
+
     def test_without_services_no_policy_is_evaluated(self) -> None:
         deployment = dataclasses.replace(
             DEPLOYMENT,
@@ -188,6 +198,10 @@ class TestEntries(unittest.TestCase):
                     'nodes': [GOOD],
                 },
                 ['nodes[0]', 'chassis[0].nodes[0]', 'chassis[2].nodes[0]'],
+            ),
+            (
+                {'chassis': ['x', [GOOD], {'nodes': 'y'}]},
+                ['chassis[0]', 'chassis[1]', 'chassis[2].nodes'],
             ),
             ({'nodes': []}, []),
             # Those have no nodes at all.
