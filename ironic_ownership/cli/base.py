@@ -300,11 +300,17 @@ class Lister(Shown[base.ListFormatter], lister.Lister):
         """
         pages = self.api.pages(name, query=query)
         first = next(pages)
-        key = next(iter(first))
         self.warn(first)
-        return itertools.chain(
-            first[key], itertools.chain.from_iterable(p[key] for p in pages)
-        )
+        known = {*first.get('warnings', ())}
+
+        def rest() -> Iterator[Any]:
+            for page in pages:
+                new = {*page.get('warnings', ())} - known
+                self.warn({'warnings': sorted(new)})
+                known.update(new)
+                yield from items_of(page)
+
+        return itertools.chain(items_of(first), rest())
 
 
 class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
@@ -327,7 +333,8 @@ class ShowOne(Shown[base.SingleFormatter], show.ShowOne):
         *more: str,
     ) -> Record:
         keys = (*dict.fromkeys((*schemas.keys(shown), *more)),)
-        return keys, [body[key] for key in keys]
+        # As in a row of a list.
+        return keys, [body.get(key) for key in keys]
 
 
 def items_of(body: Mapping[str, Any]) -> Sequence[Any]:

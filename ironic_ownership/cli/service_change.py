@@ -94,7 +94,9 @@ class SetService(change.ChangeOne):
         return given
 
     def describe(self, proposal: Body, parsed_args: argparse.Namespace) -> str:
-        changed, hosts = proposal['changed'], proposal['services']
+        changed = proposal['changed']
+        # A service of an earlier release sets one at a time.
+        hosts = proposal.get('services') or [proposal['host']]
         verbs = [
             text
             for (name, value), text in _VERBS.items()
@@ -181,7 +183,8 @@ that was active registers again automatically."""
 
     def refusals(self, proposal: Body) -> Sequence[str]:
         return [
-            f'refused by {gate["gate"]}: {gate["detail"]}. {gate["hint"]}'
+            f'refused by {gate["gate"]}: {gate["detail"]}. '
+            f'{gate.get("hint", "")}'
             for gate in proposal['gates']
             if not gate['passed']
         ]

@@ -7,11 +7,17 @@ change something are in ``test_changes``.
 from __future__ import annotations
 
 import json
+from typing import Any
+from unittest import mock
 
 from tests.unit.cli import command_case
 from tests.unit.engine import world
 
 NODE = world.uuid(1)
+NEWER = {
+    *('conditions', 'last_refresh', 'loops', 'member_values'),
+    *('standing_order', 'notes'),
+}
 UNKNOWN = world.uuid(99)
 LONG = 'x' * 300
 PAUSE = 'pause --for 1h --reason x'
@@ -163,3 +169,32 @@ class CallersTest(command_case.RowCase):
                         self.assertIs('body' in said, 'body' in first.said)
         self.assertEqual({'old'}, {*self.owners().values()})
         self.assertEqual([], self.wired.moves.moves())
+
+
+class EarlierServiceTest(command_case.RowCase):
+    """The HTTP service is of release 1.0.0, and sends nothing newer."""
+
+    remote = True
+
+    def test_what_it_does_not_send_is_empty(self) -> None:
+        send = command_case._Client.send
+
+        def sent(*arguments: Any) -> Any:
+            found = send(*arguments)
+            newer = (NEWER | {'services'}) if 'host' in found else NEWER
+            return {k: v for k, v in found.items() if k not in newer}
+
+        self.enterContext(
+            mock.patch.object(command_case._Client, 'send', sent)
+        )
+        for row, said in (
+            ('service show new', 'new'),
+            ('service set new --disable --dry-run', 'disabled'),
+            ('compute node show node1', 'node1'),
+            ('compute node list', 'node1'),
+        ):
+            kind, words = self.find(row)
+            with self.subTest(row):
+                found = self.outcome(kind, words)
+                self.assertEqual(0, found.code, found)
+                self.assertIn(said, found.out)

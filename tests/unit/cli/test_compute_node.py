@@ -43,7 +43,10 @@ class ListTest(unittest.TestCase):
                 raise self.error
             self.read.extend(some)
             rows = [self.row(number) for number in some]
-            yield {key: rows, 'warnings': [], 'notes': []}
+            yield {key: rows, 'warnings': self.warnings(some), 'notes': []}
+
+    def warnings(self, numbers: list[int]) -> list[str]:
+        return []
 
     def row(self, number: int) -> dict[str, Any]:
         shown = (*compute_nodes.LONG, *node_lists.RECORD)
@@ -82,6 +85,15 @@ class ListTest(unittest.TestCase):
         ):
             out = self.run_with('-c', 'uuid', *words)
             self.assertEqual(expected, re.findall(r'u\d', out), words)
+
+    def test_warning_of_a_later_page_is_shown_once(self) -> None:
+        for first, code in (([], 4), (['one'], 4)):
+            pages = iter((first, ['one'], ['one']))
+            self.warnings = lambda numbers, pages=pages: next(pages)
+            with self.assertLogs(LOGGER, 'WARNING') as logged:
+                self.run_with('-f', 'csv')
+            self.assertEqual(1, len(logged.output))
+            self.assertEqual(code, self.command.exit_code)
 
     def fails(self, name: str) -> str:
         with self.assertRaises(exceptions.RecordsError):
