@@ -243,6 +243,7 @@ def _key(row: Any) -> bytes:
 def _data(row: Any) -> object:
     try:
         data: object = utils.loads(base64.b64decode(row.get('value', '')))
-    except utils.SerializationError:
-        return None  # of another program
+    # Another program may have written it, and its extensions may be odd.
+    except Exception:  # noqa: BLE001
+        return None
     return data

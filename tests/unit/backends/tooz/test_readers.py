@@ -34,6 +34,18 @@ class TestChangeStream(unittest.TestCase):
             stream.wait(60.0)
 
 
+class TestData(unittest.TestCase):
+    def test_data_of_another_program_are_none(self) -> None:
+        for raw in (
+            b'x',
+            b'\xd4\x01\x13',
+            b'\xd4\x01\x80',
+            b'\xd6\x03\xd5\x06\xc8\x81',
+        ):
+            row = {'value': base64.b64encode(raw)}
+            self.assertNotIsInstance(etcd_members._data(row), dict)
+
+
 class Changing:
     """Members of which one leaves, and the next joins, at each read.
 
