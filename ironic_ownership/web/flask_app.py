@@ -296,7 +296,7 @@ def body_value(data: bytes, media_type: str, schema: Schema) -> Any:
         value = json.loads(
             data, parse_constant=_refuse_constant, parse_float=_number
         )
-        json.dumps(value, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as exc:
         raise exceptions.RequestError(
             ['the body is not JSON in UTF-8']

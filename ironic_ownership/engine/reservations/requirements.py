@@ -8,6 +8,7 @@ parsed once, with the same results.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -105,9 +106,11 @@ def _text(value: object) -> str | None:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        return float('nan')  # not enough of anything
+        number = math.nan
+    # One that is not finite is not enough of anything.
+    return number if math.isfinite(number) else math.nan
 
 
 def _canonical_architecture(text: str) -> str:

@@ -92,6 +92,11 @@ class RequestTest(unittest.TestCase):
                 self.assertIn(text, str(caught.exception))
             self.assertLess(len(str(caught.exception)), 1000)
 
+    def test_number_that_json_cannot_hold_is_refused(self) -> None:
+        for text in (b'NaN', b'-Infinity', b'1e999', b'9' * 5000):
+            with self.assertRaisesRegex(exceptions.RequestError, 'not JSON'):
+                body_of(b'[%s]' % text, {})
+
     def test_number_without_a_fraction_is_whole(self) -> None:
         read = body_of(b'[1.0, 1e3, -0.0, 1.5]', {})
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))

@@ -43,6 +43,14 @@ class TestOperators(unittest.TestCase):
             self.assertFalse(present(value), value)
 
 
+class TestAmounts(unittest.TestCase):
+    def test_amount_that_is_no_number_is_not_enough(self) -> None:
+        enough = requirements._at_least(2)
+        for text in ('1', 'x', '', 'nan', 'inf', '1e999', '-inf'):
+            self.assertFalse(enough(text), text)
+        self.assertTrue(enough('2.0'))
+
+
 class TestParse(unittest.TestCase):
     def test_pairs_are_read_and_what_is_none_is_left_out(self) -> None:
         for text, expected in (
