@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from ironic_ownership.clients import answers
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 
@@ -111,7 +112,7 @@ class Service:
                 f'{name} does not answer: {first_cause(exc)}'
             ) from exc
         # keystoneauth expects that each answer of Keystone has the right form.
-        except (ksa.ClientException, OSError, *ODD) as exc:
+        except (ksa.ClientException, OSError, *answers.ODD) as exc:
             wrong = (
                 'cafile, certfile and keyfile'
                 if isinstance(exc, OSError)
@@ -340,32 +341,6 @@ def read_errors(group: str) -> Iterator[None]:
         yield
     except cfg.Error as exc:
         raise exceptions.ConfigurationError([f'[{group}] {exc}']) from exc
-
-
-ODD = (
-    *(ValueError, TypeError, LookupError, AttributeError),
-    *(RecursionError, OverflowError),
-)
-"""Errors of reading an answer that has other values than expected."""
-
-
-@contextlib.contextmanager
-def odd_values(kind: Callable[[str], Exception], what: str) -> Iterator[None]:
-    """Raise a kind of error where an answer has other values than expected."""
-    try:
-        yield
-    except ODD as exc:
-        raise kind(what) from exc
-
-
-def number(found: object) -> int:
-    """Return a number of things in an answer.
-
-    :raises ValueError: if it is none.
-    """
-    if type(found) is not int or found < 0:
-        raise ValueError(f'{found!r} is not a number of things')
-    return found
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

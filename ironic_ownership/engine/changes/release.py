@@ -122,7 +122,7 @@ class Releaser(SnapshotReader):
         if order.shard is None:
             return {}
         shards = {
-            service.host: policies and shard_of(policies.scope)
+            service.host: shard_of(policies.scope if policies else None)
             for service in self.ports.records.services()
             if service.host in owners.values()
             for policies in [self.ports.interpret(service.settings)]
