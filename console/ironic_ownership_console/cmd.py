@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 
@@ -36,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--port', type=_port, default=_PORT, help='TCP port')
     parser.add_argument(
         '--session-lifetime',
-        type=float,
+        type=_lifetime,
         default=3600.0,
         metavar='SECONDS',
         help='the longest session (default: 3600)',
@@ -56,6 +57,14 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _PORTS:
         raise argparse.ArgumentTypeError(f'{text!r} is not in 0 to {_PORTS}')
     return int(text)
+
+
+def _lifetime(text: str) -> float:
+    seconds = float(text)
+    # A session of nan seconds would never end.
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a time in seconds')
+    return seconds
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -37,6 +37,11 @@ class AddressTest(unittest.TestCase):
             error = self.refused(2, option, '127.0.0.1:1')
             self.assertIn("'127.0.0.1:1' is not a URL", error)
 
+    def test_session_without_an_end_is_refused(self) -> None:
+        for seconds in ('nan', 'inf', '0', '-1', 'x'):
+            error = self.refused(2, f'--session-lifetime={seconds}')
+            self.assertIn('--session-lifetime', error)
+
     def test_port_that_does_not_exist_is_refused(self) -> None:
         for port in ('70000', '-1', 'x'):
             self.assertIn(port, self.refused(2, f'--port={port}'))
