@@ -16,6 +16,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.selection import FEW, NodeReader
+from ironic_ownership.engine.decision.peer_groups import admits_in_time
 from ironic_ownership.engine.gates import Gate, GateResult, Result
 
 LOG = log.getLogger(__name__)
@@ -98,7 +99,7 @@ def _admitted(case: ImportCase) -> str | None:
     if service is None or node is None or not service.settings.policies:
         return None
     policies = case.operation.ports.interpret(service.settings)
-    if policies is None or policies.admits(node):
+    if policies is None or admits_in_time(policies, node):
         return None
     return f'the policies of {service.host} do not admit it'
 

@@ -194,10 +194,7 @@ class PeerGroups:
         if policies is None:
             return None
         try:
-            return plugin_guard.bounded(
-                functools.partial(policies.admits, node),
-                foreign=policies.is_foreign,
-            )
+            return admits_in_time(policies, node)
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
@@ -213,6 +210,16 @@ class PeerGroups:
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
+
+
+def admits_in_time(policies: policy_set.PolicySet, node: model.Node) -> bool:
+    """Tell whether policies admit a node, within the time limit of each.
+
+    :raises PluginFaultError: if one fails, or does not answer.
+    """
+    return plugin_guard.bounded(
+        functools.partial(policies.admits, node), foreign=policies.is_foreign
+    )
 
 
 def is_registered(

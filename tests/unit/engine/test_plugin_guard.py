@@ -8,9 +8,13 @@ from unittest import mock
 
 from ironic_ownership.contracts import exceptions, model, policy, reasons
 from ironic_ownership.engine import plugin_guard
+from ironic_ownership.engine.changes.case import Case, OwnerChange
+from ironic_ownership.engine.changes.gates import evaluate
 from ironic_ownership.engine.decision import decide, policy_set
+from ironic_ownership.engine.gates import refusals
 from ironic_ownership_plugin_kit.fakes import FakeClock
 from tests.unit.engine import world
+from tests.unit.engine.changes import test_gates
 
 ODD = world.OddPolicy({})
 
@@ -170,6 +174,21 @@ class TestBound(unittest.TestCase):
         self.assertEqual('host1', decided[nodes[0].uuid].owner)
         self.assertIs(reasons.Reason.UNDECIDED, decided[nodes[1].uuid].reason)
         self.assertEqual({('host2',)}, faults)
+
+    def test_gate_of_a_move_to_such_a_service_is_unknown(self) -> None:
+        classes = {**world.CLASSES, 'sleepy': SleepyPolicy}
+        settings = world.runs(sleepy=None)
+        change = OwnerChange(
+            'new',
+            test_gates.at(
+                new={'settings': settings},
+                view=model.View.of([world.member('new', settings)]),
+            ),
+            lambda settings: world.interpret(settings, classes),
+        )
+        (refused,) = refusals(evaluate(Case(change, test_gates.UUID)))
+        self.assertEqual(test_gates.ADMITS, refused.gate)
+        self.assertIn('has not answered', refused.detail)
 
     def test_our_own_policies_need_no_thread(self) -> None:
         ours = world.interpret(world.RING)
