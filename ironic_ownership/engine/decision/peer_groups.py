@@ -182,8 +182,12 @@ class PeerGroups:
 
     @functools.cached_property
     def takers(self) -> frozenset[str]:
-        """The live, enabled hosts: to one that is away no node can move."""
-        return self.alive.intersection(self.group_of)
+        """The live, enabled hosts that can get nodes.
+
+        None can move to a service that is away, or whose peers are not known.
+        """
+        groups = self.group_of.items()
+        return self.alive & {host for host, one in groups if not one.fails}
 
     def admits(self, host: str, node: model.Node) -> bool | None:
         """Tell whether a service's policies admit a node.

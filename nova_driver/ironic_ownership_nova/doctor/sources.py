@@ -158,7 +158,7 @@ def providers_of(adapter: ksa_adapter.Adapter) -> dict[str, str]:
 
     try:
         whole = json.loads(answer.content, object_hook=keep)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = None
     if answer.status_code != 200 or not isinstance(whole, Mapping):
         raise exceptions.PlacementError(

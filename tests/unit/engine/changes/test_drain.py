@@ -225,6 +225,7 @@ class DrainServiceTest(move_case.MoveCase):
     def test_policy_of_another_service_fails(self) -> None:
         # It lacks its option.
         self.serve('bad', world.runs(picky=None))
+        self.serve('worse', world.runs(no_peers=None))
         proposal = self.drain()
         self.assertEqual(
             {'in-a': 15, 'new': 15},

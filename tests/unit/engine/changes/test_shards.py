@@ -106,9 +106,10 @@ class PlanTest(ShardCase):
         self.assertEqual([], list(self.moves.moves()))
 
     def test_policies_of_other_services_that_fail_stop_no_plan(self) -> None:
-        for name in ('fails', 'no_peers', 'picky'):
+        self.serve('bad', world.runs(picky=None))
+        for name in ('fails', 'no_peers'):
             self.serve(name, world.runs(**{name: None}))
-        self.serve('bad', world.runs(shard_key='s9', fails='scope'))
+            self.serve(f'{name}9', world.runs(shard_key='s9', **{name: None}))
         found = self.propose()
         self.assertEqual(EVEN, {name: found.plan.after[name] for name in EVEN})
         self.assertEqual([], [n for one in found.moves for n in one.refused])
