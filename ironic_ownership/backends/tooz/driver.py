@@ -41,6 +41,7 @@ _TIMINGS = frozenset(
 
 BOOLEAN, WHOLE, NUMBER = 'true or false', 'a whole number', 'a number'
 ENCODING, VERSION = 'the name of an encoding', 'v3, v3beta or v3alpha'
+SERVERS, _TEXT = 'a list of host:port', ''
 
 
 def _whole(text: str) -> None:
@@ -48,7 +49,14 @@ def _whole(text: str) -> None:
         raise ValueError(text)
 
 
+def _servers(text: str) -> None:
+    for server in text.split(','):
+        urllib.parse.urlsplit(f'//{server}').port  # noqa: B018 - raises
+
+
 _KINDS: Mapping[str, Callable[[str], object]] = {
+    _TEXT: str,
+    SERVERS: _servers,
     # tooz takes any other text for false.
     BOOLEAN: functools.partial(strutils.bool_from_string, strict=True),
     WHOLE: _whole,
@@ -128,11 +136,12 @@ class Driver:
                 f'{self.name} has no option {name}: '
                 + (f'did you mean {near[0]}?' if near else 'remove it')
             )
-        for name in sorted(self.kinds.keys() & query.keys()):
+        for name, text in self.store_url.pairs:
+            kind = self.kinds.get(name, _TEXT)
             try:
-                _KINDS[self.kinds[name]](query[name])
+                _KINDS[kind](text)
             except (ValueError, LookupError):
-                found.append(f'{name} is {self.kinds[name]}')
+                found.append(f'{name} is {kind}')
         found += self._tls_faults()
         # Redis has sockets, and uses database 0.
         has_path = parts.path not in {'', '/', '/0'} and parts.hostname
@@ -263,8 +272,7 @@ class StoreURL:
     def parts(self) -> urllib.parse.SplitResult:
         try:
             parts = urllib.parse.urlsplit(self.url)
-            for server in parts.netloc.rpartition('@')[2].split(','):
-                urllib.parse.urlsplit(f'//{server}').port  # noqa: B018 - raises
+            _servers(parts.netloc.rpartition('@')[2])
         except ValueError:
             # Without its cause, which may quote a password.
             raise _fault('is not a URL') from None
@@ -289,9 +297,12 @@ class StoreURL:
     @functools.cached_property
     def query(self) -> dict[str, str]:
         """The options after the question mark; the last of a name."""
-        return dict(
-            urllib.parse.parse_qsl(self.parts.query, keep_blank_values=True)
-        )
+        return dict(self.pairs)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The options after the question mark, also those of one name."""
+        return urllib.parse.parse_qsl(self.parts.query, keep_blank_values=True)
 
     def at(self, server: str) -> str:
         """Return the URL of one of :attr:`servers`, with everything else."""

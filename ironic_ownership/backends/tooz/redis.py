@@ -41,6 +41,7 @@ class RedisDriver(driver.Driver):
         'db': driver.WHOLE,
         'encoding': driver.ENCODING,
         'health_check_interval': driver.NUMBER,
+        'sentinel_fallback': driver.SERVERS,
         'sentinel_ssl': driver.BOOLEAN,
         'socket_keepalive': driver.BOOLEAN,
         'ssl': driver.BOOLEAN,

@@ -41,13 +41,16 @@ class ZooKeeperDriver(driver.Driver):
     lives_without_beats = True
     reader_class = _SyncedReader
     reserved = driver.Driver.reserved | {'connection_retry', 'command_retry'}
-    kinds: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ('use_ssl', 'verify_certs', 'randomize_hosts'), driver.BOOLEAN
-    )
+    kinds: ClassVar[Mapping[str, str]] = {
+        'hosts': driver.SERVERS,
+        'randomize_hosts': driver.BOOLEAN,
+        'use_ssl': driver.BOOLEAN,
+        'verify_certs': driver.BOOLEAN,
+    }
     tls = ('use_ssl',)
     of_tls = frozenset({'ca', 'certfile', 'keyfile'})
     of_tls |= {'keyfile_password', 'verify_certs'}
-    known = of_tls | kinds.keys() | {'hosts', 'namespace'}
+    known = of_tls | kinds.keys() | {'namespace'}
 
     def options(self) -> Mapping[str, Any]:
         return {

@@ -122,6 +122,8 @@ class TestFind(unittest.TestCase):
             ('redis://h?encoding=utf9', 'is the name of an encoding'),
             ('redis://h?socket_keepalive=ture', 'is true or false'),
             ('zookeeper://h?randomize_hosts=ture', 'is true or false'),
+            ('zookeeper://h?hosts=i:1,j:x&hosts=k:1', 'hosts is a list of'),
+            ('redis://h:1?sentinel=m&sentinel_fallback=i:99999', 'is a list'),
             ('etcd3+http://h?api_version=3', 'is v3, v3beta or v3alpha'),
             (
                 'zookeeper://h?use_ssl=1&verify_certs=N0',
