@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ironic_ownership.cli import errors
+from ironic_ownership.contracts import texts
 
 _LARGEST = 64 * 1024 * 1024
 """Bytes; a description of 100,000 nodes has less."""
@@ -73,8 +74,11 @@ def read(path: str) -> Any:
         text = json.dumps(
             document, default=str, allow_nan=False, ensure_ascii=False
         )
-        return json.loads(text.encode())
-    except (TypeError, ValueError) as exc:
+        found = json.loads(text.encode())
+    except (TypeError, ValueError, RecursionError) as exc:
         raise errors.UsageError(
             f'{name} is YAML that JSON cannot express: {exc}'
         ) from exc
+    if texts.is_deep(found):
+        raise errors.UsageError(f'{name} has too many levels')
+    return found

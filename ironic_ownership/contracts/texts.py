@@ -32,6 +32,19 @@ _DURATION = re.compile(r'(\d{1,9})([smhdw])', re.ASCII)
 _SECONDS = {'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
 
 
+_DEEPEST = 50
+"""Levels of JSON that is copied and quoted, which needs a stack for them."""
+
+
+def is_deep(value: object, levels: int = _DEEPEST) -> bool:
+    """Tell whether a JSON value has more levels than any that is meant."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if not isinstance(value, list):
+        return False
+    return not levels or any(is_deep(one, levels - 1) for one in value)
+
+
 def printable(text: str) -> str:
     r"""Return a text with ``\x1b`` and the like for what is not printable.
 

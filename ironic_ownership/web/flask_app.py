@@ -301,6 +301,8 @@ def body_value(data: bytes, media_type: str, schema: Schema) -> Any:
         raise exceptions.RequestError(
             ['the body is not JSON in UTF-8']
         ) from exc
+    if texts.is_deep(value):
+        raise exceptions.RequestError(['the body has too many levels'])
     check(value, schema, 'body')
     return value
 

@@ -19,7 +19,7 @@ from typing import Any
 from oslo_log import log
 
 from ironic_ownership.clients.ironic import errors
-from ironic_ownership.contracts import bare_metal, exceptions, model
+from ironic_ownership.contracts import bare_metal, exceptions, model, texts
 from ironic_ownership.contracts.bare_metal import ChangedNode
 
 LOG = log.getLogger(__name__)
@@ -62,9 +62,6 @@ _NAME = re.compile(r'(?!\.+$)[A-Za-z0-9._~-]{1,255}')
 
 _CHILDREN = 83
 """Minor version from which on lists lack child nodes by default."""
-
-_DEEPEST = 50
-"""Levels of a value that is copied for the policies of other packages."""
 
 _FALSE = frozenset(('', '0', 'f', 'false', 'n', 'no', 'off', 'none'))
 
@@ -188,7 +185,7 @@ class NodeReader:
         return self._shared(text.lower()) or '' if text else ''
 
     def _mapping_of(self, value: object) -> Mapping[str, Any]:
-        if not isinstance(value, dict) or _is_deep(value):
+        if not isinstance(value, dict) or texts.is_deep(value):
             value = {}
         key = repr(value)
         known = self._mappings.get(key)
@@ -206,14 +203,6 @@ class NodeReader:
             return ()
         traits = tuple(sorted({t for t in value if isinstance(t, str)}))
         return self._traits.setdefault(traits, traits)
-
-
-def _is_deep(value: object, levels: int = _DEEPEST) -> bool:
-    if isinstance(value, dict):
-        value = [*value.values()]
-    if not isinstance(value, list):
-        return False
-    return not levels or any(_is_deep(one, levels - 1) for one in value)
 
 
 def _text(value: object) -> str | None:

@@ -58,6 +58,7 @@ class MessagesTest(command_case.CommandCase):
             (check.ValidateNode, b'- {name: .nan}', 'input is YAML that'),
             (check.ValidateNode, b'"\\ud800"', 'input is YAML that'),
             (check.ValidateNode, b'!!bool x', 'input is neither JSON'),
+            (check.ValidateNode, b'[' * 60 + b']' * 60, 'too many levels'),
             (check.ValidateNode, b'!!int ""', 'input is neither JSON'),
             (check.ValidateNode, b'!!timestamp x', 'input is neither JSON'),
             (node_import.ImportComputeNode, b'', 'standard input names no'),

@@ -97,6 +97,13 @@ class RequestTest(unittest.TestCase):
             with self.assertRaisesRegex(exceptions.RequestError, 'not JSON'):
                 body_of(b'[%s]' % text, {})
 
+    def test_levels_of_a_body_are_limited(self) -> None:
+        body_of(b'[' * 50 + b']' * 50, {})
+        for levels in (52, 900, *range(920, 950), 10**5):
+            for schema in ({}, move_answers.BODY):
+                with self.assertRaises(exceptions.RequestError, msg=levels):
+                    body_of(b'[' * levels + b']' * levels, schema)
+
     def test_number_without_a_fraction_is_whole(self) -> None:
         read = body_of(b'[1.0, 1e3, -0.0, 1.5]', {})
         self.assertEqual('[1, 1000, 0, 1.5]', repr(read))
