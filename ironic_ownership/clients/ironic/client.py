@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from oslo_log import log
 
-from ironic_ownership.clients import answers, transport
+from ironic_ownership.clients import answers
 from ironic_ownership.clients.ironic import api, errors, nodes
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.calls import new_request_id
