@@ -295,6 +295,19 @@ class CellTest(WithCell, suite.RecordsContract):
         self.register('host4')
         self.assertIn('cell_service', self.move(4, to='host4')[0] or '')
 
+    def test_service_that_nova_closed_gets_nothing(self) -> None:
+        self.stop()
+        for closed, text in (
+            ({'disabled': True}, 'host2 was disabled'),
+            (
+                {'disabled': False, 'forced_down': True},
+                'host2 was forced down',
+            ),
+        ):
+            self.cell.set_service('host2', **closed)
+            (detail,) = self.move(1)
+            self.assertEqual(f'destination_enabled: {text}', detail)
+
     def test_move_records_the_instance_that_only_the_cell_has(self) -> None:
         # The owner died before it recorded it, and the end of another one.
         self.cell.query(

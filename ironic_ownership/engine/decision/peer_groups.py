@@ -72,7 +72,7 @@ class PeerGroup:
     peers: frozenset[str]
     hosts: tuple[str, ...]
     first_joined: tuple[float, str]
-    fails: bool = False
+    fails: bool
     live_peers: tuple[policy.Peer, ...] = ()
 
     @property

@@ -245,7 +245,7 @@ def compare_counts(
     shard: str | None,
     listed: int,
     *,
-    trusted: bool = False,
+    trusted: bool,
 ) -> Found:
     """Evaluate whether the credential sees every node.
 

@@ -43,6 +43,13 @@ class TestLostCommits(sqlite.SqliteCase):
         self.assertEqual(8, len(epochs))
         self.assertLess(far, min(epochs))
 
+    def test_clock_that_stands_still_repeats_no_epoch(self) -> None:
+        sqlite.set_clock(self, lambda: 1_700_000_000.0)
+        self.database = self.open()
+        self.records = records.SqlRecords(self.database)
+        first = self.register()
+        self.assertLess(first, self.register())
+
     def test_epoch_is_not_repeated_when_the_row_is_lost(self) -> None:
         lost = self.register()
         self.lose(sa.delete(tables.events))

@@ -240,6 +240,19 @@ class MoveGatesTest(unittest.TestCase):
         ):
             self.assertEqual(fails, failed(snapshot, *GATES))
 
+    def test_dead_or_disabled_destination_is_overridden(self) -> None:
+        away = at(new={'disabled': True}, view=model.View())
+        enabled = 'destination_enabled'
+        self.assertEqual(set(), failed(away, ALIVE, enabled))
+        self.assertEqual({ALIVE}, failed(away, enabled))
+
+    def test_group_of_a_node_that_is_not_admitted_is_named(self) -> None:
+        other = model.View.of([world.member('new', world.runs(shard_key='a'))])
+        for group, text in (('', 'default'), ('rack-a', 'rack-a')):
+            snapshot = at(node={'conductor_group': group}, view=other)
+            (found,) = refusals(evaluate(case(snapshot)))
+            self.assertIn(f'conductor group {text}', found.detail)
+
     def test_every_gate_has_a_result_with_its_detail(self) -> None:
         nothing = ChangeSnapshot({}, model.View(), {}, {}, {})
         found = evaluate(case(nothing, to='unknown'))

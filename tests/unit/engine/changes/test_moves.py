@@ -49,6 +49,26 @@ class MoveNodesTest(move_case.MoveCase):
         )
         self.assertEqual([], result.findings)
 
+    def test_result_of_each_node_is_logged(self) -> None:
+        proposal = self.propose()
+        first, taken = proposal.planned[:2]
+        self.records.register('third', world.ALL)
+        self.moves.plan(moves.Move('req-1', 'third', 'operator'), [taken])
+        self.moves.carry_out('req-1', [taken])
+        with self.assertLogs(move_nodes.__name__, 'INFO') as logged:
+            self.execute(proposal)
+        lines = {
+            entry.args[1]: (entry.levelname, entry.args[2])
+            for entry in logged.records
+            if entry.msg.endswith('node %s: %s')
+        }
+        level, text = lines[first.uuid]
+        self.assertEqual('INFO', level)
+        self.assertRegex(text, 'old -> new, instance')
+        level, text = lines[taken.uuid]
+        self.assertEqual('WARNING', level)
+        self.assertRegex(text, '^refused ')
+
     def test_failure_of_the_database_says_whether_to_resume(self) -> None:
         for error, raised, hint in (
             (

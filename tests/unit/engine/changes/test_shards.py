@@ -158,6 +158,16 @@ class PlanTest(ShardCase):
         )
         self.assertEqual({5}, set(counts.values()))
 
+    def test_nodes_without_a_shard_are_counted_where_a_shard_is_set(
+        self,
+    ) -> None:
+        self.operation = dataclasses.replace(
+            self.operation, sharded=lambda: True
+        )
+        for counts in ([], [1]):
+            self.assertEqual(counts, [*self.propose().left.values()])
+            self.ironic.put(world.node(34, shard=None))
+
     def test_other_deployments_and_unknown_fields_are_left_alone(self) -> None:
         self.ironic.put(world.node(31, shard='elsewhere'))
         self.ironic.put(world.node(34, shard=None, instance_uuid='i34'))

@@ -351,6 +351,8 @@ class TestOrders(service.ServiceCase):
         found = self.condition(back)
         self.assertEqual('nodes_taken', found.code)
         self.assertIn(f'{len(self.left)} deployed nodes moved', found.error)
+        first = world.uuid(min(self.left))
+        self.assertIn(f'among them {first};', found.error)
         for one in (back, self.host) * 2:
             one.refresh()
         self.assertEqual(self.left, self.taken())

@@ -20,6 +20,7 @@ from ironic_ownership.engine.changes import moves as move_nodes
 from ironic_ownership.engine.changes import trial
 from ironic_ownership.engine.changes.case import Proposal
 from tests.contract.suites import placement
+from tests.unit.db import sqlite
 from tests.unit.engine import world
 from tests.unit.engine.changes import move_case
 
@@ -231,6 +232,7 @@ class FailingTest(TrialCase):
 
     def test_new_owner_has_to_act(self) -> None:
         self.frozen = True
+        lost = 'has no right to write'
         for during, text in (
             (lambda: None, 'does not report'),
             (
@@ -238,10 +240,17 @@ class FailingTest(TrialCase):
                 'refresh: no Ironic',
             ),
             (
+                lambda: sqlite.run_sql(
+                    self.open(),
+                    "UPDATE services SET fenced = 1 WHERE host = 'new'",
+                ),
+                lost,
+            ),
+            (
                 lambda: self.records.set_service(
                     'new', actor='test', forced_down=True
                 ),
-                'has no right to write',
+                lost,
             ),
         ):
             with self.subTest(text):

@@ -304,10 +304,14 @@ class TestMassLoss(unittest.TestCase):
 
     def test_shard_with_the_name_of_none_is_counted(self) -> None:
         # Ironic counts nodes without a shard under the same name.
-        found = missing_nodes.compare_counts(self.ironic, 'None', 0)
+        found = missing_nodes.compare_counts(
+            self.ironic, 'None', 0, trusted=False
+        )
         self.assertIs(Outcome.PASSED, found.outcome)
         self.ironic.shard_counts = lambda: {None: 1}  # type: ignore
-        found = missing_nodes.compare_counts(self.ironic, 'None', 0)
+        found = missing_nodes.compare_counts(
+            self.ironic, 'None', 0, trusted=False
+        )
         self.assertIs(Outcome.FAILED, found.outcome)
         self.assertIn('1 counted in shard None', found.detail)
 
