@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ironic_ownership.contracts import backend, exceptions, model
-from ironic_ownership.contracts.conditions import ConditionReport, Loop
+from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.engine.decision import policy_set
 from ironic_ownership.engine.ports import Records
 
@@ -46,13 +46,18 @@ def take(
     :raises MembershipError: if the membership does not answer.
     """
     view = store.view()
-    beaten_at: dict[str, float] = {}
+    beaten_at: dict[str, float | None] = {}
     active: dict[str, str | None] | None = None
     doubts: Sequence[str] = ()
     try:
         active = {row.host: row.incarnation for row in records().services()}
         if any(m.incarnation not in view.beaten_at for m in view.members):
-            beaten_at = _reported(records().condition_reports().values())
+            # For stores that do not tell when a heartbeat was.
+            beaten_at = {
+                report.incarnation: beat.succeeded_at
+                for report in records().condition_reports().values()
+                if (beat := report.of(Loop.HEARTBEAT))
+            }
     except exceptions.RecordsError as exc:
         doubts = (f'active processes are unknown: {exc}',)
     readings = [
@@ -68,16 +73,3 @@ def take(
         for member in view.members
     ]
     return readings, doubts
-
-
-def _reported(reports: Iterable[ConditionReport]) -> dict[str, float]:
-    """Return the last heartbeats that services stored with their records.
-
-    For stores that do not tell when a heartbeat was.
-    """
-    return {
-        report.incarnation: one.succeeded_at
-        for report in reports
-        for one in report.conditions
-        if one.loop == Loop.HEARTBEAT and one.succeeded_at is not None
-    }

@@ -84,10 +84,14 @@ class AdoptCell:
         :raises OwnershipError: if the database or Ironic fails; the batches
             before stay adopted.
         """
+        shards: Sequence[str | None] = [None]
+        # The services of a cell have other shards and groups than this one.
+        if self.scope.shard is not None:
+            shards = sorted(filter(None, self.ironic.shard_counts()))
         known = {
             node.uuid: node
-            for scope in self._scopes()
-            for node in self.ironic.scan(scope)
+            for shard in shards
+            for node in self.ironic.scan(model.Scope(shard=shard))
         }
         uuids = [node.uuid for node in proposed if node.uuid]
         results: list[Result] = []
@@ -96,13 +100,6 @@ class AdoptCell:
                 {uuid: known.get(uuid) for uuid in batch}, origin
             )
         return results
-
-    def _scopes(self) -> list[model.Scope]:
-        # The services of a cell have other shards and groups than this one.
-        if self.scope.shard is None:
-            return [model.Scope()]
-        shards = sorted(filter(None, self.ironic.shard_counts()))
-        return [model.Scope(shard=shard) for shard in shards]
 
 
 @dataclasses.dataclass(frozen=True)

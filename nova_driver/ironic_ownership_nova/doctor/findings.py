@@ -227,7 +227,7 @@ def _providers(seen: Snapshot) -> Iterator[Finding]:
     for uuid, name in own.items():
         node = name.lower()
         if uuid.lower() == node:
-            yield from _orphan(seen, uuid, node)
+            yield from _orphan(seen, node)
             continue
         double = node in seen.providers
         yield Finding(
@@ -251,7 +251,7 @@ def _providers(seen: Snapshot) -> Iterator[Finding]:
             )
 
 
-def _orphan(seen: Snapshot, uuid: str, node: str) -> Iterator[Finding]:
+def _orphan(seen: Snapshot, node: str) -> Iterator[Finding]:
     """Return a provider of which neither Nova nor Ironic knows the node."""
     known = node in seen.rows or node in (seen.nodes or {})
     if known or node in seen.changing:

@@ -58,12 +58,15 @@ def _rows_of_live(seen: Snapshot) -> tuple[Rows, Rows]:
     """Return the free and the deployed nodes of live services."""
     free: dict[str, dict[Key, list[str]]] = {}
     deployed: dict[str, dict[Key, list[str]]] = {}
+    running = {one.node for one in seen.cell.instances}
+    live = {canonical_host(o.host) for o in seen.cell.services if o.is_up}
     for uuid, node in (seen.nodes or {}).items():
         row = seen.row_of.get(uuid)
         host = canonical_host(row.host or '') if row else ''
-        if host not in seen.live or uuid in seen.changing:
+        if host not in live or uuid in seen.changing:
             continue
-        which = deployed if uuid in seen.occupied else free
+        is_occupied = node.instance_uuid or uuid in running
+        which = deployed if is_occupied else free
         of_host = which.setdefault(host, collections.defaultdict(list))
         of_host[key_of(node)].append(uuid)
     return free, deployed

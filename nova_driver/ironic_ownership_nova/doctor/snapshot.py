@@ -8,7 +8,6 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from ironic_ownership.contracts import model
-from ironic_ownership.contracts.model import canonical_host
 from ironic_ownership_nova.cell.model import (
     CellInstance,
     CellNode,
@@ -71,22 +70,6 @@ class Snapshot:
     def instances(self) -> Mapping[str, CellInstance]:
         """Running instances by their uuid."""
         return {one.uuid: one for one in self.cell.instances}
-
-    @functools.cached_property
-    def occupied(self) -> frozenset[str]:
-        """Nodes with an instance, in the cell or in Ironic."""
-        return frozenset(one.node for one in self.cell.instances) | {
-            uuid
-            for uuid, node in (self.nodes or {}).items()
-            if node.instance_uuid
-        }
-
-    @functools.cached_property
-    def live(self) -> frozenset[str]:
-        """Canonical names of the services that Nova counts as up."""
-        return frozenset(
-            canonical_host(one.host) for one in self.cell.services if one.is_up
-        )
 
 
 def changed(before: CellSnapshot, after: CellSnapshot) -> frozenset[str]:
