@@ -141,8 +141,8 @@ class LawTest(unittest.TestCase):
         found = plan(nodes, of)
         total = sum(Fraction(weight) for weight in of.values())
         now = afterwards(nodes, found)
-        # Those that can't leave a shard of weight 0 are not shared.
-        shared = sum(1 for node in now if of[node.home or 's1'])
+        # Not those without a shard, or that can't leave one of weight 0.
+        shared = sum(1 for node in now if node.home and of[node.home])
         share = {s: shared * Fraction(of[s]) / total for s in SHARDS}
         off = {s: found.after[s] - share[s] for s in SHARDS}
         units = collections.defaultdict(list)
