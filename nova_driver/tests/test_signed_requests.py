@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import http.server
 import inspect
+import io
 import json
-import threading
 import types
 import unittest
 from typing import Any
 
 import openstack
+import requests
 from nova.virt.ironic import driver as ironic_driver
 
 from ironic_ownership.embedding import exceptions
@@ -25,6 +25,7 @@ from tests import support
 
 HEADER = 'X-Ironic-Ownership'
 NODE = support.FREE
+URL = 'http://ironic:6385'
 
 READS = frozenset(
     (
@@ -54,50 +55,36 @@ WRITES: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 """What Nova's driver calls, with arguments."""
 
 
-class _Ironic:
+class _Ironic(requests.adapters.BaseAdapter):
     """Accepts every request, and keeps those that change something."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.changes: list[tuple[str, str, str | None]] = []
         self.statuses: list[int] = []
-        ironic = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = 'HTTP/1.1'
-            disable_nagle_algorithm = True
-
-            def answer(self) -> None:
-                self.rfile.read(int(self.headers.get('Content-Length') or 0))
-                status = 200
-                if self.command != 'GET':
-                    ironic.changes.append(
-                        (self.command, self.path, self.headers.get(HEADER))
-                    )
-                    if ironic.statuses:
-                        status = ironic.statuses.pop()
-                body = json.dumps(ironic.document(self.path)).encode()
-                self.send_response(status)
-                self.send_header('Content-Type', 'application/json')
-                self.send_header('Content-Length', str(len(body)))
-                for edge, value in (('Minimum', '1.1'), ('Maximum', '1.115')):
-                    name = f'X-OpenStack-Ironic-API-{edge}-Version'
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_PATCH = do_POST = do_PUT = do_DELETE = answer  # noqa: N815
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(
-            ('127.0.0.1', 0), Handler
+    def send(
+        self, request: requests.PreparedRequest, **options: Any
+    ) -> requests.Response:
+        answer = requests.Response()
+        answer.status_code = 200
+        if request.method != 'GET':
+            header = request.headers.get(HEADER)
+            self.changes.append((request.method, request.path_url, header))
+            if self.statuses:
+                answer.status_code = self.statuses.pop()
+        for edge, value in (('Minimum', '1.1'), ('Maximum', '1.115')):
+            name = f'X-OpenStack-Ironic-API-{edge}-Version'
+            answer.headers[name] = value
+        answer.headers['Content-Type'] = 'application/json'
+        answer.raw = io.BytesIO(
+            json.dumps(self.document(request.path_url)).encode()
         )
-        self.server.daemon_threads = True
-        self.url = f'http://127.0.0.1:{self.server.server_port}'
-        threading.Thread(
-            target=self.server.serve_forever, args=(0.05,), daemon=True
-        ).start()
+        answer.request, answer.url = request, request.url
+        return answer
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def document(self, path: str) -> dict[str, Any]:
         v1 = {
@@ -105,7 +92,7 @@ class _Ironic:
             'status': 'CURRENT',
             'min_version': '1.1',
             'version': '1.115',
-            'links': [{'rel': 'self', 'href': f'{self.url}/v1/'}],
+            'links': [{'rel': 'self', 'href': f'{URL}/v1/'}],
         }
         if path == '/':
             return {'default_version': v1, 'versions': [v1]}
@@ -117,16 +104,16 @@ class _Ironic:
 class SignedRequestsTest(unittest.TestCase):
     def setUp(self) -> None:
         self.ironic = _Ironic()
-        self.addCleanup(self.ironic.server.server_close)
-        self.addCleanup(self.ironic.server.shutdown)
         self.permit = support.Guard()
         self.guard = ActionGuard(self.permit, RuntimeError)
-        adapter = openstack.connect(
+        cloud = openstack.connect(
             load_yaml_config=False,
             load_envvars=False,
             auth_type='none',
-            auth={'endpoint': self.ironic.url},
-        ).baremetal
+            auth={'endpoint': URL},
+        )
+        cloud.session.session.mount(URL, self.ironic)
+        adapter = cloud.baremetal
         # Nova's driver gets a new one for each access.
         GuardedConnection(adapter, self.guard)
         self.connection = GuardedConnection(adapter, self.guard)
