@@ -63,6 +63,11 @@ def words(cell: Any) -> str:
     return str(cell)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things for people."""
+    return f'{number:,} {noun}{"" if number == 1 else "s"}'
+
+
 def day(seconds: float) -> str:
     """Return a time for people: UTC, in seconds since the epoch before."""
     at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
@@ -81,6 +86,7 @@ def duration(seconds: float) -> str:
 
 FILTERS = {
     'age': age,
+    'counted': counted,
     'day': day,
     'duration': duration,
     'following': following,

@@ -77,8 +77,9 @@
   }
 
   function say(seconds) {
-    const age = Math.round(data.age + seconds);
-    note.textContent = data.uuids.length.toLocaleString('en') + ' nodes on record, '
+    const age = Math.round(data.age + seconds), number = data.uuids.length;
+    note.textContent = number.toLocaleString('en')
+      + (number === 1 ? ' node' : ' nodes') + ' on record, '
       + age + ' s old. Click a square to see its node.';
   }
 

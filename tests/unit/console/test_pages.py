@@ -83,6 +83,14 @@ class OwnersTest(unittest.TestCase):
             (*(found[3].host, found[3].colour, found[3].x, found[3].width),),
         )
 
+    def test_one_thing_is_not_several(self) -> None:
+        for number, text in (
+            (0, '0 nodes'),
+            (1, '1 node'),
+            (1006, '1,006 nodes'),
+        ):
+            self.assertEqual(text, words.counted(number, 'node'))
+
     def test_age_is_never_negative(self) -> None:
         at = '1970-01-01T00:01:00+00:00'
         for now, text in (
@@ -179,6 +187,7 @@ class PagesTest(console_case.ConsoleCase):
             text = self.page(f'/nodes?q={query}')
             found = [f'node{n}' for n in range(9) if f'>node{n}<' in text]
             self.assertEqual(names, found)
+        self.assertIn('<strong>1 node</strong>', self.page('/nodes?q=node3'))
         text = self.page('/nodes?shard=a')
         self.assertIn('<option selected>a</option>', text)
         self.assertNotIn('>node2<', text)
