@@ -47,15 +47,16 @@ def read(conf: cfg.ConfigOpts) -> Settings:
 
     :param conf: of Nova, with the options of the driver.
     :raises InvalidConfiguration: if a file is missing, or does not say where
-        the records are; or if the patience is not a number.
+        the records are; or if a thread cannot wait as long as it says.
     """
-    patience = conf[options.GROUP].guard_patience
-    # No thread can wait that long, and nan is no bound at all.
-    if not patience <= threading.TIMEOUT_MAX:
-        raise exception.InvalidConfiguration(
-            f'[{options.GROUP}] guard_patience = {patience} is not a number, '
-            'or too large'
-        )
+    for name in ('guard_patience', 'conductor_check_interval'):
+        seconds = conf[options.GROUP][name]
+        # No thread can wait that long, and nan is no bound at all.
+        if not seconds <= threading.TIMEOUT_MAX:
+            raise exception.InvalidConfiguration(
+                f'[{options.GROUP}] {name} = {seconds} is not a number, or '
+                'too large'
+            )
     own = options.config_files(conf)
     found = _read_own(own)
     if not found['database']:

@@ -89,12 +89,13 @@ class SettingsTest(unittest.TestCase):
             self.assertNotIn('ter2', str(caught.exception))
 
     def test_wait_without_an_end_is_refused(self) -> None:
-        for text in ('nan', 'inf', '1e10'):
-            self.write(
-                'nova.conf', f'[ironic_ownership]\nguard_patience = {text}\n'
-            )
+        for name, text in (
+            *(('guard_patience', text) for text in ('nan', 'inf', '1e10')),
+            ('conductor_check_interval', '10000000000'),
+        ):
+            self.write('nova.conf', f'[ironic_ownership]\n{name} = {text}\n')
             with self.assertRaisesRegex(
-                exception.InvalidConfiguration, 'guard_patience = '
+                exception.InvalidConfiguration, f'{name} = '
             ):
                 self.read()
 
