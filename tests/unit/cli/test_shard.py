@@ -16,7 +16,7 @@ def two_shards(case: RowCase) -> None:
     ]
     case.ironic.put(*nodes)
     for host in ('west', 'east'):
-        settings = world.runs(shard_key=host[0])
+        settings = world.advertised(world.runs(shard_key=host[0]), 0.0)
         memory.MemoryBackend(
             {}, member_ttl=3600, call_timeout=5, store=case.backend._store
         ).join(host, host, settings)

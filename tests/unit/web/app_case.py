@@ -114,7 +114,9 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
             {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
         )
         self.backend.join('new', 'one', world.ALL)
-        self.epoch = self.records.register('old', world.ALL)
+        # Its permissions end at once.
+        settings = world.advertised(world.ALL, 0.0)
+        self.epoch = self.records.register('old', settings)
         self.records.register('new', world.ALL, incarnation='one')
         self.claim('old', self.epoch, *self.ironic.nodes.values())
         self.records.set_service('old', actor='test', disabled=True)
@@ -139,6 +141,7 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         incarnation: str = 'two',
     ) -> int:
         """Let a process of a service join and register; return its epoch."""
+        settings = world.advertised(settings, 0.0)
         self.backend.join(host, incarnation, settings)
         return self.records.register(host, settings, incarnation=incarnation)
 
