@@ -322,10 +322,6 @@ class TestPlaces(CheckCase):
         self.nodes.append(world.node(5, shard='c', conductor_group='g'))
         self.assertNotIn('shard_without_service', self.codes())
 
-    def test_two_shards_that_differ_in_case(self) -> None:
-        self.nodes.append(world.node(3, shard='A'))
-        self.assert_found('shard_case', 'A', 'a')
-
 
 class TestServices(CheckCase):
     def test_services_that_are_no_peers_differ_in_settings(self) -> None:
