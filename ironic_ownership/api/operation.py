@@ -305,12 +305,13 @@ class Operation:
         """
         if self.access not in READING:
             # Not imported where only descriptions are needed.
-            from ironic_ownership import settings
+            from ironic_ownership.conf import configuration
             from ironic_ownership.engine.queries import common_options
 
             wired = request.context
             common_options.require(
-                wired.records, lambda: settings.common_options(wired.conf)
+                wired.records,
+                lambda: configuration.common_options(wired.conf),
             )
         return self.handler(request)
 

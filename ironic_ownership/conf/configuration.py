@@ -169,6 +169,18 @@ def add_companions(conf: cfg.ConfigOpts) -> None:
         conf.register_opts(module.OPTS, group)
 
 
+def common_options(conf: cfg.ConfigOpts) -> tuple[str, ...]:
+    """Return the lines that all processes of a deployment need alike.
+
+    Not those with an address: machines may know a server by other names.
+    """
+    lines = [f'[ownership] backend = {conf.ownership.backend.strip()}']
+    for name, module in plugins.loaded_companions().items():
+        if name in conf and hasattr(module, 'common_options'):
+            lines += module.common_options(conf)
+    return tuple(lines)
+
+
 def database_url(conf: cfg.ConfigOpts) -> str:
     """Return ``[database] connection``.
 
@@ -258,7 +270,7 @@ def values(
     for option in target.options:
         group = group_of(name, target, option)
         try:
-            found[option.name] = raw(conf, group, option)
+            found[option.name] = frozen(conf[group][option.name])
         except (ValueError, cfg.Error) as exc:
             faults.append(
                 unreadable(group, option.name, exc, secret=option.secret)
@@ -318,13 +330,6 @@ def unreadable(
     if secret and cause != _DOLLAR:
         cause = 'the value, which is secret, is not valid'
     return f'[{group}] {name}: {cause}'
-
-
-def raw(
-    conf: cfg.ConfigOpts, group: str, option: options.Option
-) -> model.Value:
-    """Return the value of an option as the files have it."""
-    return frozen(conf[group][option.name])
 
 
 def frozen(value: Any) -> model.Value:

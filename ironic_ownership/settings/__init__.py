@@ -74,7 +74,7 @@ def read(conf: cfg.ConfigOpts, *, serves: bool = True) -> Settings:
         os.getpid(),
         program.number(),
         core['member_ttl'],
-        common_options(conf),
+        configuration.common_options(conf),
     )
     return Settings(
         host=host,
@@ -109,18 +109,6 @@ def implied(configured: Iterable[str]) -> tuple[str, ...]:
     names = {*configured}
     first = [name for name in _ORDER if name in names]
     return (*first, *sorted(names - {*_ORDER}))
-
-
-def common_options(conf: cfg.ConfigOpts) -> tuple[str, ...]:
-    """Return the lines that all processes of a deployment need alike.
-
-    Not those with an address: machines may know a server by other names.
-    """
-    lines = [f'[ownership] backend = {conf.ownership.backend.strip()}']
-    for name, module in plugins.loaded_companions().items():
-        if name in conf and hasattr(module, 'common_options'):
-            lines += module.common_options(conf)
-    return tuple(lines)
 
 
 def _tuning(
@@ -361,7 +349,8 @@ def _options_in_use(
         for option in target.options:
             group = configuration.group_of(name, target, option)
             with contextlib.suppress(ValueError, cfg.Error):
-                if configuration.raw(conf, group, option) == option.default:
+                value = configuration.frozen(conf[group][option.name])
+                if value == option.default:
                     continue
             yield group, option.name  # also if it cannot be read
     elif group in conf.list_all_sections():

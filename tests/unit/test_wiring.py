@@ -6,13 +6,14 @@ import threading
 from unittest import mock
 
 from ironic_ownership import plugins, wiring
+from ironic_ownership.conf.configuration import common_options
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.db import tables
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.host import process
 from ironic_ownership.engine.host.tuning import Intervals
-from ironic_ownership.settings import common_options, policy_building
+from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
 from tests.unit.clients import recorded_http
 from tests.unit.db import sqlite

@@ -14,7 +14,6 @@ from ironic_ownership.contracts.reasons import Reason
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.case import Case, OwnerChange, PlannedNode
 from ironic_ownership.engine.decision import decide
-from ironic_ownership.engine.decision.peer_groups import admits_in_time
 from ironic_ownership.engine.gates import Found, Gate, GateResult, unknown
 
 _Check = Callable[[Case], Found | str | None]
@@ -82,7 +81,7 @@ def _destination_admits(case: Case) -> Found | str | None:
     policies, host = case.change.policies, case.destination
     if policies is None:
         return unknown(f'the policies of {host} are unknown')
-    if admits_in_time(policies, node):
+    if policies.admits_in_time(node):
         return None
     return (
         f'{host} does not admit it: shard {node.shard or "none"}, conductor '

@@ -16,7 +16,6 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import Origin
 from ironic_ownership.engine import gates, suggestions
 from ironic_ownership.engine.changes.selection import FEW, NodeReader
-from ironic_ownership.engine.decision.peer_groups import admits_in_time
 from ironic_ownership.engine.gates import Gate, GateResult, Result
 
 LOG = log.getLogger(__name__)
@@ -99,7 +98,7 @@ def _admitted(case: ImportCase) -> str | None:
     if service is None or node is None or not service.settings.policies:
         return None
     policies = case.operation.ports.interpret(service.settings)
-    if policies is None or admits_in_time(policies, node):
+    if policies is None or policies.admits_in_time(node):
         return None
     return f'the policies of {service.host} do not admit it'
 

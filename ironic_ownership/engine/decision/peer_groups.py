@@ -198,7 +198,7 @@ class PeerGroups:
         if policies is None:
             return None
         try:
-            return admits_in_time(policies, node)
+            return policies.admits_in_time(node)
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
@@ -214,16 +214,6 @@ class PeerGroups:
         except exceptions.PluginFaultError as exc:
             self.on_fault((host,), exc)
             return None
-
-
-def admits_in_time(policies: policy_set.PolicySet, node: model.Node) -> bool:
-    """Tell whether policies admit a node, within the time limit of each.
-
-    :raises PluginFaultError: if one fails, or does not answer.
-    """
-    return plugin_guard.bounded(
-        functools.partial(policies.admits, node), foreign=policies.is_foreign
-    )
 
 
 def is_registered(
@@ -323,6 +313,21 @@ def why_unreadable(
     return (
         f'policy {names} is not installed, not importable here or refuses its '
         'options'
+    )
+
+
+def readable_part(
+    settings: model.MemberSettings, interpret: policy_set.Interpreter
+) -> policy_set.PolicySet:
+    """Return the filters of settings of which only a part can be built.
+
+    What they refuse is not admitted; more is not known.
+    """
+    found = (
+        interpret(model.MemberSettings((one,))) for one in settings.policies
+    )
+    return policy_set.PolicySet(
+        tuple(f for part in found if part is not None for f in part.filters)
     )
 
 

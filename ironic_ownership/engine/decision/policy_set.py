@@ -174,6 +174,15 @@ class PolicySet:
             return False
         return all(self._asked(one, node) for one in self.beyond_scope)
 
+    def admits_in_time(self, node: model.Node) -> bool:
+        """Tell the same, within the time limit of each.
+
+        :raises PluginFaultError: if one fails, or does not answer.
+        """
+        return plugin_guard.bounded(
+            functools.partial(self.admits, node), foreign=self.is_foreign
+        )
+
     def _asked(self, one: policy.FilterPolicy, node: model.Node) -> bool:
         """Ask one filter.
 
@@ -380,18 +389,3 @@ def prepare(services: Iterable[model.Service], interpret: Interpreter) -> None:
     """
     for settings in {service.settings for service in services}:
         interpret(settings)
-
-
-def readable_part(
-    settings: model.MemberSettings, interpret: Interpreter
-) -> PolicySet:
-    """Return the filters of settings of which only a part can be built.
-
-    What they refuse is not admitted; more is not known.
-    """
-    found = (
-        interpret(model.MemberSettings((one,))) for one in settings.policies
-    )
-    return PolicySet(
-        tuple(f for part in found if part is not None for f in part.filters)
-    )

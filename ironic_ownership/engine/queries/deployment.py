@@ -29,6 +29,7 @@ from ironic_ownership.engine.decision.peer_groups import (
     OnFault,
     PeerGroups,
     raise_fault,
+    readable_part,
 )
 from ironic_ownership.engine.ports import BareMetal, Ports
 
@@ -318,7 +319,7 @@ class Deployment:
         """
         groups = self.peer_groups
         return [
-            policy_set.readable_part(member.settings, self.interpret)
+            readable_part(member.settings, self.interpret)
             for member in self.view.members
             if groups.policies.get(member.host) is None
             and member.host in groups.alive

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from unittest import mock
 
-from ironic_ownership import settings
 from ironic_ownership.api.operation_client import LocalClient
+from ironic_ownership.conf import configuration
 from ironic_ownership.contracts import exceptions, model
 from tests.unit.engine import world
 from tests.unit.web import app_case
@@ -36,7 +36,10 @@ class CommonOptionsTest(app_case.SiteCase):
 
     def disable(self, *own: str) -> str:
         """Change a service by a command with options; return its refusal."""
-        with mock.patch.object(settings, 'common_options', lambda conf: own):
+        same = mock.patch.object(
+            configuration, 'common_options', lambda conf: own
+        )
+        with same:
             try:
                 self.api.call(
                     'service:set',
