@@ -24,7 +24,6 @@ from ironic_ownership.db import (
     rows,
     tables,
     transaction,
-    trials,
 )
 from ironic_ownership.db.transaction import Transaction
 
@@ -38,7 +37,7 @@ UNFINISHED = sa.union(
     sa.select(_node_moves.request_id).where(
         _node_moves.state == NodeState.PLANNED.value
     ),
-    sa.select(_node_moves.request_id).where(trials.ON_TRIAL),
+    sa.select(_node_moves.request_id).where(node_results.ON_TRIAL),
 ).subquery()
 """Selects the request ids of the moves that run or can be resumed."""
 
@@ -187,9 +186,9 @@ class SqlMoves(transaction.Port):
             updated_at=tx.now(),
         )
 
-    pass_trial = transaction.method(trials.pass_trial)
-    fail_trial = transaction.method(trials.fail_trial)
-    against_owner = transaction.method(trials.against_owner)
+    pass_trial = transaction.method(node_results.pass_trial)
+    fail_trial = transaction.method(node_results.fail_trial)
+    against_owner = transaction.method(node_results.against_owner)
 
     def moves(
         self,

@@ -21,9 +21,9 @@ from ironic_ownership.db import (
     connection,
     dialects,
     heartbeats,
+    node_results,
     tables,
     transaction,
-    trials,
 )
 
 BATCH = 500
@@ -93,7 +93,7 @@ def _parts(before: float) -> list[_Part]:
     unfinished = sa.exists().where(
         _node_moves.request_id == _moves.request_id,
         (_node_moves.state == moves.NodeState.PLANNED.value)
-        | trials.ON_TRIAL
+        | node_results.ON_TRIAL
         | (_node_moves.updated_at >= before),
     )
     finished = (_moves.created_at < before) & ~unfinished
