@@ -298,7 +298,8 @@ class ReleaseGatesTest(unittest.TestCase):
     def test_policies_of_others_that_fail_stop_what_they_may_admit(
         self,
     ) -> None:
-        lives = {'disabled': False, 'settings': world.runs(shard_key='old')}
+        old = world.advertised(world.runs(shard_key='old'), 15.0)
+        lives = {'disabled': False, 'settings': old}
         for name in ('fails', 'no_peers', 'picky'):
             for more, fails in (
                 ({'shard_key': 'other'}, set()),
