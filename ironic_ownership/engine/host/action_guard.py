@@ -216,7 +216,7 @@ class Permission:
         self._longest = longest
         self._key = shared_key
         self._given = context.fence.lease()
-        self._given_up = 0
+        self._releases: int | None = None
         self._until = float('-inf')
 
     @property
@@ -247,7 +247,7 @@ class Permission:
             self._lease()
         except exceptions.FencedError:
             return 0.0
-        if self._given_up != self._context.fence.given_up(self._uuid):
+        if self._has_released(self._releases):
             return 0.0
         return self._until - self._context.clock()
 
@@ -285,7 +285,7 @@ class Permission:
         # Times count from before the read: its answer may be delayed.
         started = self._context.clock()
         lease = self._lease()
-        given_up = self._context.fence.given_up(self._uuid)
+        releases = self._context.fence.releases(self._uuid)
         row, record = self._context.ports.records.service_and_node(
             self.host, self._uuid
         )
@@ -301,10 +301,16 @@ class Permission:
                 'records answered too late',
                 hint='Try again',
             )
-        if given_up != self._context.fence.given_up(self._uuid):
+        if self._has_released(releases):
             raise _not_owner(self.host, self._uuid, None)
-        self._until, self._given_up = until, given_up
+        self._until, self._releases = until, releases
         return record
+
+    def _has_released(self, before: int | None) -> bool:
+        """Tell whether the own service releases the node, or did so since."""
+        return before is None or before != self._context.fence.releases(
+            self._uuid
+        )
 
     def _lease(self) -> fence.Lease:
         found = self._context.fence.lease()

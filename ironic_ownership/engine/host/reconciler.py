@@ -199,16 +199,17 @@ class Reconciler:
         while batch := list(itertools.islice(remaining, BATCH)):
             token = self.feed.read_token()
             # Their next owner may act as soon as that is written.
-            fence.give_up(c.uuid for c in batch if isinstance(c, Release))
-            outcome = self.context.ports.records.apply(
-                self.context.host,
-                fence.epoch(),
-                batch,
-                # Before the commit as well: the database may have delayed
-                # the transaction until after the lease.
-                confirm=fence.epoch,
-                budget=self.budget,
-            )
+            leaving = [c.uuid for c in batch if isinstance(c, Release)]
+            with fence.releasing(leaving):
+                outcome = self.context.ports.records.apply(
+                    self.context.host,
+                    fence.epoch(),
+                    batch,
+                    # Before the commit as well: the database may have
+                    # delayed the transaction until after the lease.
+                    confirm=fence.epoch,
+                    budget=self.budget,
+                )
             self.feed.written(token, outcome.applied)
             written.done.update(map(type, outcome.applied))
             written.refused += len(outcome.refused)

@@ -8,10 +8,11 @@ process may declare this one dead.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.calls import Clock, monotonic
@@ -135,7 +136,8 @@ class Fence:
         self._until = float('-inf')
         self._epoch: int | None = None
         self._term = 0
-        self._given_up = collections.Counter[str]()
+        self._leaving = collections.Counter[str]()
+        self._left = collections.Counter[str]()
         self._closed = False
         self._reason: Refusal = _NO_MEMBER
 
@@ -183,14 +185,24 @@ class Fence:
             self._reason = _CLOSED if self._closed else reason or _NO_MEMBER
         self.changes.notify()
 
-    def give_up(self, uuids: Iterable[str]) -> None:
-        """End all permissions for nodes that are about to be released."""
+    @contextlib.contextmanager
+    def releasing(self, uuids: Iterable[str]) -> Iterator[None]:
+        """End all permissions for nodes, and give none while this lasts."""
+        leaving = collections.Counter(uuids)
         with self._lock:
-            self._given_up.update(uuids)
+            self._leaving += leaving
+        try:
+            yield
+        finally:
+            # Also those whose record was read before the commit.
+            with self._lock:
+                self._leaving -= leaving
+                self._left += leaving
 
-    def given_up(self, uuid: str) -> int:
-        """Return how often permissions for a node were ended so far."""
-        return self._given_up[uuid]
+    def releases(self, uuid: str) -> int | None:
+        """Return how often a node was released; ``None`` during a release."""
+        with self._lock:
+            return None if self._leaving[uuid] else self._left[uuid]
 
     def close(self) -> None:
         """Withdraw the right for ever: the process stops."""

@@ -210,9 +210,9 @@ class Recovery:
 
     def _release(self, one: Reservation, detail: str) -> bool:
         # Another service may reserve the node as soon as that is written.
-        self.fence.give_up(filter(None, [one.node_uuid]))
-        # A pause may hold it, or another process has changed it.
-        return self.lifecycle.release(one, detail).state is CLOSED
+        with self.fence.releasing(filter(None, [one.node_uuid])):
+            # A pause may hold it, or another process has changed it.
+            return self.lifecycle.release(one, detail).state is CLOSED
 
     def _release_orphan(self, orphan: Allocation) -> bool:
         # Otherwise it belongs to another service now, or was just begun.

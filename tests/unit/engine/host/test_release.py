@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 from ironic_ownership.contracts import exceptions
 from tests.unit.engine import service, world
 
@@ -39,10 +41,14 @@ class TestInstanceSinceTheList(service.ServiceCase):
         for one in self.host1, self.host2:
             one.beat()
         given = {uuid: guard.check(uuid) for uuid in self.ironic.nodes}
-        held = []
+        held, asked = [], []
 
         def look(*args: object, **values: object) -> object:
             held.extend(uuid for uuid in given if given[uuid].is_valid)
+            # The records still name this service.
+            for uuid in given:
+                with contextlib.suppress(exceptions.NotOwnerError):
+                    asked.append(guard.check(uuid))
             return apply(*args, **values)
 
         apply = self.records.apply
@@ -51,6 +57,7 @@ class TestInstanceSinceTheList(service.ServiceCase):
         kept = {world.uuid(n) for n, o in self.owners().items() if o}
         self.assertLess(kept, given.keys())
         self.assertEqual(kept, {*held})
+        self.assertEqual(kept, {one.node.uuid for one in asked})
         # It may get another one for what it keeps, or gets back.
         for uuid, permission in given.items():
             if uuid in kept:
