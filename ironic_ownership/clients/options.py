@@ -32,9 +32,9 @@ _IRONIC = (
         min=1,
         max=api.PAGE_SIZE,
         help='Number of nodes in one answer of Ironic. A larger page means '
-        'fewer requests, a smaller one shorter requests; each of them has to '
-        'end within timeout, in seconds. Ironic itself gives no more than '
-        'its own [api] max_limit.',
+        'fewer requests, a smaller one shorter requests. Ironic may take '
+        'timeout, in seconds, until it begins to answer, and between two '
+        'parts of the answer. It gives no more than its own [api] max_limit.',
     ),
 )
 _PLACEMENT = (
