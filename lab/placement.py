@@ -168,39 +168,27 @@ class Placement(service.Service):
         for name in totals:
             if name.startswith('CUSTOM_'):
                 self.request('PUT', f'/resource_classes/{name}')
-        self.request(
-            'PUT',
-            f'/resource_providers/{uuid}/inventories',
-            json={
-                'resource_provider_generation': self.generation(uuid),
-                'inventories': {n: {'total': t} for n, t in totals.items()},
-            },
-        )
+        inventories = {n: {'total': t} for n, t in totals.items()}
+        self._replace(uuid, 'inventories', inventories)
 
     def set_traits(self, uuid: str, names: Iterable[str]) -> None:
         """Replace the traits of a provider."""
         for name in names:
             if name.startswith('CUSTOM_'):
                 self.request('PUT', f'/traits/{name}')
-        self.request(
-            'PUT',
-            f'/resource_providers/{uuid}/traits',
-            json={
-                'resource_provider_generation': self.generation(uuid),
-                'traits': sorted(names),
-            },
-        )
+        self._replace(uuid, 'traits', sorted(names))
 
     def set_aggregates(self, uuid: str, aggregates: Iterable[str]) -> None:
         """Replace the aggregates of a provider."""
-        self.request(
-            'PUT',
-            f'/resource_providers/{uuid}/aggregates',
-            json={
-                'resource_provider_generation': self.generation(uuid),
-                'aggregates': sorted(aggregates),
-            },
-        )
+        self._replace(uuid, 'aggregates', sorted(aggregates))
+
+    def _replace(self, uuid: str, what: str, value: object) -> None:
+        body = {
+            'resource_provider_generation': self.generation(uuid),
+            what: value,
+        }
+        path = f'/resource_providers/{uuid}/{what}'
+        self.request('PUT', path, json=body)
 
     def allocate(self, uuid: str, consumer: str | None = None) -> str:
         """Allocate the one unit of a provider; return the consumer."""
