@@ -88,6 +88,15 @@ OPTS: dict[str, tuple[cfg.Opt, ...]] = {
 }
 """Options by group; others are those of keystoneauth."""
 
+_SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
+_NOT_USED = frozenset(
+    (
+        *('version', 'min-version', 'max-version'),
+        *('connect-retries', 'connect-retry-delay'),
+        *('status-code-retries', 'status-code-retry-delay'),
+        'retriable-status-codes',
+    )
+)
 _HINT = (
     'Add auth_type = password with auth_url, username, password, '
     'user_domain_name, project_name and project_domain_name; or set '
@@ -98,9 +107,36 @@ _HINT = (
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return the options by group, for the sample and the validator."""
     return [
-        (group, [*opts, *transport.list_opts(group)])
-        for group, opts in OPTS.items()
+        (group, [*opts, *_of_service(group)]) for group, opts in OPTS.items()
     ]
+
+
+def every_opt(group: str) -> list[cfg.Opt]:
+    """Return the options of one service, of common kinds of credentials."""
+    from keystoneauth1 import loading
+
+    return [
+        *_of_service(group),
+        *loading.get_auth_common_conf_options(),
+        *transport.own_opts(group),
+    ]
+
+
+def _of_service(group: str) -> list[cfg.Opt]:
+    from keystoneauth1 import loading
+
+    opts = {
+        opt.dest: opt
+        for opt in (
+            *loading.get_auth_common_conf_options(),
+            *transport.own_opts(group),
+        )
+        if opt.name not in _NOT_USED
+    }
+    for plugin in _SAMPLE_PLUGINS:
+        for opt in loading.get_auth_plugin_conf_options(plugin):
+            opts.setdefault(opt.dest, opt)
+    return list(opts.values())
 
 
 def register_opts(conf: cfg.ConfigOpts, *groups: str) -> None:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ironic_ownership.clients import answers, transport
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions, refusals
 from ironic_ownership.contracts.calls import new_request_id, pending
 
@@ -132,7 +132,7 @@ def cloud_errors() -> tuple[type[Exception], ...]:
     from openstack import exceptions as sdk
 
     # Its library expects that each value has the right form.
-    return (sdk.SDKException, ksa.ClientException, *answers.ODD)
+    return (sdk.SDKException, ksa.ClientException, *transport.ODD)
 
 
 def _is_anonymous(config: Mapping[str, Any]) -> bool:

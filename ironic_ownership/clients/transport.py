@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ironic_ownership.clients import answers
 from ironic_ownership.contracts import exceptions, texts
 from ironic_ownership.contracts.calls import pending
 
@@ -36,16 +35,6 @@ TIMEOUT = 60.0
 SERVICE_TYPES = {'ironic': 'baremetal', 'placement': 'placement'}
 """Types in the catalog of Keystone, by the group of the options."""
 
-_SAMPLE_PLUGINS = ('password', 'v3applicationcredential', 'none')
-_NOT_USED = frozenset(
-    (
-        *('version', 'min-version', 'max-version'),
-        *('connect-retries', 'connect-retry-delay'),
-        *('status-code-retries', 'status-code-retry-delay'),
-        'retriable-status-codes',
-    )
-)
-
 _UNLIMITED = contextlib.nullcontext()
 """Replaces keystoneauth's limiter of each request's rate. That one limits
 nothing here, but uses the wall clock: after the clock was set back by an hour
@@ -53,6 +42,12 @@ it would hold every request for an hour."""
 
 _MAY_PASS = frozenset((408, 425, 429))
 _LONGEST = 300
+
+ODD = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(RecursionError, OverflowError),
+)
+"""Errors of reading an answer that has other values than expected."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +107,7 @@ class Service:
                 f'{name} does not answer: {first_cause(exc)}'
             ) from exc
         # keystoneauth expects that each answer of Keystone has the right form.
-        except (ksa.ClientException, OSError, *answers.ODD) as exc:
+        except (ksa.ClientException, OSError, *ODD) as exc:
             wrong = (
                 'cafile, certfile and keyfile'
                 if isinstance(exc, OSError)
@@ -229,7 +224,7 @@ def register_opts(conf: cfg.ConfigOpts, group: str) -> None:
     """
     from keystoneauth1 import loading
 
-    conf.register_opts(_own_opts(group), group=group)
+    conf.register_opts(own_opts(group), group=group)
     loading.register_auth_conf_options(conf, group)
     register_auth_opts(conf, group)
 
@@ -260,33 +255,8 @@ def register_auth_opts(
     return [(section, opt) for opt in opts]
 
 
-def every_opt(group: str) -> list[cfg.Opt]:
-    """Return the options of one service, of common kinds of credentials."""
-    from keystoneauth1 import loading
-
-    return [
-        *list_opts(group),
-        *loading.get_auth_common_conf_options(),
-        *_own_opts(group),
-    ]
-
-
-def list_opts(group: str) -> list[cfg.Opt]:
-    """Return the options of one service for the sample and the validator."""
-    from keystoneauth1 import loading
-
-    opts = {
-        opt.dest: opt
-        for opt in (*loading.get_auth_common_conf_options(), *_own_opts(group))
-        if opt.name not in _NOT_USED
-    }
-    for plugin in _SAMPLE_PLUGINS:
-        for opt in loading.get_auth_plugin_conf_options(plugin):
-            opts.setdefault(opt.dest, opt)
-    return list(opts.values())
-
-
-def _own_opts(group: str) -> list[cfg.Opt]:
+def own_opts(group: str) -> list[cfg.Opt]:
+    """Return the options of one service but those of credentials."""
     from keystoneauth1 import loading
 
     opts: list[cfg.Opt] = [
@@ -341,6 +311,25 @@ def read_errors(group: str) -> Iterator[None]:
         yield
     except cfg.Error as exc:
         raise exceptions.ConfigurationError([f'[{group}] {exc}']) from exc
+
+
+@contextlib.contextmanager
+def odd_values(kind: Callable[[str], Exception], what: str) -> Iterator[None]:
+    """Raise a kind of error where an answer has other values than expected."""
+    try:
+        yield
+    except ODD as exc:
+        raise kind(what) from exc
+
+
+def number(found: object) -> int:
+    """Return a number of things in an answer.
+
+    :raises ValueError: if it is none.
+    """
+    if type(found) is not int or found < 0:
+        raise ValueError(f'{found!r} is not a number of things')
+    return found
 
 
 def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

@@ -196,7 +196,7 @@ def _of_clients(
     for group in options.OPTS:
         section = conf[group].auth_section or group
         for its_group in (group, section):
-            yield its_group, transport.every_opt(group)
+            yield its_group, options.every_opt(group)
         for its_group, opt in transport.register_auth_opts(conf, group):
             yield its_group, [opt]
 

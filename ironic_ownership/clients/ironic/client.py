@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from oslo_log import log
 
-from ironic_ownership.clients import answers
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.ironic import api, errors, nodes
 from ironic_ownership.contracts import bare_metal, exceptions, model
 from ironic_ownership.contracts.calls import new_request_id
@@ -290,7 +290,7 @@ class IronicClient:
         if not nodes.is_uuid(instance_uuid):
             return None
         rows = self._api.get('/nodes', [('instance_uuid', instance_uuid)])
-        with answers.odd_values(errors.unusable, 'a list of nodes'):
+        with transport.odd_values(errors.unusable, 'a list of nodes'):
             for row in rows['nodes']:
                 # A server that ignored the filter would list all nodes.
                 if row['instance_uuid'].lower() == instance_uuid.lower():
@@ -313,10 +313,10 @@ class IronicClient:
         :returns: by shard; the key ``None`` is for nodes without one.
         """
         counts: dict[str | None, int] = {}
-        with answers.odd_values(errors.unusable, 'a count of shards'):
+        with transport.odd_values(errors.unusable, 'a count of shards'):
             for row in self._api.get('/shards')['shards']:
                 name = None if row['name'] == 'None' else str(row['name'])
-                number = answers.number(row['count'])
+                number = transport.number(row['count'])
                 counts[name] = counts.get(name, 0) + number
         return counts
 

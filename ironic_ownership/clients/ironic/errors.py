@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ironic_ownership.clients import answers, transport
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def code_of(answer: requests.Response) -> str | None:
     try:
         message = json.loads(answer.content)['error_message']
         return str(json.loads(message)['code'])
-    except answers.ODD:
+    except transport.ODD:
         return None
 
 
@@ -76,7 +76,7 @@ def _error_text(answer: requests.Response) -> str:
             message = json.loads(message)
         text = message.get('faultstring') or message.get('description') or ''
         return ' '.join(str(text).split())
-    except answers.ODD:
+    except transport.ODD:
         return ''
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_log import log
 
-from ironic_ownership.clients import answers, transport
+from ironic_ownership.clients import transport
 from ironic_ownership.contracts import exceptions
 
 if TYPE_CHECKING:
@@ -133,5 +133,5 @@ def _code_and_text(answer: requests.Response) -> tuple[str, str]:
         return str(error.get('code') or ''), ' '.join(
             str(error.get('detail') or '').split()
         )
-    except answers.ODD:
+    except transport.ODD:
         return '', ''

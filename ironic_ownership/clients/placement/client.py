@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ironic_ownership.clients import answers
+from ironic_ownership.clients import transport
 from ironic_ownership.clients.placement import api
 from ironic_ownership.contracts import exceptions, placement
 
@@ -57,7 +57,7 @@ class PlacementClient:
         data = self._get(uuid, '/allocations')
         if data is None:
             return None
-        with answers.odd_values(_unexpected, 'allocations'):
+        with transport.odd_values(_unexpected, 'allocations'):
             return frozenset(map(str, data['allocations'].keys()))
 
     def put_provider(self, uuid: str, name: str) -> bool:
@@ -179,7 +179,7 @@ class PlacementClient:
 
     def _with(self, trait: str) -> frozenset[str]:
         data = self._send('GET', f'/resource_providers?required={trait}')
-        with answers.odd_values(_unexpected, 'list of providers'):
+        with transport.odd_values(_unexpected, 'list of providers'):
             return frozenset(
                 str(p['uuid']) for p in data['resource_providers']
             )
@@ -297,9 +297,9 @@ def _replace(
 
 def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
     known = {field.name for field in dataclasses.fields(placement.Resource)}
-    with answers.odd_values(_unexpected, 'inventory'):
+    with transport.odd_values(_unexpected, 'inventory'):
         return placement.Inventory(
-            answers.number(data['resource_provider_generation']),
+            transport.number(data['resource_provider_generation']),
             {
                 str(name): placement.Resource(
                     **{k: v for k, v in values.items() if k in known}
@@ -310,9 +310,9 @@ def _inventory(data: Mapping[str, Any]) -> placement.Inventory:
 
 
 def _traits(data: Mapping[str, Any]) -> placement.Traits:
-    with answers.odd_values(_unexpected, 'traits'):
+    with transport.odd_values(_unexpected, 'traits'):
         return placement.Traits(
-            answers.number(data['resource_provider_generation']),
+            transport.number(data['resource_provider_generation']),
             frozenset(map(str, data['traits'])),
         )
 

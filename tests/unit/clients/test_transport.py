@@ -19,7 +19,7 @@ from tests.unit.clients import recorded_http
 def keystone(url):
     """Return a configuration with a user of Keystone."""
     conf = recorded_http.configuration(auth_type='password')
-    conf.register_opts(transport.list_opts('ironic'), 'ironic')
+    conf.register_opts(dict(client_options.list_opts())['ironic'], 'ironic')
     for name, value in (
         ('auth_url', url),
         ('username', 'u'),
