@@ -15,7 +15,7 @@ from typing import SupportsIndex
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = (
     *('api', 'backends', 'cli', 'clients', 'cmd', 'db', 'engine'),
-    *('observe', 'policies', 'wiring'),
+    *('policies', 'wiring'),
 )
 _ELSEWHERE = re.compile(r'\.migrations\.|\.web\.wsgi$')
 """Imported by other programs; the latter sets up logging."""

@@ -9,9 +9,7 @@ import contextlib
 import importlib
 import pkgutil
 
-_PACKAGES = (
-    *('api', 'cli', 'clients', 'db', 'engine', 'observe', 'osc', 'wiring'),
-)
+_PACKAGES = ('api', 'cli', 'clients', 'db', 'engine', 'osc', 'wiring')
 _IMPORTED_LATE = (
     'cliff.formatters.json_format',
     'cliff.formatters.table',
