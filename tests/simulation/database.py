@@ -66,6 +66,8 @@ class Database(Server):
         Connection.database = self
         for one in Connection.opened:
             one.user = None  # it would keep all of an earlier schedule
+            if one.in_transaction:  # ended in the middle of its rollback
+                sqlite3.Connection.rollback(one)
         for file in self.files:
             file.restore(file_of(0).empty)
         self.query = self.files[0].reader.execute
