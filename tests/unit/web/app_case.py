@@ -121,6 +121,14 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         self.claim('old', self.epoch, *self.ironic.nodes.values())
         self.records.set_service('old', actor='test', disabled=True)
         self.wired = Wired(database, self.ironic, self.backend)
+        # A refresh of the metrics that no one waits for reads the records.
+        self.addCleanup(self._end_refreshes)
+
+    @staticmethod
+    def _end_refreshes() -> None:
+        for thread in threading.enumerate():
+            if thread.name == 'metrics':
+                thread.join()
 
     @functools.cached_property
     def client(self) -> Any:
