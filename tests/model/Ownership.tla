@@ -185,7 +185,7 @@ Gone(h) == IF h = None \/ service[h].active = None THEN TRUE
            ELSE service[h].down \/ member[service[h].active] = 0
 Seen(h) == IF h = None THEN 0 ELSE service[h].epoch
 
-\* engine/host/reconcile_plan.py: build
+\* engine/host/reconcile_plan.py: plan
 Plans(p) ==
     IF ~MayAct(p) THEN {} ELSE
     {Write("release", p, epoch[p], n, Host(p), 0, None) :
