@@ -1,14 +1,14 @@
 """The assigner that spreads nodes over peers with a consistent hash ring.
 
 The answers of the ring are those of tooz, and so of Nova. tooz builds a set of
-all its hosts for each lookup, so its cost grows with the hosts; here a lookup
-is one digest and one search. A ring is immutable: each set of hosts has its
-own.
+all its hosts for each lookup, so its cost grows with the hosts; here most
+lookups are one digest and one table access. A ring is immutable: each set of
+hosts has its own.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import bisect
 from collections.abc import Iterable, Mapping, Sequence
 
 from ironic_ownership.contracts import exceptions, model, policy
@@ -96,6 +96,7 @@ class PeerListPolicy(policy.AssignerPolicy):
 
 
 POINTS_PER_HOST = 32
+_PREFIXES = 1 << 16
 
 
 class Ring:
@@ -113,12 +114,34 @@ class Ring:
         # One more owner than digests: past the last one the circle closes.
         owners = [points[digest] for digest in self._digests]
         self._owners = [*owners, owners[0]]
+        self._by_prefix = self._owners_by_prefix()
 
     def owners(self, keys: Iterable[str]) -> Sequence[str]:
         """Return the host whose point follows the digest of each key."""
         # Bound outside of the loop: this runs for 100,000 keys at a time.
-        digests, owners, find = self._digests, self._owners, bisect_right
-        return [owners[find(digests, md5(k.encode()).digest())] for k in keys]
+        digests, owners, by_prefix = (
+            self._digests,
+            self._owners,
+            self._by_prefix,
+        )
+        find = bisect.bisect_right
+        return [
+            by_prefix[digest[0] << 8 | digest[1]]
+            or owners[find(digests, digest)]
+            for key in keys
+            if (digest := md5(key.encode()).digest())
+        ]
+
+    def _owners_by_prefix(self) -> list[str | None]:
+        # Two leading bytes decide alone wherever no point shares them.
+        table: list[str | None] = []
+        for digest, owner in zip(self._digests, self._owners, strict=False):
+            prefix = digest[0] << 8 | digest[1]
+            table.extend([owner] * (prefix - len(table)))
+            if len(table) == prefix:
+                table.append(None)
+        table.extend([self._owners[-1]] * (_PREFIXES - len(table)))
+        return table
 
 
 def _points(host: str) -> Iterable[bytes]:

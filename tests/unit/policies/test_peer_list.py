@@ -91,27 +91,60 @@ class TestRing(unittest.TestCase):
         )
 
 
-class TestPoints(unittest.TestCase):
-    def check(self, hosts, keys) -> None:
+class TestTable(unittest.TestCase):
+    """Keys next to the points, where a table of prefixes could be wrong."""
+
+    def keys_by(self, wanted) -> list[str]:
+        keys = (f'key {number}' for number in range(400_000))
+        found = []
+        for key in keys:
+            if wanted(hashlib.md5(key.encode()).digest()):
+                found.append(key)
+                if len(found) == 5:
+                    break
+        self.assertTrue(found)
+        return found
+
+    def check(self, hosts, wanted) -> None:
+        keys = self.keys_by(wanted)
         self.assertEqual(
             tooz_owners(hosts, keys), list(peer_list.Ring(hosts).owners(keys))
         )
 
+    def test_key_that_shares_its_prefix_with_a_point(self) -> None:
+        hosts = [f'host{number}' for number in range(40)]
+        points = {point[:2] for h in hosts for point in peer_list._points(h)}
+        self.check(hosts, lambda digest: digest[:2] in points)
+
+    def test_key_that_shares_its_prefix_with_two_points(self) -> None:
+        hosts = [f'host{number}' for number in range(300)]
+        seen: set[bytes] = set()
+        shared = set()
+        for host in hosts:
+            for point in peer_list._points(host):
+                (shared if point[:2] in seen else seen).add(point[:2])
+        self.assertTrue(shared)
+        self.check(hosts, lambda digest: digest[:2] in shared)
+
     def test_key_after_the_last_point_goes_to_the_first(self) -> None:
-        hosts = ['host1', 'host3']
-        points = {p: host for host in hosts for p in peer_list._points(host)}
+        points = {
+            point: host
+            for host in ('host1', 'host3')
+            for point in peer_list._points(host)
+        }
         first, last = min(points), max(points)
         self.assertNotEqual(points[first], points[last])
-        outside = [
-            key
-            for key in map(str, range(1000))
-            if not first < hashlib.md5(key.encode()).digest() < last
-        ]
-        self.assertTrue(outside)
-        self.check(hosts, outside)
+        for wanted in (
+            lambda digest: digest > last,
+            lambda digest: digest[:2] > last[:2],
+            lambda digest: digest < first,
+        ):
+            self.check(('host1', 'host3'), wanted)
 
     def test_key_on_a_point_goes_to_the_next_one(self) -> None:
         """A host's name twice, as a key, has the digest of a point."""
         hosts = [f'host{number}' for number in range(40)]
         keys = [host * times for host in hosts for times in range(2, 34)]
-        self.check(hosts, keys)
+        self.assertEqual(
+            tooz_owners(hosts, keys), list(peer_list.Ring(hosts).owners(keys))
+        )
