@@ -183,7 +183,6 @@ class TestConditions(unittest.TestCase):
             node(7, maintenance=True),
             node(8),
             node(9, shard='b'),
-            node(10, resource_class=None),
         ]
         choice = selection.choose(
             wish,
@@ -196,7 +195,7 @@ class TestConditions(unittest.TestCase):
             [
                 ('instance', 1),
                 ('owned', 1),
-                ('resource_class', 2),
+                ('resource_class', 1),
                 ('trait:CUSTOM_A', 1),
                 ('capabilities:boot_mode', 1),
                 ('memory_mb', 1),
@@ -206,7 +205,7 @@ class TestConditions(unittest.TestCase):
             list(choice.removed.items()),
         )
         self.assertEqual((nodes[7],), choice.candidates)
-        self.assertEqual((10, 1), (choice.examined, choice.fitting))
+        self.assertEqual((9, 1), (choice.examined, choice.fitting))
 
 
 def drawn(nodes, instance: str = INSTANCE, limit: int = 10) -> list[str]:
