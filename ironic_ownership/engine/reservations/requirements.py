@@ -7,12 +7,13 @@ parsed once, with the same results.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ironic_ownership.contracts import flavor_specs, model
+from ironic_ownership.contracts import flavor_specs
 from ironic_ownership.contracts.reservations import Request
 
 MB = 1024
@@ -32,68 +33,77 @@ _UNFIT = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 _SAME_ARCHITECTURE = {'amd64': 'x86_64', 'arm64': 'aarch64', 'i386': 'i686'}
 
 Test = Callable[[str], bool]
-_Read = Callable[[Mapping[str, Any]], str | None]
-"""Returns a value of the properties, if there is one."""
 
 
-Requirement = tuple[str, Callable[[model.Node], bool]]
-"""The name of a condition, as in the counts, and whether a node meets it."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on the properties of a node.
+
+    :param name: of the condition, as in the counts.
+    :param fields: the properties that it reads.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    read: Callable[[Mapping[str, Any]], str | None]
+    fits: Test
 
 
 def of(
     request: Request, specs: flavor_specs.FlavorSpecs
 ) -> Iterator[Requirement]:
-    """Yield the requirements on the properties of a node, the cheapest first.
+    """Yield the requirements of a request, the cheapest first.
 
     A resource for Placement (``resources:MEMORY_MB``) replaces the flavor's
     field, as with Nova: 0 requires nothing.
     """
-    amounts = specs.amounts
-    disk = (request.root_gb + request.ephemeral_gb) + request.swap / MB
-    for name, field, least in (
-        (MEMORY, 'memory_mb', amounts.get('memory_mb', request.memory_mb)),
-        (VCPUS, 'cpus', amounts.get('vcpus', request.vcpus)),
-        (DISK, 'local_gb', amounts.get('disk_gb', disk)),
-    ):
-        if least:
-            yield name, _is_met(_property(field), _at_least(least))
+    memory = specs.amounts.get('memory_mb', request.memory_mb)
+    vcpus = specs.amounts.get('vcpus', request.vcpus)
+    disk = _disk_mb(request, specs) / MB
+    if memory:
+        yield _of_property(MEMORY, 'memory_mb', _at_least(memory))
+    if vcpus:
+        yield _of_property(VCPUS, 'cpus', _at_least(vcpus))
+    if disk:
+        yield _of_property(DISK, 'local_gb', _at_least(disk))
     if specs.architecture is not None:
         wanted = _canonical_architecture(specs.architecture)
-        yield (
+        yield _of_property(
             ARCHITECTURE,
-            _is_met(
-                _property('cpu_arch'),
-                lambda text: _canonical_architecture(text) == wanted,
-            ),
+            'cpu_arch',
+            lambda text: _canonical_architecture(text) == wanted,
         )
-    for name, spec in specs.capabilities:
-        yield CAPABILITY + name, _is_met(_capability(name), test_of(spec))
+    yield from (_capability(name, spec) for name, spec in specs.capabilities)
 
 
-def _is_met(read: _Read, fits: Test) -> Callable[[model.Node], bool]:
-    def is_met(node: model.Node) -> bool:
-        text = read(node.properties)
-        return text is not None and fits(text)
-
-    return is_met
+def _disk_mb(request: Request, specs: flavor_specs.FlavorSpecs) -> int:
+    if 'disk_gb' in specs.amounts:
+        return specs.amounts['disk_gb'] * MB
+    return (request.root_gb + request.ephemeral_gb) * MB + request.swap
 
 
 def _at_least(least: float) -> Test:
     return lambda text: _number(text) >= least
 
 
-def _property(name: str) -> _Read:
-    return lambda properties: _text(properties.get(name))
+def _of_property(name: str, field: str, fits: Test) -> Requirement:
+    return Requirement(
+        name, (field,), lambda found: _text(found.get(field)), fits
+    )
 
 
-def _capability(name: str) -> _Read:
+def _capability(name: str, spec: str) -> Requirement:
+    own = (name,) if name in PROPERTIES else ()
+
     def read(properties: Mapping[str, Any]) -> str | None:
         found = parse_capabilities(_text(properties.get('capabilities')) or '')
-        if name in found or name not in PROPERTIES:
+        if name in found or not own:
             return found.get(name)
         return _text(properties.get(name))
 
-    return read
+    return Requirement(
+        CAPABILITY + name, ('capabilities', *own), read, test_of(spec)
+    )
 
 
 def _text(value: object) -> str | None:
