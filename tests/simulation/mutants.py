@@ -121,7 +121,7 @@ def main() -> int:
     for mutant in MUTANTS:
         if given.names and not any(n in mutant.name for n in given.names):
             continue
-        stories = '12' if mutant.story != '*' else '1'
+        stories = '100' if mutant.story != '*' else '1'
         output = hunt(
             mutant,
             *('--schedules', str(given.schedules), '--seed', given.seed),
