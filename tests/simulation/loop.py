@@ -20,7 +20,10 @@ _LATE = 1e-6
 """Seconds by which every wait takes longer: time goes on in any case."""
 
 _SPINNING = 20_000
-"""Steps at one moment after which nothing but a loop without a wait runs."""
+"""Steps at one moment after which nothing but a loop without a wait runs.
+
+A step of a thread, or a wait that ends at once while no other can run.
+"""
 
 
 _LONGEST = 1_000
@@ -165,7 +168,7 @@ class Loop:
         self.world = Process(self, 'world')
         self.processes = [self.world]
         self.is_over = self.is_atomic = False
-        self.steps = 0
+        self.steps = self._at_once = 0
         self.errors: list[tuple[Task, BaseException]] = []
         self._ready: list[Task] = []
         self._timers: list[tuple[float, int, int, Task]] = []
@@ -201,6 +204,10 @@ class Loop:
         if self.is_over:
             raise greenlet.GreenletExit
         if seconds <= 0 and not self._ready:
+            self._at_once += 1
+            if self._at_once > _SPINNING:
+                # Nothing of the thread could catch the error, and go on.
+                self.hub.throw(SpinningError(task.name))
             return
         self._due(task, seconds)
         self.hub.switch()
@@ -233,7 +240,7 @@ class Loop:
 
     def run(self, until: float, stops: Callable[[], bool]) -> None:
         """Let time pass."""
-        ready, timers, at_once = self._ready, self._timers, 0
+        ready, timers, self._at_once = self._ready, self._timers, 0
         while not stops():
             while timers and timers[0][0] <= self.now:
                 _, _, token, task = heapq.heappop(timers)
@@ -243,11 +250,11 @@ class Loop:
                 number = int(self.rng.random() * len(ready))
                 ready[number], ready[-1] = ready[-1], ready[number]
                 self._step(ready.pop())
-                at_once += 1
-                if at_once > _SPINNING:
+                self._at_once += 1
+                if self._at_once > _SPINNING:
                     raise SpinningError(ready[-1].name if ready else '')
             elif timers and timers[0][0] <= until:
-                self.now, at_once = timers[0][0], 0
+                self.now, self._at_once = timers[0][0], 0
             else:
                 self.now = max(self.now, until)
                 return

@@ -5,6 +5,7 @@ Each run is a process of its own, without random hashes: a seed repeats it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -18,9 +19,9 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ironic_ownership.db import tables
-from tests.simulation import cluster, mutants, stories
+from tests.simulation import cluster, mutants, stories, threads
 from tests.simulation.database import Connection
-from tests.simulation.loop import Loop, Process
+from tests.simulation.loop import Loop, Process, SpinningError
 
 FIXED = '20000'
 THREE = ('--schedules', '3')
@@ -52,6 +53,27 @@ class TestLaws(unittest.TestCase):
             for _ in range(2)
         )
         self.assertEqual(first, second)
+
+
+class TestLoop(unittest.TestCase):
+    def test_threads_that_never_wait_are_found(self) -> None:
+        def spin() -> None:
+            due = threads.Event()
+            due.set()
+            while True:
+                # As a loop of the product: it goes on after any error.
+                with contextlib.suppress(Exception):
+                    due.wait()
+
+        for number in (1, 2):
+            with self.subTest(threads=number):
+                loop = Loop(1)
+                with threads.running(loop):
+                    for _ in range(number):
+                        loop.spawn(loop.world, 'spin', spin)
+                    with self.assertRaisesRegex(SpinningError, 'spin'):
+                        loop.run(10, lambda: False)
+                    loop.end()
 
 
 class TestCluster(unittest.TestCase):
