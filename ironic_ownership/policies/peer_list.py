@@ -126,13 +126,13 @@ class Ring:
         )
         find = bisect.bisect_right
         return [
-            by_prefix[digest[0] << 8 | digest[1]]
+            by_prefix[digest[0]][digest[1]]
             or owners[find(digests, digest)]
             for key in keys
             if (digest := md5(key.encode()).digest())
         ]
 
-    def _owners_by_prefix(self) -> list[str | None]:
+    def _owners_by_prefix(self) -> list[list[str | None]]:
         # Two leading bytes decide alone wherever no point shares them.
         table: list[str | None] = []
         for digest, owner in zip(self._digests, self._owners, strict=False):
@@ -141,7 +141,7 @@ class Ring:
             if len(table) == prefix:
                 table.append(None)
         table.extend([self._owners[-1]] * (_PREFIXES - len(table)))
-        return table
+        return [table[at : at + 256] for at in range(0, _PREFIXES, 256)]
 
 
 def _points(host: str) -> Iterable[bytes]:

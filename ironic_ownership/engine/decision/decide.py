@@ -59,18 +59,17 @@ def _decide(
     decided: dict[str, Decision] = {}
     for group_nodes, decisions in _desired(nodes, peer_groups, owners or {}):
         for node, desired in zip(group_nodes, decisions, strict=True):
-            uuid = node.uuid
-            record = records.get(uuid)
-            if (
+            record = records.get(node.uuid)
+            as_recorded = (
                 node.instance_uuid is None
                 if record is None
                 else record.host == desired.owner
-            ):
-                decided[uuid] = desired
-            else:
-                decided[uuid] = _with_record(
-                    node, record, desired, peer_groups
-                )
+            )
+            decided[node.uuid] = (
+                desired
+                if as_recorded
+                else _with_record(node, record, desired, peer_groups)
+            )
     return decided
 
 
