@@ -304,7 +304,8 @@ class Service:
 
         :param dead: whether it is, as far as the members show.
         """
-        gone = self.forced_down or (dead and not self.never_registered)
+        # Release 1.0 does not sign its requests: Ironic can't refuse them.
+        gone = self.forced_down or (dead and self.settings.process is not None)
         return gone and not self.away
 
     def is_served_by(self, member: Member) -> bool:

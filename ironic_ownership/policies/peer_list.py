@@ -126,8 +126,7 @@ class Ring:
         )
         find = bisect.bisect_right
         return [
-            by_prefix[digest[0]][digest[1]]
-            or owners[find(digests, digest)]
+            by_prefix[digest[0]][digest[1]] or owners[find(digests, digest)]
             for key in keys
             if (digest := md5(key.encode()).digest())
         ]

@@ -61,6 +61,16 @@ class OwnerChange:
         return self.interpret(known.settings) if known else None
 
     @functools.cached_property
+    def unaware(self) -> Sequence[str]:
+        """The live services of release 1.0: they claim nodes that are held."""
+        view = self.snapshot.view
+        return [
+            one.host
+            for one in (() if isinstance(view, str) else view.members)
+            if one.settings.permission_lifetime is None
+        ]
+
+    @functools.cached_property
     def peer_groups(self) -> PeerGroups:
         """The peers of all members.
 
@@ -161,13 +171,24 @@ class Case:
 
     @property
     def unbounded(self) -> str | None:
-        """The reason why no end of the source's permissions is known."""
+        """The reason why the source's permissions may outlast a hand-over.
+
+        Release 1.0 does not say when its own end, and claims a node while it
+        is held until those of another end.
+        """
         service = self.snapshot.services.get(self.source or '')
-        if service is None or service.settings.permission_lifetime is not None:
+        if service is None:
+            return None
+        if service.settings.permission_lifetime is None:
+            return (
+                f'the release of {service.host} does not advertise how long '
+                'its permissions last'
+            )
+        if not self.change.unaware:
             return None
         return (
-            f'the release of {self.source} does not advertise how long its '
-            'permissions last'
+            f'the release of {", ".join(self.change.unaware)} does not wait '
+            'until the permissions of another service have ended'
         )
 
     @property

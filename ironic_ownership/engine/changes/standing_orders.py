@@ -249,12 +249,15 @@ class NotEnforcedError(exceptions.OwnershipError):
 
     code, http_status, exit_code = 'not_enforced', 409, 3
 
-    def __init__(self, why: str) -> None:
+    def __init__(
+        self,
+        why: str,
+        hint: str = 'Install ironic-ownership-middleware in Ironic, and set '
+        '[enforcement] shared_key in every configuration; see '
+        '"Enforcement in Ironic" in the documentation',
+    ) -> None:
         super().__init__(
-            f'Ironic does not enforce ownership: {why}',
-            hint='Install ironic-ownership-middleware in Ironic, and set '
-            '[enforcement] shared_key in every configuration; see '
-            '"Enforcement in Ironic" in the documentation',
+            f'Ironic does not enforce ownership: {why}', hint=hint
         )
 
 
@@ -287,6 +290,7 @@ def propose_order(
     :param whole_scope: also of all services that advertise its scope.
     :raises NotFoundError: with the nearest names.
     :raises RequestError: if it names itself.
+    :raises NotEnforcedError: for a service of release 1.0.
     """
     rows = [named] = [service_named(records, host)]
     if order is not None and order.to is not None:
@@ -317,6 +321,16 @@ def propose_order(
             and scope is not None
             and has(row, scope)
         ]
+    unsigned = [
+        row.host
+        for row in rows
+        if not (row.never_registered or row.settings.process)
+    ]
+    if order is not None and unsigned:
+        raise NotEnforcedError(
+            f'the release of {", ".join(unsigned)} does not sign its requests',
+            hint='Upgrade it first',
+        )
     return [
         ServiceChange(
             row,

@@ -37,12 +37,14 @@ class _Moment:
     :param serving: hosts whose nodes are offered.
     :param writers: hosts that may write for others.
     :param stopped: hosts whose nodes are not; all others are undecided.
+    :param earlier: live hosts of release 1.0, which writes nothing.
     """
 
     rows: Mapping[str, model.Service]
     serving: set[str]
     stopped: set[str]
     writers: set[str]
+    earlier: set[str]
 
 
 @dataclasses.dataclass(eq=False)
@@ -80,8 +82,13 @@ class SchedulingStatus:
         self.context.ports.records.apply(host, fence.epoch(), ())
         now = self._moment()
         mine = {h for h in now.stopped if _writer(h, now) == host}
+        served = {
+            h
+            for h in now.serving
+            if h == host or (h in now.earlier and _writer(h, now) == host)
+        }
         out = self._out_of_service()
-        seen = _described(now.rows, {host, *mine}), host in now.serving, out
+        seen = _described(now.rows, {host, *mine, *served}), served, out
         if seen == self._done:
             return
         self._done, self._busy = None, False
@@ -90,8 +97,9 @@ class SchedulingStatus:
             stopped: self._write(self._providers(stopped) - marked, True)
             for stopped in sorted(mine)
         }
-        if host in now.serving:
-            self._write((self._providers(host) & marked) - out, False)
+        for one in sorted(served):
+            self._write((self._providers(one) & marked) - out, False)
+        if host in served:
             self._write(out - marked, True)
         self._take_back(written)
         # Other clients changed a provider meanwhile: the next report retries.
@@ -120,8 +128,9 @@ class SchedulingStatus:
                 stopped.add(host)
         # Without any other, those that are only disabled write.
         alive = {h for h in present & rows.keys() if not rows[h].forced_down}
-        writers = serving & present or alive
-        return _Moment(rows, serving, stopped, writers)
+        earlier = {h for h in alive if rows[h].settings.process is None}
+        writers = (serving & present) - earlier or alive - earlier
+        return _Moment(rows, serving, stopped, writers, earlier)
 
     def _owned(self, host: str) -> Sequence[model.ComputeNode]:
         return self.context.ports.records.compute_nodes(NodeFilter(host=host))

@@ -17,7 +17,7 @@ class ChangesCase(app_case.SiteCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.records.register('idle', world.ALL)
+        self.records.register('idle', world.advertised(world.ALL, 15.0))
 
     def state(self) -> tuple[object, ...]:
         return self.records.services(), self.records.events()
@@ -86,6 +86,7 @@ class StandingOrderTest(ChangesCase):
         self.assertEqual(set(), self.with_orders())
 
     def test_order_that_cannot_be_carried_out_is_refused(self) -> None:
+        self.records.register('earlier', world.ALL)
         before = self.state()
         self.patch('old', 404, **{**self.ORDER, 'take_over_deployed_to': 'x'})
         itself = self.patch(
@@ -95,6 +96,12 @@ class StandingOrderTest(ChangesCase):
             'old cannot take over from itself', itself['error']['message']
         )
         self.patch('old', **self.ORDER, dry_run=True)
+        earlier = self.patch('earlier', 409, **self.ORDER)['error']
+        self.assertEqual(
+            ('not_enforced', 'Upgrade it first'),
+            (earlier['code'], earlier['hint']),
+        )
+        self.patch('earlier', take_over_deployed_after=None)
         for key, state in (
             ('', Enforcement.ENFORCED),
             ('k', Enforcement.ABSENT),

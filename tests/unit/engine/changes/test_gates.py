@@ -25,8 +25,8 @@ from tests.unit.engine import world
 GATES = gates.codes(MOVE)
 UUID = world.uuid(1)
 OLD = world.advertised(world.ALL, 15.0)
-NEW = model.View.of([world.member('new')])
-BOTH = model.View.of([world.member('new'), world.member('old')])
+NEW = model.View.of([world.member('new', OLD)])
+BOTH = model.View.of([world.member('new', OLD), world.member('old', OLD)])
 DOWN = 'etcd is down'
 STOPPED, AGREES = 'source_stopped', 'instance_agrees'
 ALIVE, ADMITS = 'destination_alive', 'destination_admits'
@@ -130,17 +130,24 @@ class MoveGatesTest(unittest.TestCase):
             )
             self.check((snapshot, fails))
             self.assertIs(not fails, case(snapshot).hands_over)
-        # A release that does not advertise how long permissions last.
-        snapshot = at(
-            old={'disabled': False, 'settings': world.ALL},
-            node={'instance_uuid': None},
-            recorded=None,
-            running=(),
-            view=BOTH,
+        # Release 1.0 neither says how long permissions last, nor waits.
+        earlier = model.View.of(
+            [world.member('new'), world.member('old', OLD)]
         )
-        self.check((snapshot, {STOPPED}))
-        (refused,) = refusals(evaluate(case(snapshot)))
-        self.assertIn('does not advertise', str(refused.detail))
+        for settings, view, words in (
+            (world.ALL, BOTH, 'release of old does not advertise'),
+            (OLD, earlier, 'release of new does not wait'),
+        ):
+            snapshot = at(
+                old={'disabled': False, 'settings': settings},
+                node={'instance_uuid': None},
+                recorded=None,
+                running=(),
+                view=view,
+            )
+            self.check((snapshot, {STOPPED}))
+            (refused,) = refusals(evaluate(case(snapshot)))
+            self.assertIn(words, str(refused.detail))
 
     def test_destination_has_to_exist_live_and_be_enabled(self) -> None:
         unknown = failed(at(), to='unknown')
@@ -266,32 +273,36 @@ class ReleaseGatesTest(unittest.TestCase):
     """Node 1 left the shard of ``old`` for that of ``new``."""
 
     def test_each_gate_alone_stops_the_release(self) -> None:
-        old, new = (world.runs(shard_key=host) for host in ('old', 'new'))
-        view = model.View.of(
-            [world.member('old', old), world.member('new', new)]
+        before, other = (
+            {'disabled': False, 'settings': world.runs(shard_key=host)}
+            for host in ('old', 'new')
         )
-        lives = {
-            'disabled': False,
-            'settings': world.advertised(old, 15.0),
-        }
-        before = {'disabled': False, 'settings': old}
+        lives, new = (
+            {**one, 'settings': world.advertised(one['settings'], 15.0)}
+            for one in (before, other)
+        )
+        members = [world.member('old', lives['settings'])]
         stock = {'disabled': False, 'settings': model.Service('x', 0).settings}
-        for service, node, running, fails in (
-            (lives, {}, (), set()),
-            ({**stock, 'epoch': 0}, {}, (), {'owner_registered'}),
-            (before, {}, (), {'owner_registered'}),
-            (lives, {'instance_uuid': 'i1'}, (), {'no_instance'}),
-            (lives, {}, ('i1',), {'no_instance'}),
-            (lives, {'reservation': 'c1'}, (), {BUSY}),
-            (lives, {'shard': 'old'}, (), {'not_given_back'}),
+        for service, peer, node, running, fails in (
+            (lives, new, {}, (), set()),
+            ({**stock, 'epoch': 0}, new, {}, (), {'owner_registered'}),
+            (before, new, {}, (), {'owner_registered'}),
+            # Of a release that claims a node while it is held.
+            (lives, other, {}, (), {'owner_registered'}),
+            (lives, new, {'instance_uuid': 'i1'}, (), {'no_instance'}),
+            (lives, new, {}, ('i1',), {'no_instance'}),
+            (lives, new, {'reservation': 'c1'}, (), {BUSY}),
+            (lives, new, {'shard': 'old'}, (), {'not_given_back'}),
         ):
             snapshot = at(
                 old=service,
-                new={'settings': new},
+                new=peer,
                 node={'instance_uuid': None, 'shard': 'new', **node},
                 recorded=None,
                 running=running,
-                view=view,
+                view=model.View.of(
+                    [*members, world.member('new', peer['settings'])]
+                ),
             )
             self.assertEqual(fails, failed(snapshot, to=None), (node, running))
 
@@ -305,7 +316,9 @@ class ReleaseGatesTest(unittest.TestCase):
                 ({'shard_key': 'other'}, set()),
                 ({}, {'not_given_back'}),
             ):
-                bad = world.runs(**more, **{name: None})
+                bad = world.advertised(
+                    world.runs(**more, **{name: None}), 15.0
+                )
                 snapshot = at(
                     old=lives,
                     new={'settings': bad},

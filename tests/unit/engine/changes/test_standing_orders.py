@@ -33,6 +33,7 @@ def order(after: int = 0, to: str | None = None) -> StandingOrder:
     return StandingOrder(after, 'alice', 'on call', to)
 
 
+SIGNS = world.advertised(world.ALL, 15.0)
 NOTHING, NOTE, MOVE = ([], []), (['host1'], []), ([], ['host1'])
 LIVES = {
     'unsettled': Liveness(),
@@ -40,7 +41,7 @@ LIVES = {
     'suspect': Liveness(True, suspect=frozenset({'host1'})),
     'dead': Liveness(True),
 }
-FLAGS = ('ordered', 'away', 'down', 'registered', 'fenced', 'noted', 'due')
+FLAGS = ('ordered', 'away', 'down', 'signs', 'fenced', 'noted', 'due')
 
 
 class TestDecide(unittest.TestCase):
@@ -57,14 +58,14 @@ class TestDecide(unittest.TestCase):
                 order=order() if flags['ordered'] else None,
                 away=flags['away'],
                 forced_down=flags['down'],
-                registered_at=1.0 if flags['registered'] else None,
+                settings=SIGNS if flags['signs'] else world.ALL,
                 fenced=flags['fenced'],
                 fence_epoch=7 if flags['noted'] else 6,
                 order_due=flags['due'],
             )
             # The operator who forces it down knows more than the members,
-            # and one that never registered is not known to be dead.
-            gone = flags['down'] or (life == 'dead' and flags['registered'])
+            # and Ironic can't refuse one whose release does not sign.
+            gone = flags['down'] or (life == 'dead' and flags['signs'])
             expected = NOTHING
             if flags['ordered'] and gone and not flags['away']:
                 # A note counts for one epoch only.

@@ -425,13 +425,15 @@ class TestReports(CheckCase):
     def test_standing_order_is_shown_where_it_counts(self) -> None:
         order = StandingOrder(600, 'alice', 'on call')
         down, away = {'forced_down': True}, {'away': True}
+        signs = {'settings': world.advertised(world.ALL, 15.0)}
         never = {'registered_at': None, 'settings': model.MemberSettings(())}
         for alive, row, state in (
-            (True, {}, None),
-            (False, {}, 'not alive'),
+            (True, signs, None),
+            (False, signs, 'not alive'),
+            (False, {}, None),
             (True, down, 'forced down'),
             (False, down, 'forced down'),
-            (False, away, None),
+            (False, signs | away, None),
             (False, never, None),
             (False, never | down, 'forced down'),
         ):
@@ -444,7 +446,7 @@ class TestReports(CheckCase):
                 else:
                     found = self.assert_found('standing_order', 'host1')
                     self.assertIn(f'host1 is {state}: its', found.what)
-                    self.assertEqual(bool(row), '--up"; or' in found.hint)
+                    self.assertEqual(row != signs, '--up"; or' in found.hint)
 
     def test_fault_and_configuration_of_a_live_service(self) -> None:
         self.row('host1', config_error='peer_list: half')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 from ironic_ownership.contracts import exceptions, placement
 from ironic_ownership.engine.placement.scheduling_status import (
     SchedulingStatus,
@@ -79,6 +81,24 @@ class TestSchedulingStatus(service.ServiceCase):
         self.serve('host1', A)
         self.work()
         self.assertEqual(set(), self.marked())
+
+    def test_nodes_of_release_1_0_are_offered_by_another(self) -> None:
+        del self.services['host1']
+        self.work()
+        self.assertEqual({1, 2}, self.marked())
+        with mock.patch.object(service, 'process_info', lambda: None):
+            self.serve('host1', A)
+        # It writes no trait, and is not asked to write for others.
+        del self.statuses['host1']
+        self.work()
+        self.assertEqual(set(), self.marked())
+        self.placement.calls.clear()
+        self.work()
+        self.assertEqual([], self.placement.calls)
+        self.serve('host3', C)
+        self.operate('host2', disabled=True)
+        self.work()
+        self.assertEqual({3}, self.marked())
 
     def test_node_out_of_service_until_it_returns(self) -> None:
         for code, marked in (("'out_of_service'", {2}), ('NULL', set())):
