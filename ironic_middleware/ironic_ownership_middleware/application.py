@@ -211,6 +211,8 @@ def _answer(refusal: Refusal, start_response: Any) -> list[bytes]:
         [
             ('Content-Type', 'application/json'),
             ('Content-Length', str(len(body))),
+            # For clients that treat a 409 of Ironic as something else.
+            (request_header.HEADER, refusal.code),
         ],
     )
     return [body]

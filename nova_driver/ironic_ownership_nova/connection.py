@@ -22,6 +22,9 @@ from ironic_ownership.embedding import Permission, exceptions
 
 LOG = log.getLogger(__name__)
 
+HEADER = 'X-Ironic-Ownership'
+"""In the answer by which Ironic's middleware refuses a request."""
+
 _READ_METHODS = frozenset(('GET', 'HEAD'))
 _READ_PREFIXES = ('get', 'find_')
 _READS = frozenset(
@@ -85,13 +88,20 @@ class ActionGuard:
         :param call: for the log.
         :param node: its uuid; that of the operation by default.
         :raises Exception: the refusal of the operation, if this service may
-            not act on the node at this moment.
+            not act on the node at this moment, by the guard or by Ironic.
         """
         write = self._current or self._outside(), call, node
         self._require(*write)
         self._thread.write = write
         try:
             yield
+        except Exception as exc:
+            # Nova takes a 409 for a VIF that is attached already, and releases
+            # the addresses of an instance after any other error of a deletion.
+            answer = getattr(exc, 'response', None)
+            if HEADER not in getattr(answer, 'headers', ()):
+                raise
+            raise write[0].refusal(f'Ironic refuses it: {exc}') from exc
         finally:
             self._thread.write = None
 

@@ -62,6 +62,7 @@ class _Ironic(requests.adapters.BaseAdapter):
         super().__init__()
         self.changes: list[tuple[str, str, str | None]] = []
         self.statuses: list[int] = []
+        self.headers: dict[str, str] = {}
 
     def send(
         self, request: requests.PreparedRequest, **options: Any
@@ -73,6 +74,7 @@ class _Ironic(requests.adapters.BaseAdapter):
             self.changes.append((request.method, request.path_url, header))
             if self.statuses:
                 answer.status_code = self.statuses.pop()
+                answer.headers.update(self.headers)
         for edge, value in (('Minimum', '1.1'), ('Maximum', '1.115')):
             name = f'X-OpenStack-Ironic-API-{edge}-Version'
             answer.headers[name] = value
@@ -178,6 +180,17 @@ class SignedRequestsTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, 'taken over'):
             self.call('set_node_power_state')
         self.assertEqual(1, len(self.ironic.changes))
+
+    def test_refusal_of_the_middleware_is_that_of_the_operation(self) -> None:
+        """Nova takes a 409 of Ironic for a VIF that is attached already."""
+        for status in (409, 403):
+            for headers, error in (
+                ({HEADER: 'not_owner'}, RuntimeError),
+                ({}, openstack.exceptions.HttpException),
+            ):
+                self.ironic.statuses, self.ironic.headers = [status], headers
+                with self.assertRaises(error):
+                    self.call('attach_vif_to_node')
 
     def test_no_change_bypasses_the_guard(self) -> None:
         reading = self.connection.get

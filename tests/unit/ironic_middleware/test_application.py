@@ -8,6 +8,7 @@ from typing import Any
 from oslo_config import cfg
 
 from ironic_ownership.contracts import exceptions
+from ironic_ownership.contracts.request_header import HEADER
 from ironic_ownership_middleware import application, decision, options
 from ironic_ownership_middleware.decision import NodeRow, ServiceRow
 from tests.unit.ironic_middleware import support
@@ -92,6 +93,8 @@ class TestOwner(ApplicationCase):
                 ('application/json', len(response.data)),
                 (response.headers['Content-Type'], response.content_length),
             )
+            # Of a 409, a client of Ironic takes some for something else.
+            self.assertEqual('not_owner', response.headers[HEADER])
             fault = response.fault
             self.assertEqual('Client', fault['faultcode'])
             self.assertEqual(owner, fault.get('owner'))
