@@ -74,14 +74,16 @@ class Ownership:
             refusal = self._refusal(environ, method, path, idents)
         if refusal is None:
             return self.application(environ, start_response)
-        LOG.warning(
-            '%s %s is refused: %s: %s',
-            texts.printable(method),
-            texts.printable(path),
-            refusal.code,
-            texts.printable(refusal.message),
-        )
-        self.count(f'refused.{refusal.code}')
+        # Each service probes again and again.
+        if refusal is not decision.PROBED:
+            LOG.warning(
+                '%s %s is refused: %s: %s',
+                texts.printable(method),
+                texts.printable(path),
+                refusal.code,
+                texts.printable(refusal.message),
+            )
+            self.count(f'refused.{refusal.code}')
         return _answer(refusal, start_response)
 
     def _refusal(
@@ -104,6 +106,8 @@ class Ownership:
             service, nodes = self.records.read(claim.service, uuids, names)
         except exceptions.RecordsError as exc:
             return self._without_records(claim, exc)
+        if service is None and claim.service.startswith(request_header.PROBE):
+            return decision.PROBED
         return decision.decide(claim, uuids | names, service, nodes)
 
     def _claim(self, value: str, method: str, path: str) -> Claim | None:

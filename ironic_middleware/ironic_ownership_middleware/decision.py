@@ -73,6 +73,12 @@ NO_RECORDS = Refusal(
     UNAVAILABLE,
 )
 
+PROBED = Refusal(
+    'fenced',
+    'This request only shows that ownership is enforced',
+    'There is nothing to do',
+)
+
 
 def decide(  # Model: Admits
     claim: Claim,

@@ -65,7 +65,8 @@ def change(method: str, path: str, query: str = '') -> Idents | None:
         idents.add(ident)
         if ident.endswith(_SUFFIX) and len(rest) == 1:
             # By its version, Ironic takes the suffix for a part of the name
-            # or not. Both nodes have to belong to the service, if both exist.
+            # or not. Both have to belong to the service, so a node with such
+            # a name can only be changed by its uuid.
             idents.add(ident.removesuffix(_SUFFIX))
     return frozenset(idents)
 

@@ -31,6 +31,7 @@ class Loop(DescribedEnum):
         'standing-orders',
         'move deployed nodes of dead services as ordered',
     )
+    ENFORCEMENT = 'enforcement', 'have its changes admitted by Ironic'
     COMMITS = 'commits', 'notice commits that the database has lost'
     CLOCKS = 'clocks', 'compare the clocks of the database servers'
 

@@ -18,6 +18,10 @@ HEADER = 'X-Ironic-Ownership'
 SHORTEST_KEY = 32
 """Characters of a key, at least."""
 
+PROBE = 'probe-'
+"""Begin of the name of a service that does not exist: its requests show
+whether ownership is enforced."""
+
 READS = frozenset(('GET', 'HEAD', 'OPTIONS', 'TRACE'))
 """Methods of requests that change nothing and need no header."""
 

@@ -18,6 +18,7 @@ from ironic_ownership.db.outbox import SqlOrderTurn, SqlOutbox
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.conditions import Conditions
+from ironic_ownership.engine.host.enforcement import EnforcementProbe
 from ironic_ownership.engine.host.health import Watched
 from ironic_ownership.engine.host.notification_loop import (
     LONGEST_SENDING,
@@ -82,9 +83,15 @@ def build(wired: ServiceContainer, *, embedded: bool) -> Host:
         follow = functools.partial(
             companion.try_to_follow_settings, context.host
         )
-    workers[Loop.ORDERS] = _standing_orders(
-        wired, context, member, lambda: host.refresh_loop.intervals.refresh
-    )
+
+    def interval() -> float:
+        return host.refresh_loop.intervals.refresh
+
+    workers[Loop.ORDERS] = _standing_orders(wired, context, member, interval)
+    if wired.shared_key:
+        workers[Loop.ENFORCEMENT] = EnforcementProbe(
+            context.conditions, wired.ironic_of(), wired.shared_key, interval
+        )
     host = Host(
         member,
         settings.tuning,

@@ -12,6 +12,7 @@ from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.db import tables
 from ironic_ownership.engine.changes.standing_orders import StandingOrders
 from ironic_ownership.engine.host import process
+from ironic_ownership.engine.host.enforcement import EnforcementProbe
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.settings import policy_building
 from tests.unit import configurations, third_party
@@ -144,11 +145,13 @@ class TestIronic(third_party.ThirdPartyCase, WiringCase):
 
 
 class TestHost(sqlite.SqliteCase, WiringCase):
-    def build(self, name: str) -> tuple[process.Host, StandingOrders]:
+    def build(
+        self, name: str, more: str = ''
+    ) -> tuple[process.Host, StandingOrders]:
         host = self.wire(
             f'[DEFAULT]\nhost = {name}\n[ownership]\npolicies = all\n'
             f'backend = memory\n{NOWHERE}'
-            f'[database]\nconnection = {self.url}'
+            f'[database]\nconnection = {self.url}\n{more}'
         ).host()
         orders = host.workers[Loop.ORDERS]
         assert isinstance(orders, StandingOrders)
@@ -161,13 +164,19 @@ class TestHost(sqlite.SqliteCase, WiringCase):
         longest = tables.outbox.c.sender.type.length
         self.assertLessEqual(len(orders.sender), longest)
 
-    def test_standing_orders_follow_a_reloaded_interval(self) -> None:
-        host, orders = self.build('host1')
-        self.assertEqual(60.0, orders.interval())
+    def test_loops_follow_a_reloaded_interval(self) -> None:
+        self.assertNotIn(Loop.ENFORCEMENT, self.build('host1')[0].workers)
+        key = '[enforcement]\nshared_key = ' + 'k' * 32
+        host, orders = self.build('host1', key)
+        probe = host.workers[Loop.ENFORCEMENT]
+        assert isinstance(probe, EnforcementProbe)
+        for one in (orders, probe):
+            self.assertEqual(60.0, one.interval())
         host.change_intervals(Intervals(5, 1, 7, 30))
-        self.assertEqual(7.0, orders.interval())
-        # It may wait for the end of a long one.
-        self.assertTrue(orders._wanted.is_set())
+        for one in (orders, probe):
+            self.assertEqual(7.0, one.interval())
+            # It may wait for the end of a long one.
+            self.assertTrue(one._wanted.is_set())
 
 
 class TestListOpts(third_party.ThirdPartyCase):

@@ -20,11 +20,9 @@ from ironic_ownership.engine.changes.services import (
     ServiceDeletion,
     propose_settings,
 )
-from ironic_ownership.engine.changes.standing_orders import (
-    propose_order,
-    require_enforcement,
-)
+from ironic_ownership.engine.changes.standing_orders import propose_order
 from ironic_ownership.engine.gates import GateResult
+from ironic_ownership.engine.host.enforcement import require_enforcement
 from ironic_ownership.engine.ports import Placement
 
 _EXAMPLES = 5

@@ -165,7 +165,7 @@ class IronicAPI:
         :raises IronicError: if Ironic does not answer.
         """
         node = str(uuid.uuid4())
-        claim = request_header.Claim(f'probe-{node}', 0, node)
+        claim = request_header.Claim(request_header.PROBE + node, 0, node)
 
         def sign(request: Any) -> Any:
             value = claim.header(shared_key, request.method, request.url)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from oslo_log import log
 
 from ironic_ownership.contracts import exceptions, model, texts
-from ironic_ownership.contracts.bare_metal import Enforcement
 from ironic_ownership.contracts.calls import new_request_id
 from ironic_ownership.contracts.conditions import Loop
 from ironic_ownership.contracts.moves import Move, StandingOrder
@@ -27,9 +26,13 @@ from ironic_ownership.engine.changes.case import PlannedNode, Proposal
 from ironic_ownership.engine.changes.moves import MoveNodes
 from ironic_ownership.engine.changes.services import ServiceChange
 from ironic_ownership.engine.conditions import NODES_TAKEN
+from ironic_ownership.engine.host.enforcement import (
+    NotEnforcedError,
+    require_enforcement,
+)
 from ironic_ownership.engine.membership.failure_detector import Liveness
 from ironic_ownership.engine.membership.service_context import ServiceContext
-from ironic_ownership.engine.ports import BareMetal, Outbox, Records
+from ironic_ownership.engine.ports import Outbox, Records
 from ironic_ownership.engine.suggestions import service_named
 from ironic_ownership.engine.worker import Worker
 
@@ -244,36 +247,6 @@ class StandingOrders(Worker):
         )
 
 
-class NotEnforcedError(exceptions.OwnershipError):
-    """Ironic does not enforce ownership, which standing orders require."""
-
-    code, http_status, exit_code = 'not_enforced', 409, 3
-
-    def __init__(
-        self,
-        why: str,
-        hint: str = 'Install ironic-ownership-middleware in Ironic, and set '
-        '[enforcement] shared_key in every configuration; see '
-        '"Enforcement in Ironic" in the documentation',
-    ) -> None:
-        super().__init__(
-            f'Ironic does not enforce ownership: {why}', hint=hint
-        )
-
-
-def require_enforcement(ironic: BareMetal, shared_key: str) -> None:
-    """Make sure that Ironic refuses a service that lost its nodes.
-
-    :raises NotEnforcedError: if it does not.
-    :raises IronicError: if it does not answer.
-    """
-    if not shared_key:
-        raise NotEnforcedError('[enforcement] shared_key is not set')
-    found = ironic.enforcement(shared_key)
-    if found is not Enforcement.ENFORCED:
-        raise NotEnforcedError(f'the middleware in Ironic is "{found.value}"')
-
-
 def propose_order(
     records: Records,
     interpret: policy_set.Interpreter,
@@ -329,7 +302,7 @@ def propose_order(
     if order is not None and unsigned:
         raise NotEnforcedError(
             f'the release of {", ".join(unsigned)} does not sign its requests',
-            hint='Upgrade it first',
+            'Upgrade it first',
         )
     return [
         ServiceChange(

@@ -70,6 +70,11 @@ _ORDERS = (
     'automatically, at each [ownership] refresh_interval. Or revoke the '
     'order: ironic-ownership service set HOST --no-take-over-deployed'
 )
+_ENFORCEMENT = (
+    'Compare [enforcement] shared_key of the service with [ownership] '
+    'shared_keys in ironic.conf, and the clocks of both machines; the log of '
+    'Ironic has the cause. The service retries automatically'
+)
 _TAKEN = (
     'Move nodes back with "ironic-ownership compute node move", or leave them '
     'there. Then give the service its order again, or revoke it: '
@@ -98,6 +103,7 @@ _CODES: Mapping[str, tuple[str, Severity, str]] = {
     Loop.SOURCES: ('sources_stalled', _WARNING, _SOURCES),
     Loop.NOTIFICATIONS: ('notifications_stalled', _WARNING, _NOTIFICATIONS),
     Loop.ORDERS: ('standing_orders_stalled', _ERROR, _ORDERS),
+    Loop.ENFORCEMENT: ('enforcement_stalled', _ERROR, _ENFORCEMENT),
 }
 """Code, severity and hint of a loop that fails; no code is ever removed."""
 

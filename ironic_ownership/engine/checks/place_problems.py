@@ -21,6 +21,7 @@ from ironic_ownership.engine.checks.problem import (
     Severity,
     check,
 )
+from ironic_ownership.engine.host.enforcement import NOT_ENFORCED
 from ironic_ownership.engine.queries.deployment import Deployment, NodeStatus
 
 _ERROR, _WARNING, _UNKNOWN, _ = Severity
@@ -38,24 +39,12 @@ def no_conductor(seen: Deployment, problem: Check) -> Iterator[Problem]:
         )
 
 
-_NOT_ENFORCED = {
-    Enforcement.ABSENT: 'it has no middleware "ownership". Install '
-    'ironic-ownership-middleware there, and set [api] middleware = ownership '
-    'in ironic.conf; or remove [enforcement] shared_key here',
-    Enforcement.OTHER_KEY: 'it refuses every request signed with the key of '
-    'this configuration. Compare [enforcement] shared_key with [ownership] '
-    'shared_keys in ironic.conf, and the clocks of both machines',
-    Enforcement.NO_RECORDS: 'it cannot read the records, and refuses the '
-    'requests of all services. Compare [ownership] connection in ironic.conf '
-    'with [database] connection here; the log of Ironic has the cause',
-}
-
-
 @check('enforcement', IRONIC, _ERROR, Kind.PART, 'not_enforced')
 def not_enforced(seen: Deployment, problem: Check) -> Iterator[Problem]:
     """Report that Ironic does not enforce ownership as configured."""
-    if seen.enforcement in _NOT_ENFORCED:
-        text, _, hint = _NOT_ENFORCED[seen.enforcement].partition('. ')
+    found = NOT_ENFORCED.get(seen.enforcement or Enforcement.ENFORCED)
+    if found is not None:
+        text, hint = found
         yield problem(
             f'Ironic does not enforce ownership as configured: {text}',
             ('enforcement',),

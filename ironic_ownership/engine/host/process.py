@@ -61,6 +61,7 @@ _OPTIONAL = frozenset(
         Loop.SOURCES,
         Loop.NOTIFICATIONS,
         Loop.ORDERS,
+        Loop.ENFORCEMENT,
         # Listed while there is something to report.
         Loop.COMMITS,
         Loop.CLOCKS,
@@ -226,7 +227,8 @@ class Host:
         """Replace the intervals of heartbeat, polls and refreshes."""
         self.refresh_loop.intervals = intervals
         self.heartbeat.change_intervals(intervals.heartbeat, intervals.watch)
-        for loop in {Loop.EPOCH, Loop.ORDERS} & self.workers.keys():
+        followers = {Loop.EPOCH, Loop.ORDERS, Loop.ENFORCEMENT}
+        for loop in followers & self.workers.keys():
             self.workers[loop].wake()
         self.guard.longest = intervals.heartbeat
 

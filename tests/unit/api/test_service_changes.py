@@ -102,16 +102,16 @@ class StandingOrderTest(ChangesCase):
             (earlier['code'], earlier['hint']),
         )
         self.patch('earlier', take_over_deployed_after=None)
-        for key, state in (
-            ('', Enforcement.ENFORCED),
-            ('k', Enforcement.ABSENT),
-            ('k', Enforcement.OTHER_KEY),
+        for key, state, hint in (
+            ('', Enforcement.ENFORCED, 'set [enforcement] shared_key'),
+            ('k', Enforcement.ABSENT, 'ironic-ownership-middleware'),
+            ('k', Enforcement.OTHER_KEY, 'the clocks of both machines'),
         ):
             self.wired.shared_key, self.ironic.middleware = key, state
             for more in ({}, {'dry_run': True}):
                 error = self.patch('old', 409, **self.ORDER, **more)['error']
                 self.assertEqual('not_enforced', error['code'])
-                self.assertIn('ironic-ownership-middleware', error['hint'])
+                self.assertIn(hint, error['hint'])
         self.assertEqual(before, self.state())
         # It can be revoked at any time.
         self.patch('old', take_over_deployed_after=None)

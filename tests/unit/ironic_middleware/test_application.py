@@ -103,6 +103,18 @@ class TestOwner(ApplicationCase):
         fault = self.refused(409, 'not_owner', signed()).fault
         self.assertIn(f'compute node move {UUID}', fault['faultstring'])
 
+    def test_probe_is_neither_logged_nor_counted(self) -> None:
+        """Each service sends one again and again."""
+        self.records.service = None
+        probe = signed(service='probe-x')
+        with self.assertNoLogs('ironic_ownership_middleware'):
+            response = support.ask(self.middleware, probe)
+        self.assertEqual(
+            (409, 'fenced', []),
+            (response.status_code, response.fault['code'], self.counted),
+        )
+        self.assertEqual([], self.ironic.received)
+
     def test_reads_are_untouched(self) -> None:
         self.admitted(environ('GET'))
         self.admitted(environ('GET', header='nonsense'))
