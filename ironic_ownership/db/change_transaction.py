@@ -111,6 +111,18 @@ def apply(
     )
 
 
+def settle(tx: Transaction, host: str, epoch: int) -> None:
+    """Return when no earlier transaction of a service can be committed.
+
+    Each has locked its row. Where several servers accept writes, a lock on
+    another one is not waited for, but of two that write the row only the
+    first is certified.
+
+    :raises FencedError: if the epoch is no longer the current one.
+    """
+    transaction.check_right(host, epoch, tx.lock_service(host))
+
+
 def _without_repeats(changes: Sequence[Change]) -> list[list[Change]]:
     """Cut changes into batches that name every node once, in order."""
     # Even without a change, the right to write is checked.

@@ -161,7 +161,10 @@ class SqlMoves(transaction.Port):
         *,
         is_back: bool = False,
     ) -> None:
-        """Give up planned nodes of a move; those it released are not held.
+        """Give up planned nodes of a move.
+
+        A process ends the hold of nodes that it released itself; those that
+        go back are not held afterwards, either.
 
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
@@ -175,8 +178,10 @@ class SqlMoves(transaction.Port):
             on_way if is_back else ~on_way,
         )
         uuids = sa.select(_node_moves.node_uuid).where(*planned)
-        # The nodes first, as in every transaction that locks both.
-        tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
+        if is_back:
+            # The nodes first, as in every transaction that locks both. Of
+            # others, another process may wait for the end of permissions.
+            tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
         node_results.write(
             tx,
             request_id,

@@ -61,6 +61,7 @@ class SqlRecords(transaction.Port):
     give_order = transaction.method(service_admin.give_order)
     note_fence = transaction.method(service_admin.note_fence)
     apply = transaction.method(change_transaction.apply)
+    settle = transaction.method(change_transaction.settle)
     begin_deletion = transaction.method(node_admin.begin_deletion)
     remove = transaction.method(node_admin.remove)
     forget_instance = transaction.method(node_admin.forget_instance)

@@ -16,7 +16,14 @@ from ironic_ownership.contracts.reservations import (
     Reservation,
     ReservationState,
 )
-from ironic_ownership.db import change_set, pauses, rows, tables, transaction
+from ironic_ownership.db import (
+    change_set,
+    pauses,
+    rows,
+    service_admin,
+    tables,
+    transaction,
+)
 from ironic_ownership.db.linked_tables import Flags
 from ironic_ownership.db.transaction import Transaction
 
@@ -139,7 +146,8 @@ def activate(
         )
     owner = None if record is None else record['host']
     _check_free(node.uuid, now, owner, instance)
-    held = rows.against_held(record, tx.now())
+    # Permissions of its former owner are no harm to itself.
+    held = rows.against_held(record, tx.now(), _holder(now.host))
     if held:
         raise exceptions.ReservationConflictError(
             f'{now.host} cannot reserve the node {node.uuid} yet: {held}'
@@ -187,6 +195,10 @@ def activate(
     )
 
 
+def _holder(host: str) -> str:
+    return host[:64]  # as much of the name as the column holds
+
+
 def close(
     tx: Transaction,
     reservation_id: str,
@@ -231,6 +243,15 @@ def close(
     instance = instances.get(uuid or '')
     if record is not None and _is_given_back(now, record, instance):
         at = tx.now()
+        held: change_set.Row = {}
+        if epoch is None:
+            # The owner does not know it, and its permissions last.
+            row = service_admin.lock(tx, record['host'])
+            lasts = row.settings.permission_lifetime if row else None
+            held = {
+                'held_by': _holder(record['host']),
+                'held_until': at + (lasts or 0.0),
+            }
         tx.close_instances([record['uuid']], at)
         tx.update_node(
             record['uuid'],
@@ -238,6 +259,7 @@ def close(
             reason=reasons.Reason.RELEASED.value,
             released_by=None,
             updated_at=at,
+            **held,
             **transaction.mark(services),
         )
         tx.add_event(

@@ -331,19 +331,20 @@ def new_reservation(
 
 
 def against_held(
-    row: Mapping[str, Any] | None, now: float, request_id: str | None = None
+    row: Mapping[str, Any] | None, now: float, holder: str | None = None
 ) -> str | None:
     """Return why no service may own an unowned node yet.
 
     :param row: of the node, locked.
     :param now: seconds since the epoch, by the database's clock.
-    :param request_id: of the request that gives it an owner.
+    :param holder: the request that gives it an owner, or the service that
+        gets a node for a reservation.
     """
     if row is None or row['host'] is not None or row['held_until'] is None:
         return None
-    if row['held_until'] <= now or row['held_by'] == request_id:
+    if row['held_until'] <= now or row['held_by'] == holder:
         return None
-    return f'released: the request {row["held_by"]} hands it over'
+    return f'released: {row["held_by"]} hands it over'
 
 
 def availability_columns(

@@ -1,4 +1,4 @@
-"""Whether Ironic enforces ownership, as one request after the other shows.
+"""Probe of Ironic: whether it enforces ownership, and admits this service.
 
 A service whose key or clock differs from Ironic's is a live member, and each
 of its changes is refused: no reading of the records or of Ironic shows that.

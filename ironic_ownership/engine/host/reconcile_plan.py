@@ -165,7 +165,9 @@ class Basis:
         """Return why a host counts as gone, for events; ``None`` if not."""
         if row is None:
             return 'it is not registered'
-        if row.forced_down:
+        # Next to a cell, the flag alone may be over by now; on record it
+        # fences.
+        if row.forced_down and (row.fenced or row.never_registered):
             return 'an operator forced it down'
         if self.liveness.is_dead(host):
             return self.liveness.cause_of_death(host)

@@ -194,14 +194,17 @@ class Reconciler:
         allowed = reconcile_plan.limited(changes, limit, last)
         written.limited |= len(allowed) < len(changes)
         written.handed_over += sum(map(hands_over, allowed))
-        fence = self.context.fence
+        fence, records = self.context.fence, self.context.ports.records
+        fence.settle_releases(
+            lambda: records.settle(self.context.host, fence.epoch())
+        )
         remaining = iter(allowed)
         while batch := list(itertools.islice(remaining, BATCH)):
             token = self.feed.read_token()
             # Their next owner may act as soon as that is written.
             leaving = [c.uuid for c in batch if isinstance(c, Release)]
             with fence.releasing(leaving):
-                outcome = self.context.ports.records.apply(
+                outcome = records.apply(
                     self.context.host,
                     fence.epoch(),
                     batch,

@@ -175,9 +175,12 @@ class RecordCleanup:
 
     def _apply(self, change: Change) -> bool:
         token = self.reconciler.feed.read_token()
-        outcome = self._records.apply(
-            self.context.host, self.context.fence.epoch(), [change]
-        )
+        fence = self.context.fence
+        # A node that is enrolled again may get another owner at once.
+        with fence.releasing([change.uuid]):
+            outcome = self._records.apply(
+                self.context.host, fence.epoch(), [change]
+            )
         self.reconciler.feed.written(token, outcome.applied)
         for applied in outcome.applied:
             self.operator_log.changed(applied)

@@ -138,6 +138,7 @@ class Fence:
         self._term = 0
         self._leaving = collections.Counter[str]()
         self._left = collections.Counter[str]()
+        self._unanswered = collections.Counter[str]()
         self._closed = False
         self._reason: Refusal = _NO_MEMBER
 
@@ -187,17 +188,48 @@ class Fence:
 
     @contextlib.contextmanager
     def releasing(self, uuids: Iterable[str]) -> Iterator[None]:
-        """End all permissions for nodes, and give none while this lasts."""
+        """End all permissions for nodes, and give none while this lasts.
+
+        If the records do not answer, the release may still be committed: it
+        lasts until :meth:`settle_releases`.
+        """
         leaving = collections.Counter(uuids)
         with self._lock:
             self._leaving += leaving
         try:
             yield
-        finally:
-            # Also those whose record was read before the commit.
+        except exceptions.RecordsUnavailableError:
             with self._lock:
-                self._leaving -= leaving
-                self._left += leaving
+                self._unanswered += leaving
+            raise
+        except BaseException:
+            self._released(leaving)
+            raise
+        self._released(leaving)
+
+    def settle_releases(self, settle: Callable[[], object]) -> None:
+        """End the releases that got no answer.
+
+        :param settle: returns when none of them can be committed any more.
+        """
+        with self._lock:
+            unanswered = self._unanswered
+            self._unanswered = collections.Counter()
+        if not unanswered:
+            return
+        try:
+            settle()
+        except BaseException:
+            with self._lock:
+                self._unanswered += unanswered
+            raise
+        self._released(unanswered)
+
+    def _released(self, uuids: collections.Counter[str]) -> None:
+        # Also those whose record was read before the commit.
+        with self._lock:
+            self._leaving -= uuids
+            self._left += uuids
 
     def releases(self, uuid: str) -> int | None:
         """Return how often a node was released; ``None`` during a release."""

@@ -85,7 +85,8 @@ class Owners(Law):
         }
         for uuid, (request, until) in commit.before.holds.items():
             if (
-                commit.now.owners.get(uuid)
+                # A client's deletion of a reservation holds it for its owner.
+                commit.now.owners.get(uuid) not in (None, request)
                 and (uuid, request) not in moved
                 and until > self.site.database.clock()
                 and not self.seen.has_jumped

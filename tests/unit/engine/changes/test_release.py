@@ -156,6 +156,29 @@ class TestMoveOfFreeNodes(HandOverCase):
         self.move_node()
         self.assertGreater(held[0], 300.0)
 
+    def test_refusals_of_another_process_do_not_end_a_hold(self) -> None:
+        """It resumes the move while the first one releases the node."""
+        proposal = self.propose()
+        self.operation.store(proposal)
+        permission = self.source.guard(EVERYTHING, PERMISSION).check(NODE)
+        self.put('b', reservation='c1')
+        move = move_nodes.find(self.moves, 'req-1')
+        other = self.operation.propose_rest(move, 'other')
+        self.put('b')
+        seen = []
+
+        def refuse() -> None:
+            self.operation.store(other)
+            self.destination.refresh()
+            seen.append(permission.is_valid)
+            seen.append(self.may_act(self.destination))
+
+        self.meanwhile = refuse
+        # As the first one, which did not resume it.
+        proposal = dataclasses.replace(proposal, resumed=False)
+        (_,) = self.operation.execute_all([proposal], stored=True)
+        self.assertEqual([True, False], seen)
+
     def test_node_that_is_no_longer_free_goes_back(self) -> None:
         for values, gate in (
             ({'instance_uuid': world.uuid(901)}, 'instance_changed: '),
@@ -289,3 +312,17 @@ class TestReleaseNodes(HandOverCase):
             self.source.beat()
             self.source.refresh()
             self.put('b')
+
+
+class TestReturnedNode(HandOverCase):
+    def test_permission_ends_before_its_record_is_deleted(self) -> None:
+        """It is enrolled again at once, with its uuid, for another service."""
+        self.put('a')
+        permission = self.source.guard(EVERYTHING, PERMISSION).check(NODE)
+        del self.ironic.nodes[NODE]
+        self.source.refresh()
+        self.assertNotIn(1, self.owners())
+        self.put('b')
+        self.destination.refresh()
+        self.assertTrue(self.may_act(self.destination))
+        self.assertFalse(permission.is_valid)

@@ -66,9 +66,10 @@ class TestClaims(unittest.TestCase):
 
     def test_dead_owner_loses_it_with_the_epoch_it_was_seen_with(self) -> None:
         node, named = world.node(1), world.runs(peer_list=('host1', 'host2'))
+        down = ring('host1', epoch=7, forced_down=True, fenced=True)
         for name, members, services, epoch in (
             ('dead', HOST2, [ring('host1', epoch=7)], 7),
-            ('forced down', RINGS, [ring('host1', epoch=7, forced_down=1)], 7),
+            ('forced down', RINGS, [down], 7),
             ('no row', [world.member('host2', named)], (), None),
         ):
             with self.subTest(name):
@@ -232,7 +233,10 @@ class TestSuspects(unittest.TestCase):
         changes = self.both(DEAD)
         self.assertEqual({None, 'host1'}, self.owners(changes))
         self.assertTrue(any(isinstance(c, Release) for c in changes))
-        self.assertEqual(changes, self.both(OPEN, forced_down=True))
+        down = {'forced_down': True, 'fenced': True}
+        self.assertEqual(changes, self.both(OPEN, **down))
+        # The flag of a cell, which may be over, and fences nothing.
+        self.assertEqual([], self.both(OPEN, forced_down=True))
         self.assertEqual(changes, self.both(OPEN, fenced=True))
 
     def test_service_missing_from_its_own_view_releases_nothing(self) -> None:

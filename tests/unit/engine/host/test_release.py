@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+from unittest import mock
 
 from ironic_ownership.contracts import exceptions
 from tests.unit.engine import service, world
@@ -66,6 +67,28 @@ class TestInstanceSinceTheList(service.ServiceCase):
                 with self.assertRaises(exceptions.NotOwnerError):
                     permission.confirm()
             self.assertIs(uuid in kept, permission.is_valid)
+
+    def test_release_without_an_answer_may_be_committed_later(self) -> None:
+        guard = self.host1.guard(world.interpret(world.RING))
+        for one in self.host1, self.host2:
+            one.beat()
+        records, down = self.shared.records, 'no answer of COMMIT'
+        error = exceptions.RecordsUnavailableError(down)
+        apply, settle = records.apply, records.settle
+        for method in ('apply', 'settle'):
+            setattr(records, method, mock.Mock(side_effect=error))
+            with self.assertRaisesRegex(type(error), down):
+                self.host1.refresh()
+            records.apply = apply
+            # One of those that would have been released.
+            self.assertIn('host1', {self.owners()[1]})
+            with self.assertRaises(exceptions.NotOwnerError):
+                guard.check(world.uuid(1))
+        records.settle = settle
+        # It stays, after all: nothing is released again.
+        self.host2.backend.leave()
+        self.host1.process.refresh_loop.refresher.refresh()
+        self.assertEqual('host1', guard.check(world.uuid(1)).host)
 
     def test_ironic_that_does_not_answer_releases_nothing(self) -> None:
         down = exceptions.IronicUnavailableError('Ironic is down')

@@ -27,6 +27,7 @@ from tests.unit.engine.reservations.reserver_case import (
     node,
     request,
 )
+from tests.unit.engine.service import TTL
 
 
 class TestCreate(reserver_case.ReservingCase):
@@ -354,6 +355,23 @@ class TestDelete(reserver_case.ReservingCase):
         again = self.create()
         self.assertNotEqual(made.id, again.id)
         self.assert_reserved(again)
+
+    def test_another_service_gets_it_when_permissions_have_ended(self) -> None:
+        """Its owner may not know yet that a client has deleted it."""
+        self.start('host2', RESERVING)
+        made = self.create()
+        only = {'node': made.node_uuid}
+        self.reserver.delete(made.id, origin=ORIGIN)
+        with self.assertRaises(refusals.NoMatchError):
+            self.create(2, service='host2', **only)
+        # Its owner may have it at once.
+        again = self.create(3, **only)
+        self.assert_reserved(again)
+        self.reserver.delete(again.id, origin=ORIGIN)
+        self.operator(
+            f'UPDATE compute_nodes SET held_until = held_until - {TTL / 3}'
+        )
+        self.create(4, service='host2', **only)
 
     def test_deployed_node_is_kept_with_the_reason(self) -> None:
         made = self.create()
