@@ -160,16 +160,16 @@ class SqlMoves(transaction.Port):
         state: NodeState = NodeState.REFUSED,
         *,
         is_back: bool = False,
+        released: bool = True,
     ) -> None:
-        """Give up planned nodes of a move.
-
-        A process ends the hold of nodes that it released itself; those that
-        go back are not held afterwards, either.
+        """Give up planned nodes of a move; those it released are not held.
 
         :param details: the reason, by the node's uuid.
         :param state: where they stay: moved, if they should have gone back.
         :param is_back: whether they go back; otherwise those that do, since
             another process resumed the move, are left alone.
+        :param released: whether this process may have released them. If only
+            another one has, it waits for the end of permissions.
         """
         on_way = _node_moves.trial.is_not_distinct_from(Trial.BACK.value)
         planned = (
@@ -178,9 +178,8 @@ class SqlMoves(transaction.Port):
             on_way if is_back else ~on_way,
         )
         uuids = sa.select(_node_moves.node_uuid).where(*planned)
-        if is_back:
-            # The nodes first, as in every transaction that locks both. Of
-            # others, another process may wait for the end of permissions.
+        if released:
+            # The nodes first, as in every transaction that locks both.
             tx.end_release(request_id, details, _nodes.uuid.in_(uuids))
         node_results.write(
             tx,

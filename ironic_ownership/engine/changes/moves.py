@@ -301,6 +301,7 @@ class MoveNodes(Releaser):
             self.moves.refuse(
                 order.request_id,
                 {n.node.uuid: n.node.detail or '' for n in proposal.refused},
+                released=False,
             )
 
     def _carry_out(
