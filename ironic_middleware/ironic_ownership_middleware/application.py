@@ -106,7 +106,7 @@ class Ownership:
             service, nodes = self.records.read(claim.service, uuids, names)
         except exceptions.RecordsError as exc:
             return self._without_records(claim, exc)
-        if service is None and claim.service.startswith(request_header.PROBE):
+        if not claim.epoch and claim.service.startswith(request_header.PROBE):
             return decision.PROBED
         return decision.decide(claim, uuids | names, service, nodes)
 

@@ -19,8 +19,8 @@ SHORTEST_KEY = 32
 """Characters of a key, at least."""
 
 PROBE = 'probe-'
-"""Begin of the name of a service that does not exist: its requests show
-whether ownership is enforced."""
+"""Begin of the name of a service that does not exist: its requests, under the
+epoch 0, show whether ownership is enforced."""
 
 READS = frozenset(('GET', 'HEAD', 'OPTIONS', 'TRACE'))
 """Methods of requests that change nothing and need no header."""

@@ -106,7 +106,7 @@ class TestOwner(ApplicationCase):
     def test_probe_is_neither_logged_nor_counted(self) -> None:
         """Each service sends one again and again."""
         self.records.service = None
-        probe = signed(service='probe-x')
+        probe = signed(service='probe-x', epoch=0)
         with self.assertNoLogs('ironic_ownership_middleware'):
             response = support.ask(self.middleware, probe)
         self.assertEqual(
