@@ -39,6 +39,7 @@ _REQUIRED = {
     'get_available_nodes': 'replaced: only own nodes are offered',
     'node_is_available': 'replaced: skips nodes that have not changed',
     'is_node_deleted': 'replaced: Nova does not delete records',
+    '_validate_instance_and_node': 'called: finds the node of an instance',
 }
 CALLED: tuple[tuple[Any, str], ...] = (
     (baserpc.BaseAPI, 'ping'),

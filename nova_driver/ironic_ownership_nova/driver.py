@@ -6,6 +6,7 @@ process may act on one, is decided by the embedded host.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -217,15 +218,49 @@ class OwnershipMixin(GuardedOperations):
         super().prepare_for_spawn(instance)
         self._service.refresh()
 
+    def destroy(
+        self, context: Any, instance: Any, *args: Any, **kwargs: Any
+    ) -> None:
+        """Delete an instance, also one of which Nova has forgotten the node.
+
+        After a build whose clean-up was refused, for example. Nova's driver
+        would ask Ironic for the volume targets of all nodes.
+        """
+        if instance.node is None:
+            with contextlib.suppress(exception.InstanceNotFound):
+                node = self._validate_instance_and_node(instance)
+                instance = instance.obj_clone()
+                instance.node = node.id
+        super().destroy(context, instance, *args, **kwargs)
+
+    def list_instance_uuids(self) -> list[str]:
+        """List the instances on the nodes; none for a new service.
+
+        Nova refuses to start a host that is new and has instances. Of those
+        that Nova does not know, there may be some from the beginning.
+        """
+        return [] if self._is_new else super().list_instance_uuids()
+
+    def get_num_instances(self) -> int:
+        """Return how many there are, also if Nova does not know one.
+
+        Otherwise Nova 33 would compare the power state of none.
+        """
+        return len(self.list_instance_uuids())
+
     def node_is_available(self, nodename: str) -> bool:
         """Tell whether a node exists; once no, if it has not changed.
 
-        The resource tracker ends its pass for the node then.
+        The resource tracker ends its pass for the node then. While this
+        service may not act, it has no node: a deletion goes on.
         """
         if getattr(self._turn, 'skipped', None) == nodename:
             self._turn.skipped = None
             return False
-        return bool(super().node_is_available(nodename))
+        try:
+            return bool(super().node_is_available(nodename))
+        except exception.VirtDriverNotReady:
+            return False
 
     def is_node_deleted(self, nodename: str) -> bool:
         """Return no: ironic-ownership deletes records and providers."""
@@ -242,6 +277,7 @@ class OwnershipMixin(GuardedOperations):
         tracker = self._own_tracker
         tracker.sent(nodename, None)
         is_reserved = nodename in self._reserved
+        node = self.node_cache.get(nodename)
         super().update_provider_tree(provider_tree, nodename, allocations)
         if is_reserved:
             found = provider_tree.data(nodename).inventory
@@ -252,8 +288,8 @@ class OwnershipMixin(GuardedOperations):
                     for c, of in found.items()
                 },
             )
-        node = self.node_cache.get(nodename)
-        if node is not None:
+        # Another thread may have replaced it since it was described.
+        if node is not None and node is self.node_cache.get(nodename):
             tracker.sent(
                 nodename,
                 Report(self._digest(node, is_reserved), provider_tree),

@@ -183,8 +183,6 @@ class Tracker:
         if nova is None or not gone:
             return
         _remove(nova, gone)
-        for uuid in gone:
-            nova.reportclient.invalidate_resource_provider(uuid)
 
     def _rows(self, uuids: list[str]) -> list[Any]:
         if not uuids:
@@ -231,8 +229,7 @@ class Tracker:
         if not objects_base.obj_equal_prims(row, stored, ['updated_at']):
             return False
         try:
-            # From the cache of the client, as long as that is valid.
-            tree = self._read_tree(get_admin_context(), uuid, name=uuid)
+            tree = _read(self._read_tree, uuid)
             found, wanted = tree.data(uuid), report.tree.data(uuid)
         except Exception as exc:  # noqa: BLE001 - then it is sent again
             LOG.debug('Placement has not confirmed %s: %s', uuid, exc)
@@ -249,6 +246,15 @@ def _remove(nova: Any, uuids: Iterable[str]) -> None:
     # the lock is fair, and an update of another node would come before each.
     for uuid in uuids:
         nova.remove_node(uuid)
+        nova.reportclient.invalidate_resource_provider(uuid)
+
+
+@utils.synchronized(COMPUTE_RESOURCE_SEMAPHORE, fair=True)
+def _read(read_tree: Any, uuid: str) -> Any:
+    # From the cache of the client, as long as that is valid. Under the lock
+    # of Nova: its release 33 deletes what the cache has and a claim's earlier
+    # copy of it lacks.
+    return read_tree(get_admin_context(), uuid, name=uuid)
 
 
 def _written(row: Any) -> float | None:

@@ -203,6 +203,10 @@ class NodesTest(DriverCase):
         self.assertNotIn('refresh', self.host.calls)
         self.service.return_value = None
         self.driver.init_host('host1')
+        # Nova does not start if a new one has instances.
+        foreign = support.view(FREE, instance_uuid='foreign')
+        self.host.feed.views[FREE] = foreign
+        self.assertEqual([], self.driver.list_instance_uuids())
         self.driver.get_available_nodes()
         self.assertNotIn('refresh', self.host.calls)
         self.service.return_value = objects.Service(
@@ -211,6 +215,9 @@ class NodesTest(DriverCase):
         for _ in range(2):
             self.driver.get_available_nodes()
         self.assertEqual(1, self.host.calls.count('refresh'))
+        self.assertEqual(['foreign'], self.driver.list_instance_uuids())
+        # Nova 33 would look it up, and synchronize no power state.
+        self.assertEqual(1, self.driver.get_num_instances())
 
     def test_host_in_another_case_than_in_the_cell_ends_the_start(
         self,
@@ -304,6 +311,31 @@ class PassTest(DriverCase):
             )
             self.driver.get_available_nodes()
             self.assertFalse(self.run_pass(), is_disabled)
+
+    def test_node_that_changes_while_it_is_described_is_sent_again(
+        self,
+    ) -> None:
+        describe = self.driver._node_resource
+
+        def changed(node: object) -> object:
+            found = describe(node)
+            self.host.feed.views[FREE] = support.view(FREE, maintenance=True)
+            self.driver._refresh_cache()
+            return found
+
+        tree = provider_tree.ProviderTree()
+        tree.new_root(FREE, FREE)
+        self.driver._node_resource = changed
+        self.driver.update_provider_tree(tree, FREE)
+        self.assertEqual({}, self.driver._tracker._sent)
+        self.driver._node_resource = describe
+        self.driver.update_provider_tree(tree, FREE)
+        self.assertEqual({FREE}, {*self.driver._tracker._sent})
+
+    def test_deletion_goes_on_when_the_right_to_act_has_ended(self) -> None:
+        self.host.feed.is_complete = False
+        self.driver.node_cache = {}
+        self.assertFalse(self.driver.node_is_available(FREE))
 
     def test_answer_is_for_one_pass_only(self) -> None:
         self.report()
@@ -483,6 +515,19 @@ class ActionsTest(DriverCase):
                 getattr(self.driver, name)(*words)
             self.assertEqual([], self.writes())
             self.guard.asked.clear()
+
+    def test_deletion_after_nova_has_forgotten_the_node(self) -> None:
+        node = mock.Mock(id=FREE, instance_id='i', provision_state='available')
+        self.adapter.nodes.side_effect = lambda **_: iter([node])
+        self.adapter.get_node.return_value = node
+        self.adapter.volume_targets.return_value = []
+        instance = mock.Mock(uuid='i', node=None)
+        instance.obj_clone.return_value = clone = mock.Mock(uuid='i')
+        self.driver.destroy(None, instance, [])
+        self.assertEqual((None, FREE), (instance.node, clone.node))
+        for call in self.adapter.volume_targets.call_args_list:
+            self.assertEqual(FREE, call.kwargs['node'])
+        self.assertTrue(self.adapter.volume_targets.called)
 
     def test_deletion_with_nothing_on_ironic_needs_no_right(self) -> None:
         self.refuse()

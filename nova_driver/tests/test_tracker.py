@@ -192,9 +192,13 @@ class ChangesTest(TrackerCase):
                     time.sleep(0.001)
 
         self.nova.remove_node = observed
+        # Nor is their provider in the cache when a claim copies that.
+        locked = self.client.invalidate_resource_provider
+        locked.side_effect = lambda _: self.assertTrue(lock.is_writer())
         self.tracker.lost([FREE, OTHER])
         update_of_another.join()
         self.assertEqual([FREE, OTHER, 'update'], order)
+        self.assertEqual(2, locked.call_count)
 
 
 class StoredTest(TrackerCase):
@@ -297,6 +301,14 @@ class ConfirmTest(TrackerCase):
                 self.assertFalse(self.is_confirmed())
 
     def test_what_arrived_is_skipped(self) -> None:
+        lock = lockutils.internal_fair_lock(
+            resource_tracker.COMPUTE_RESOURCE_SEMAPHORE
+        )
+        tree = self.read.return_value
+        # A claim in between would delete what its copy of the cache lacks.
+        self.read.side_effect = lambda *_, **__: (
+            self.assertTrue(lock.is_writer()) or tree
+        )
         # The file of this test is new.
         with self.assertLogs(reported.__name__, 'WARNING'):
             self.assertTrue(self.is_confirmed())
