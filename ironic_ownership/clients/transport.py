@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import re
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -201,8 +202,9 @@ def _causes(exc: BaseException | None) -> Iterator[BaseException]:
 
 def one_line(exc: BaseException) -> str:
     """Return the text of an error on one line, not too long."""
-    text = texts.without_credentials(' '.join(str(exc).split()))
-    return text[:_LONGEST]
+    # Without the id of the request: the same error has the same text.
+    text = re.sub(r' \(Request-ID: [^)]*\)', '', ' '.join(str(exc).split()))
+    return texts.without_credentials(text)[:_LONGEST]
 
 
 def first_cause(exc: BaseException) -> str:
@@ -213,7 +215,7 @@ def first_cause(exc: BaseException) -> str:
     """
     what = one_line(exc).split(': ')[0].split('?')[0]
     *_, cause = _causes(exc)
-    return f'{what}: {texts.without_credentials(str(cause))}'
+    return f'{what}: {one_line(cause)}'
 
 
 def register_opts(conf: cfg.ConfigOpts, group: str) -> None:

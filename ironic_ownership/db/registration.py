@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import service_admin, tables, transaction
+from ironic_ownership.db.dialects import Unindexed
 from ironic_ownership.db.transaction import Transaction
 
 _events = tables.events.c
@@ -212,8 +214,8 @@ def add_death(
     :returns: whether it was added.
     """
     died, registered = (
-        _last_event(tx, _events.from_host == dead, EventKind.SERVICE_DIED),
-        _last_event(tx, _events.to_host == dead, EventKind.SERVICE_REGISTERED),
+        _last_event(tx, _events.from_host, dead, EventKind.SERVICE_DIED),
+        _last_event(tx, _events.to_host, dead, EventKind.SERVICE_REGISTERED),
     )
     # Not by their times: the clock may have been set back in between.
     if died > registered:
@@ -229,9 +231,14 @@ def add_death(
 
 
 def _last_event(
-    tx: Transaction, of_host: sa.ColumnElement[bool], kind: EventKind
+    tx: Transaction, column: sa.Column[Any], host: str, kind: EventKind
 ) -> int:
     """Return the number of the last such event; 0 without any."""
-    # Not the greatest by SQL: servers may walk all events for that.
-    found = sa.select(_events.id).where(of_host, _events.kind == kind.value)
+    # Not the greatest by SQL: servers may walk all events for that. Nor all
+    # of the host: nearly all of its events are about nodes.
+    found = sa.select(_events.id).where(
+        Unindexed(column) == host,
+        _events.kind == kind.value,
+        _events.node_uuid.is_(None),
+    )
     return max(tx.conn.scalars(found), default=0)

@@ -21,6 +21,7 @@ from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.contracts.moves import StandingOrder
 from ironic_ownership.db import rows, tables, transaction
+from ironic_ownership.db.dialects import Unindexed
 from ironic_ownership.db.linked_tables import Flags
 from ironic_ownership.db.transaction import Transaction
 
@@ -188,7 +189,9 @@ def last_epoch(tx: Transaction, host: str) -> int:
     reasons = tx.conn.scalars(
         sa.select(_events.reason).where(
             _events.kind == EventKind.SERVICE_DELETED.value,
-            _events.from_host == host,
+            Unindexed(_events.from_host) == host,
+            # Nearly all events of a host are about nodes.
+            _events.node_uuid.is_(None),
         )
     )
     return max((int(r.removeprefix(_EPOCH)) for r in reasons), default=0)

@@ -70,13 +70,17 @@ class Service:
 
         :raises OwnershipError: if the configuration can't be used.
         """
-        host = self._begin()
+        host, said = self._begin(), ''
         while True:
+            waits = ''
             if not host.wait_until_active(_LONG_WAIT):
-                LOG.info('waiting to become active: %s', host.state)
+                waits = f'waiting to become active: {host.state}'
             elif not host.feed.wait_until_complete(_LONG_WAIT):
-                LOG.info('waiting for the first list of nodes: %s', host.state)
-            else:
+                waits = f'waiting for the first list of nodes: {host.state}'
+            if waits != said:
+                LOG.info(waits)
+            said = waits
+            if not waits:
                 self._host = host
                 if host.state not in LOST:
                     break

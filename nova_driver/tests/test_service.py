@@ -61,6 +61,13 @@ class ServiceTest(unittest.TestCase):
         self.prepare = fail
         self.assertRaises(ValueError, self.service.start)
 
+    def test_standby_says_once_what_it_waits_for(self) -> None:
+        self.prepare = lambda host: vars(host).update(active_after=4)
+        with self.assertLogs(service.LOG.logger, 'INFO') as logs:
+            self.service.start()
+        said = [line for line in logs.output if 'waiting to' in line]
+        self.assertEqual(1, len(said), logs.output)
+
     def test_service_acts_between_its_start_and_its_stop(self) -> None:
         self.service.start()
         (host,) = self.hosts

@@ -69,9 +69,10 @@ class ZooKeeperDriver(driver.Driver):
         long as a session lasts: a server that is starting, or a network that
         drops packets, would cost the membership.
         """
-        # Below that level kazoo logs the user's digest.
+        # kazoo logs each attempt to connect, unless an operator has set its
+        # level; below INFO it logs the user's digest.
         log = logging.getLogger('kazoo')
-        log.setLevel(max(log.getEffectiveLevel(), logging.INFO))
+        log.setLevel(max(log.level or logging.ERROR, logging.INFO))
         self._add_decoded(coordinator._coord)
         coordinator.timeout = self.request_timeout
         # Time for another server, if the first does not answer.

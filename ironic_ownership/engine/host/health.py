@@ -62,6 +62,8 @@ _AT_WORK = (
 )
 """Codes of conditions with which a process does its work."""
 
+_OF_STANDBYS = (Loop.HEARTBEAT, Loop.CREDENTIAL, Loop.ENFORCEMENT)
+
 ROLES = (Role.STARTING, Role.ACTIVE, Role.STANDBY, Role.FORCED_DOWN)
 """Roles that a process shows. Heartbeats that fail are a fault, no role."""
 
@@ -92,8 +94,8 @@ class Health:
     def faults(self) -> list[str]:
         """Reasons why the process does not do its work; none if it does.
 
-        A standby has nothing to do but to stay a member, and one that an
-        operator forces down nothing at all.
+        A standby has nothing to do but to stay a member, with what it needs
+        to serve, and one that an operator forces down nothing at all.
         """
         if self.role == Role.FORCED_DOWN:
             return []
@@ -102,7 +104,7 @@ class Health:
             for one in self.loops
             if one.fails
             and one.code not in _AT_WORK
-            and (self.role != Role.STANDBY or one.loop == Loop.HEARTBEAT)
+            and (self.role != Role.STANDBY or one.loop in _OF_STANDBYS)
         ]
         if self.role == Role.STARTING and not found:
             found.append('not registered yet')

@@ -22,10 +22,12 @@ from ironic_ownership.contracts.records import (
     Update,
 )
 from ironic_ownership.contracts.texts import counted, listed
+from ironic_ownership.engine.host import credential_probe
 from ironic_ownership.engine.host.refresh import Refresher
 from ironic_ownership.engine.host.refresh_result import Summary
 from ironic_ownership.engine.host.tuning import Intervals
 from ironic_ownership.engine.membership.local_member import LocalMember
+from ironic_ownership.engine.membership.registration import Role
 from ironic_ownership.engine.worker import Worker, back_off
 
 LOG = log.getLogger(__name__)
@@ -112,6 +114,10 @@ class RefreshLoop(Worker):
         try:
             self.before_refresh()
             if self.member.epoch is None:
+                if self.member.state.role is Role.STANDBY:
+                    # It sends Ironic nothing else until it has to serve.
+                    limits = self.refresher.missing_nodes.limits
+                    credential_probe.probe(self.context, limits)
                 return self.intervals.refresh
             began = self.context.clock()
             is_steady = False

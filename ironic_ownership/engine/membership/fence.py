@@ -229,7 +229,7 @@ class Fence:
         # Also those whose record was read before the commit.
         with self._lock:
             self._leaving -= uuids
-            self._left += uuids
+            self._left.update(uuids)
 
     def releases(self, uuid: str) -> int | None:
         """Return how often a node was released; ``None`` during a release."""

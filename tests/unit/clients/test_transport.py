@@ -152,6 +152,17 @@ class OpenTest(testtools.TestCase):
                 self.assertIn('The request to ', str(error))
                 self.assertNotIn('\n', str(error))
 
+    def test_same_error_has_the_same_text(self):
+        """A change would be logged, and stored, at each attempt."""
+        texts = set()
+        for number in (1, 2):
+            cause = ksa.Unauthorized('no', request_id=f'req-{number}')
+            texts.add(transport.one_line(cause))
+            outer = RuntimeError('The request failed')
+            outer.__cause__ = cause
+            texts.add(transport.first_cause(outer).partition(': ')[2])
+        self.assertEqual({'no (HTTP 401)'}, texts)
+
     def test_missing_authority_file_is_no_traceback(self):
         bare_metal = recorded_http.open_ironic(
             'https://127.0.0.1:1', cafile='/nonexistent.pem'

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from ironic_ownership.contracts import exceptions, model
@@ -72,3 +74,32 @@ class TestLostCommits(sqlite.SqliteCase):
                 self.assertLess(self.register(), far)
         self.lose(sa.delete(tables.services))
         self.assertLess(far, self.register())
+
+
+class TestDeath(sqlite.SqliteCase):
+    def test_death_and_registration_read_no_events_of_nodes(self) -> None:
+        """A service of 1,000 nodes has 100,000 of them in a year."""
+        database = self.open_with_schema()
+        stored = records.SqlRecords(database)
+        epochs = [
+            stored.register(host, model.MemberSettings())
+            for host in ('host1', 'host2')
+        ]
+        read: list[tuple[str, object]] = []
+
+        def note(*given: Any) -> None:
+            if 'FROM events' in given[2]:
+                read.append(given[2:4])
+
+        sa.event.listen(database.engine, 'before_cursor_execute', note)
+        stored.record_death('host1', epochs[0], 'host2', epochs[1], 'gone')
+        stored.register('host3', model.MemberSettings())
+        sa.event.remove(database.engine, 'before_cursor_execute', note)
+        self.assertEqual(3, len(read))
+        with database.engine.connect() as conn:
+            for text, values in read:
+                steps = conn.exec_driver_sql(
+                    f'EXPLAIN QUERY PLAN {text}', values
+                )
+                (step,) = steps.all()
+                self.assertIn('ix_events_node_uuid', step.detail)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import unittest
@@ -160,6 +161,20 @@ class TestFind(unittest.TestCase):
                         pool.connection_kwargs['password'],
                     ),
                 )
+
+    def test_library_logs_no_attempt_unless_an_operator_wants_it(self) -> None:
+        log = logging.getLogger('kazoo')
+        self.addCleanup(log.setLevel, log.level)
+        for given, level in (
+            (logging.NOTSET, logging.ERROR),
+            (logging.INFO, logging.INFO),
+            # It has the digest of the user.
+            (logging.DEBUG, logging.INFO),
+        ):
+            log.setLevel(given)
+            for _ in range(2):
+                coordinator('zookeeper://h:2181')
+                self.assertEqual(level, log.level)
 
     def test_decoded_digest_is_next_to_the_one_as_written(self) -> None:
         # Nodes that an earlier release created need that.

@@ -61,3 +61,22 @@ class TestProbe(unittest.TestCase):
         ironic.failures = {'shard_counts': DOWN}
         with self.assertRaises(exceptions.IronicUnavailableError):
             self.probe(ironic, conditions.Conditions())
+
+
+class TestStandby(service.ServiceCase):
+    def test_credential_of_a_standby_is_probed_before_it_has_to_serve(
+        self,
+    ) -> None:
+        active = self.start('host1')
+        self.shared.ironic = ironic = fake_bare_metal.FakeBareMetal()
+        standby = self.start('host1').process
+        self.assertEqual('standby', standby.member.state.role)
+        # Its password was changed; an outage says nothing about it.
+        expired = exceptions.IronicError('Keystone answers 401')
+        for error, found in ((None, 0), (DOWN, 0), (expired, 1), (None, 0)):
+            ironic.fail_with = error
+            active.beat()
+            standby.refresh_loop.wake()
+            standby.refresh_loop.run_step()
+            faults = standby.monitor.health().faults
+            self.assertEqual(found, len(faults), faults)
