@@ -113,11 +113,11 @@ class SiteCase(sqlite.SqliteCase, configurations.ConfiguredCase):
         self.backend = memory.MemoryBackend(
             {}, member_ttl=3600, call_timeout=5, store=memory.MemoryStore()
         )
-        self.backend.join('new', 'one', world.ALL)
-        # Its permissions end at once.
+        # Their permissions end at once.
         settings = world.advertised(world.ALL, 0.0)
+        self.backend.join('new', 'one', settings)
         self.epoch = self.records.register('old', settings)
-        self.records.register('new', world.ALL, incarnation='one')
+        self.records.register('new', settings, incarnation='one')
         self.claim('old', self.epoch, *self.ironic.nodes.values())
         self.records.set_service('old', actor='test', disabled=True)
         self.wired = Wired(database, self.ironic, self.backend)
