@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from ironic_ownership.contracts import exceptions, model
 from ironic_ownership.contracts.events import EventKind, Origin
 from ironic_ownership.db import service_admin, tables, transaction
-from ironic_ownership.db.dialects import Unindexed
 from ironic_ownership.db.transaction import Transaction
 
 _events = tables.events.c
@@ -234,11 +233,8 @@ def _last_event(
     tx: Transaction, column: sa.Column[Any], host: str, kind: EventKind
 ) -> int:
     """Return the number of the last such event; 0 without any."""
-    # Not the greatest by SQL: servers may walk all events for that. Nor all
-    # of the host: nearly all of its events are about nodes.
+    # Not the greatest by SQL: servers may walk all events for that.
     found = sa.select(_events.id).where(
-        Unindexed(column) == host,
-        _events.kind == kind.value,
-        _events.node_uuid.is_(None),
+        service_admin.of_service(column, host, kind)
     )
     return max(tx.conn.scalars(found), default=0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -188,13 +189,24 @@ def last_epoch(tx: Transaction, host: str) -> int:
     # accept writes, so the greatest epoch counts.
     reasons = tx.conn.scalars(
         sa.select(_events.reason).where(
-            _events.kind == EventKind.SERVICE_DELETED.value,
-            Unindexed(_events.from_host) == host,
-            # Nearly all events of a host are about nodes.
-            _events.node_uuid.is_(None),
+            of_service(_events.from_host, host, EventKind.SERVICE_DELETED)
         )
     )
     return max((int(r.removeprefix(_EPOCH)) for r in reasons), default=0)
+
+
+def of_service(
+    column: sa.Column[Any], host: str, kind: EventKind
+) -> sa.ColumnElement[bool]:
+    """Return the condition of events of a service that are about no node.
+
+    Nearly all events of a host are about nodes: its index would read those.
+    """
+    return sa.and_(
+        Unindexed(column) == host,
+        _events.kind == kind.value,
+        _events.node_uuid.is_(None),
+    )
 
 
 def give_order(

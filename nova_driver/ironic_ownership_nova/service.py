@@ -77,7 +77,7 @@ class Service:
                 waits = f'waiting to become active: {host.state}'
             elif not host.feed.wait_until_complete(_LONG_WAIT):
                 waits = f'waiting for the first list of nodes: {host.state}'
-            if waits != said:
+            if waits not in ('', said):
                 LOG.info(waits)
             said = waits
             if not waits:

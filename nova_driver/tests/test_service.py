@@ -67,6 +67,7 @@ class ServiceTest(unittest.TestCase):
             self.service.start()
         said = [line for line in logs.output if 'waiting to' in line]
         self.assertEqual(1, len(said), logs.output)
+        self.assertNotIn('', [line.getMessage() for line in logs.records])
 
     def test_service_acts_between_its_start_and_its_stop(self) -> None:
         self.service.start()
